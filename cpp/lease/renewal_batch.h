@@ -56,6 +56,7 @@ class RenewalBatch final : public client::Request {
   void add(HoldPtr hold, TimePoint until);
   const std::vector<HoldPtr>& holds() const { return holds_; }
   const std::optional<topology::Slot>& slot() const { return common_.slot; }
+  Millis lease() const { return common_.lease; }
   bool full() const { return holds_.size() == most_; }
   bool is_for(const Common& common) const { return common_ == common; }
 
@@ -67,6 +68,9 @@ class RenewalBatch final : public client::Request {
   // of all where it is no answer to the renewal.
   using Found = std::vector<std::optional<std::int64_t>>;
   Found found(const Result<resp::Reply>& reply) const;
+
+  // It has had no answer for so long that it was counted as failed. Guarded by the keeper's lock.
+  mutable bool overdue = false;
 
  private:
   const std::weak_ptr<Watchdog> watchdog_;

@@ -21,6 +21,13 @@ constexpr LookBudget::Rate kAllLooks{std::chrono::microseconds(200), 5000};
 // How long nothing is renewed in batches after one was refused for the slots of its keys.
 constexpr Millis kAloneFor{60'000};
 
+// A renewal without an answer after so long, or a third of its lease, counts as failed.
+constexpr Millis kOverdue{1000};
+// The reasons of losses that a server reports.
+constexpr const char* kGone =
+    "the server no longer has it (it expired, was removed, or the server lost its data)";
+constexpr const char* kOverwritten = "its key holds something else: WRONGTYPE";
+
 bool is_error(const Result<resp::Reply>& reply) { return reply.ok() && reply.value().is_error(); }
 
 // Until when no batch is to be sent, by the reply to one.
@@ -32,6 +39,11 @@ TimePoint alone_until(const Result<resp::Reply>& reply, TimePoint now) {
 
 bool unknown_script(const Result<resp::Reply>& reply) {
   return is_error(reply) && reply.value().text().substr(0, 8) == "NOSCRIPT";
+}
+
+// Of a reply about one hold: its key has another type by now.
+bool is_of_another_type(const Result<resp::Reply>& reply) {
+  return is_error(reply) && script::error_word(reply.value().text()) == "WRONGTYPE";
 }
 
 // Until the next attempt, after one that failed.
@@ -66,12 +78,27 @@ net::Interest Watchdog::step(TimePoint now) {
     if (std::exchange(verify_, false) && !book_->closed) {
       for (Hold* const hold : book_->holds.all()) renew(*hold, now, renewals);
     }
+    count_overdue(now);
     next = next_step(now);
     if (next.done) reports.swap(book_->reports);
     if (reports) book_->events.post_closed();
   }
-  submit(renewals);
+  next.until = std::min(next.until, submit(renewals));
   return next;
+}
+
+// Once for each renewal, whether it waits for a connection or for its reply.
+void Watchdog::count_overdue(TimePoint now) {
+  while (!submitted_.empty()) {
+    const auto batch = submitted_.front().batch.lock();
+    if (batch && submitted_.front().overdue > now) return;
+    if (batch) batch->overdue = true;
+    for (const HoldPtr& hold : batch ? batch->holds() : std::vector<HoldPtr>()) {
+      const bool waits = hold->in_flight && hold->serial != 0 && hold->held();
+      if (waits) book_->events.count_renewal(*hold, std::nullopt);
+    }
+    submitted_.pop_front();
+  }
 }
 
 net::Interest Watchdog::next_step(TimePoint now) {
@@ -133,8 +160,9 @@ void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewal
   book_->arm(hold, now);
 }
 
-void Watchdog::submit(const Renewals& renewals) {
-  if (renewals.empty()) return;
+TimePoint Watchdog::submit(const Renewals& renewals) {
+  TimePoint overdue = kNever;
+  if (renewals.empty()) return overdue;
   std::shared_ptr<topology::Topology> topology;
   std::size_t most_keys = 0;
   {
@@ -142,7 +170,7 @@ void Watchdog::submit(const Renewals& renewals) {
     topology = topology_.lock();
     most_keys = book_->clock.now() < alone_until_ ? 1 : most_keys_;
   }
-  if (!topology) return;
+  if (!topology) return overdue;
   RenewalBatches batches(weak_from_this(), most_keys);
   std::vector<client::RequestPtr> requests;
   requests.reserve(renewals.size());
@@ -153,12 +181,24 @@ void Watchdog::submit(const Renewals& renewals) {
       requests.push_back(std::make_shared<HoldRequest>(weak_from_this(), each.hold, each.until));
     }
   }
-  for (auto& batch : batches.take()) requests.push_back(std::move(batch));
+  for (auto& batch : batches.take()) {
+    overdue = std::min(overdue, expect(batch));
+    requests.push_back(std::move(batch));
+  }
   for (const client::RequestPtr& request : requests) {
     const auto connection = topology->route(request->key(), topology::Traffic::kRenewals);
     const Status closed = connection->submit(request);
-    if (!closed.ok()) return;
+    if (!closed.ok()) break;
   }
+  return overdue;
+}
+
+// Its renewal is counted as failed from the moment that this returns.
+TimePoint Watchdog::expect(const std::shared_ptr<const RenewalBatch>& batch) {
+  const MutexLock guard(book_->mutex);
+  const Millis patience = std::min(kOverdue, batch->lease() / 3);
+  submitted_.push_back({batch, after(book_->clock.now(), patience)});
+  return submitted_.back().overdue;
 }
 
 void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& reply,
@@ -181,7 +221,7 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
       hold.next_renewal = now;
       book_->arm(hold, now);
     } else {
-      conclude(hold, found[i], sent, now);
+      conclude(hold, answer(found[i], reply, batch.overdue), sent, now);
     }
   }
 }
@@ -191,16 +231,27 @@ void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const clie
   hold.in_flight = false;
   hold.by_text = unknown_script(reply);
   if (hold.serial == 0 || !hold.held()) return;
-  const bool integer = reply.ok() && reply.value().is_integer();
-  conclude(hold, integer ? Found(reply.value().integer()) : std::nullopt, sent, book_->clock.now());
+  std::optional<std::int64_t> found;
+  if (reply.ok() && reply.value().is_integer()) found = reply.value().integer();
+  conclude(hold, answer(found, reply, false), sent, book_->clock.now());
 }
 
-void Watchdog::conclude(Hold& hold, Found found, const client::Sent& sent, TimePoint now) {
-  book_->events.count_renewal(hold, found);
+// `reply`: to a command about one hold, unless `found` says what it means for this one. `overdue`:
+// it was counted as failed before.
+Watchdog::Answer Watchdog::answer(std::optional<std::int64_t> found,
+                                  const Result<resp::Reply>& reply, bool overdue) {
+  if (!found && is_of_another_type(reply)) return {0, kOverwritten, overdue};
+  const bool closed = !reply.ok() && reply.status().code() == Code::kClosed;
+  return {found, kGone, closed || (overdue && found.value_or(0) == 0)};
+}
+
+void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& sent, TimePoint now) {
+  const std::optional<std::int64_t>& found = answer.found;
+  if (!answer.counted) book_->events.count_renewal(hold, found);
   if (!found) {
     failed(hold, now);
   } else if (*found == 0) {
-    return gone(hold, now);
+    return gone(hold, answer.loss, now);
   } else {
     note_tracking(hold, sent.tracked);
     if (!hold.sent_renewal) {
@@ -227,13 +278,12 @@ void Watchdog::failed(Hold& hold, TimePoint now) {
   }
 }
 
-void Watchdog::gone(Hold& hold, TimePoint now) {
+void Watchdog::gone(Hold& hold, const char* reason, TimePoint now) {
   if (hold.may_be_gone()) {
     hold.next_renewal = now;
     return book_->arm(hold, now);
   }
-  book_->lose(hold,
-              "the server no longer has it (it expired, was removed, or the server lost its data)");
+  book_->lose(hold, reason);
 }
 
 // A check has found it. `left`: ms of its lease; below 0: a lease without end.
@@ -288,7 +338,7 @@ void Watchdog::changed(const client::Changes& changes) {
       due(*hold, now, looks);
     }
   }
-  submit(looks);
+  (void)submit(looks);
 }
 
 // It may have changed, or was not tracked for a moment.

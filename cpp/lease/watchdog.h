@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,18 +66,28 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
   void look(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
   void request(Hold& hold, bool renews, TimePoint now, Renewals& renewals)
       HOLDFAST_REQUIRES(book_->mutex);
-  // What was asked of a hold has this answer; nothing: no answer, or an error.
-  using Found = std::optional<std::int64_t>;
-  void conclude(Hold& hold, Found found, const client::Sent& sent, TimePoint now)
+  // What was asked of a hold has this answer.
+  struct Answer {
+    std::optional<std::int64_t> found;  // nothing: there is none, or it is an error
+    const char* loss;                   // why it is gone where `found` is 0
+    bool counted;                       // among the figures, before it came
+  };
+  static Answer answer(std::optional<std::int64_t> found, const Result<resp::Reply>& reply,
+                       bool overdue);
+  void conclude(Hold& hold, const Answer& answer, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(book_->mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
-  void gone(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
+  void gone(Hold& hold, const char* reason, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
+  void count_overdue(TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void look_found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(book_->mutex);
   static void found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now);
   void note_tracking(Hold& hold, client::Tracked tracked) HOLDFAST_REQUIRES(book_->mutex);
   void look_again(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
-  void submit(const Renewals& renewals) HOLDFAST_EXCLUDES(book_->mutex);
+  TimePoint expect(const std::shared_ptr<const RenewalBatch>& batch)
+      HOLDFAST_EXCLUDES(book_->mutex);
+  // When the next of the renewals that were submitted is overdue, at the earliest.
+  TimePoint submit(const Renewals& renewals) HOLDFAST_EXCLUDES(book_->mutex);
 
   const std::shared_ptr<HoldBook> book_;
   std::weak_ptr<topology::Topology> topology_ HOLDFAST_GUARDED_BY(book_->mutex);
@@ -84,6 +95,11 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
   TimePoint busy_until_ HOLDFAST_GUARDED_BY(book_->mutex){};
   LookBudget looks_ HOLDFAST_GUARDED_BY(book_->mutex);
   bool verify_ HOLDFAST_GUARDED_BY(book_->mutex) = false;
+  struct Submitted {
+    std::weak_ptr<const RenewalBatch> batch;  // which is gone once it is answered
+    TimePoint overdue;
+  };
+  std::deque<Submitted> submitted_ HOLDFAST_GUARDED_BY(book_->mutex);
   std::size_t most_keys_ HOLDFAST_GUARDED_BY(book_->mutex) = RenewalBatch::kMostKeys;  // of a batch
   // A proxy takes keys of one slot only, and this client does not know the slots.
   TimePoint alone_until_ HOLDFAST_GUARDED_BY(book_->mutex){};

@@ -54,7 +54,8 @@ class Stats:
     lost: int
     #: Renewals by the watchdog that the server has answered.
     renewals: int
-    #: Renewals that the server has refused or not answered.
+    #: Renewals that the server has refused, or not answered within a second (or a third of a
+    #: shorter lease), because they could not be sent or for another reason.
     renewal_failures: int
     #: Commands sent, also those that were sent again.
     commands: int

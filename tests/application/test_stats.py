@@ -222,3 +222,16 @@ def test_the_module_of_the_figures_is_imported_when_asked_for(flavour: Any) -> N
         assert {type(holdfast.Client().stats())} == {holdfast.Stats}
         """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.realtime
+def test_a_renewal_that_cannot_be_sent_is_counted(
+    make_client: MakeClient, alice: Any, private_server: Server
+) -> None:
+    """Before its hold is lost, and once; one whose reply comes late is a renewal, too."""
+    client = make_client(private_server.url, lease=6.0, tracking="off")
+    alice.do(client.lock("myLock").acquire)
+    private_server.stop()
+    eventually(lambda: client.stats().renewal_failures == 1)
+    assert client.stats().renewals == 0
+    assert client.stats().lost == 0

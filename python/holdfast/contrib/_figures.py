@@ -21,7 +21,7 @@ HELP = {
     "released": "Releases of locks, nested ones included",
     "lost": "Holds lost, or left behind by a thread or task that ended",
     "renewals": "Renewals that the server answered",
-    "renewal_failures": "Renewals that the server refused or did not answer",
+    "renewal_failures": "Renewals that were refused, could not be sent, or had no answer",
     "commands": "Commands sent to servers",
     "reconnects": "Connections established again",
     "protocol_errors": "Connections ended by bytes that cannot be replies to the commands sent",
