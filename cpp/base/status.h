@@ -17,6 +17,7 @@ enum class Code {
   kClosed,       // the client was closed
   kInvalid,      // an argument is bad; nothing was sent
   kRevoked,      // a later command of the same owner goes first; nothing was sent
+  kLost,         // its owner has lost an earlier hold; nothing was sent
   kUnderWay,     // its owner is in the middle of another call for the same lock; nothing was sent
 };
 
@@ -58,6 +59,7 @@ class [[nodiscard]] Status {
     return Status(Code::kClosed, std::move(message), {});
   }
 
+  static Status lost(std::string message) { return Status(Code::kLost, std::move(message), {}); }
   static Status under_way(std::string message) {
     return Status(Code::kUnderWay, std::move(message), {});
   }

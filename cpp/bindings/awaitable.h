@@ -36,6 +36,7 @@ struct Awaitable {
     Duration timeout;
     bool blocking;
     bool deferred;
+    bool block;  // `async with` begins or ends
   };
 
   PyObject ob_base;

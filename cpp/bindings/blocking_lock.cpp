@@ -31,6 +31,7 @@ struct Acquisition {
   bool blocking;
   Duration timeout;
   Lease lease;
+  bool block = false;
 };
 
 PyObject* bind(PyObject* self, PyObject* arguments) {
@@ -47,17 +48,35 @@ PyObject* bind(PyObject* self, PyObject* arguments) {
   });
 }
 
-enum class ReleaseMode { kOne, kAll, kDeferred };
+enum class ReleaseMode { kOne, kAll, kDeferred, kBlock, kDeferredBlock };
+
+bool is_block(ReleaseMode how) {
+  return how == ReleaseMode::kBlock || how == ReleaseMode::kDeferredBlock;
+}
+
+bool is_deferred(ReleaseMode how) {
+  return how == ReleaseMode::kDeferred || how == ReleaseMode::kDeferredBlock;
+}
 
 bool wait_to_acquire(const engine::Lockable& lock,
                      const engine::Lockable::AcquireArguments& arguments) {
   return wait_for(OperationKind::kAcquire, lock.acquire(arguments)).is(py::bool_(true));
 }
 
+sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
+  switch (how) {
+    case ReleaseMode::kDeferred:
+      return lock.release_deferred(owner);
+    case ReleaseMode::kBlock:
+    case ReleaseMode::kDeferredBlock:
+      return lock.end_block(owner, is_deferred(how));
+    default:
+      return lock.release(owner, how == ReleaseMode::kAll);
+  }
+}
+
 void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
-  const bool deferred = how == ReleaseMode::kDeferred;
-  (void)wait_for(OperationKind::kRelease, deferred ? lock.release_deferred(owner)
-                                                   : lock.release(owner, how == ReleaseMode::kAll));
+  (void)wait_for(OperationKind::kRelease, release_of(lock, owner, how));
 }
 
 // By slots and small integers only: no bytecode runs here.
@@ -69,6 +88,7 @@ bool acquire(PyObject* self, const LockState& state, const Acquisition& request)
   before_acquire(self);
   engine::Lockable::AcquireArguments arguments{calling_owner(), request.lease, request.blocking,
                                                request.timeout};
+  arguments.block = request.block;
   if (!state.prepares) {
     return wait_to_acquire(*state.lock, arguments);
   }
@@ -97,7 +117,7 @@ void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner,
   } catch (py::error_already_set& error) {
     const auto not_owned = py::module_::import("holdfast._errors").attr("NotOwnedError");
     if (!error.type().is(not_owned)) throw;
-    raise(self_of(self).attr("_not_owned")());
+    raise(self_of(self).attr("_not_owned")(is_block(how)));
   }
 }
 
@@ -118,7 +138,7 @@ void release(PyObject* self, const LockState& state, ReleaseMode how) {
   if (!state.prepares) return wait_for_release(self, state, owner, how);
   refuse_inside_acquire(*state.lock, owner);
   const int holds = how == ReleaseMode::kAll ? state.lock->known_count(owner) : 1;
-  const bool deferred = how == ReleaseMode::kDeferred;
+  const bool deferred = is_deferred(how);
   try {
     wait_for_release(self, state, owner, how);
   } catch (py::error_already_set& error) {
@@ -163,7 +183,7 @@ PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t 
 PyObject* enter(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
     const Using<LockState> state(self);
-    if (acquire(self, *state, {true, state->wait, state->lease})) return self_of(self);
+    if (acquire(self, *state, {true, state->wait, state->lease, true})) return self_of(self);
     raise(self_of(self).attr("_timed_out")());
   });
 }
@@ -171,7 +191,7 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
 PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
   return leave(self, arguments, count, [self] {
     const Using<LockState> state(self);
-    release(self, *state, state->defers ? ReleaseMode::kDeferred : ReleaseMode::kOne);
+    release(self, *state, state->defers ? ReleaseMode::kDeferredBlock : ReleaseMode::kBlock);
   });
 }
 

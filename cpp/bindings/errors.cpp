@@ -75,6 +75,8 @@ py::object exception_for(const Status& status) {
       error.attr("temporary") = script::error_kind(status.word()) == script::ErrorKind::kPasses;
       return error;
     }
+    case Code::kLost:
+      return error_of("LockLostError", status.message());
     case Code::kUnderWay:
       return py::reinterpret_borrow<py::object>(PyExc_RuntimeError)(python_text(status.message()));
     case Code::kInvalid:

@@ -66,6 +66,21 @@ Lockable::AcquireArguments arguments(const py::tuple& said) {
           said[5].cast<std::uint64_t>()};
 }
 
+// The same of a block that begins.
+sync::ExchangePtr begin_block(const Lockable& self, const py::args& said) {
+  Lockable::AcquireArguments entering = arguments(said);
+  entering.block = true;
+  return self.acquire(entering);
+}
+
+sync::ExchangePtr end_block(const Lockable& self, std::uint64_t owner, bool deferred) {
+  return self.end_block(owner_of(owner), deferred);
+}
+
+sync::ExchangePtr force_release(const Lockable& self, std::uint64_t by) {
+  return self.force_release(owner_of(by));
+}
+
 sync::ExchangePtr acquire(const Lockable& self, const py::args& said) {
   return self.acquire(arguments(said));
 }
@@ -159,10 +174,12 @@ void add_to(py::module_& module) {
   py::class_<Lockable, std::shared_ptr<Lockable>> lock(module, "Lockable");
   Operations(lock)
       .add(Kind::kAcquire, "acquire", &acquire)
+      .add(Kind::kAcquire, "begin_block", &begin_block)
       .add(Kind::kRelease, "release", &release)
+      .add(Kind::kRelease, "end_block", &end_block)
       .add(Kind::kRelease, "release_deferred", &release_deferred)
       .add(Kind::kCall, "extend", &extend)
-      .add(Kind::kCall, "force_release", &Lockable::force_release)
+      .add(Kind::kCall, "force_release", &force_release)
       .add(Kind::kCall, "locked", &Lockable::locked)
       .add(Kind::kCall, "hold_count", &hold_count)
       .add(Kind::kCall, "ttl", &Lockable::ttl);

@@ -50,24 +50,26 @@ void begin_acquire(Awaitable& awaitable) {
   PyObject* const self = awaitable.arguments.subject;
   const Using<TaskLockState> state(self);
   TaskQueue& queue = TaskQueue::of_running_loop();
-  const engine::Lockable::AcquireArguments arguments{queue.owner(), awaitable.arguments.lease,
-                                                     awaitable.arguments.blocking,
-                                                     awaitable.arguments.timeout};
+  engine::Lockable::AcquireArguments arguments{queue.owner(), awaitable.arguments.lease,
+                                               awaitable.arguments.blocking,
+                                               awaitable.arguments.timeout};
+  arguments.block = awaitable.arguments.block;
   if (state->refuses) self_of(self).attr("_refuse_upgrade")();
   events_needed();
   queue.begin(awaitable, OperationKind::kAcquire, state->lock->acquire(arguments));
 }
 
-sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner, bool deferred) {
-  return deferred ? state.lock->release_deferred(owner) : state.lock->release(owner, false);
+sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner,
+                             const Awaitable::Arguments& how) {
+  if (how.block) return state.lock->end_block(owner, how.deferred);
+  return how.deferred ? state.lock->release_deferred(owner) : state.lock->release(owner, false);
 }
 
 void begin_release(Awaitable& awaitable) {
   const Using<TaskLockState> state(awaitable.arguments.subject);
   TaskQueue& queue = TaskQueue::of_running_loop();
   const OwnerNumber owner = queue.known_owner();
-  queue.begin(awaitable, OperationKind::kRelease,
-              release_of(*state, owner, awaitable.arguments.deferred));
+  queue.begin(awaitable, OperationKind::kRelease, release_of(*state, owner, awaitable.arguments));
 }
 
 py::object acquired(Awaitable& awaitable) { return awaitable.value(); }
@@ -81,7 +83,7 @@ py::object entered(Awaitable& awaitable) {
 // A NotOwnedError also names the actual owner.
 py::object released(Awaitable& awaitable) {
   if (awaitable.outcome->verdict != sync::Verdict::kBusy) return awaitable.value();
-  raise(self_of(awaitable.arguments.subject).attr("_not_owned")());
+  raise(self_of(awaitable.arguments.subject).attr("_not_owned")(awaitable.arguments.block));
 }
 
 py::object left(Awaitable& awaitable) {
@@ -110,12 +112,13 @@ py::object awaitable_for(PyObject* self, const AwaitableKind& lazy,
 // The arguments of an acquire: none, or as _acquire_watched() has them.
 Awaitable::Arguments arguments_of(const TaskLockState& state, PyObject* const* passed,
                                   Py_ssize_t count) {
-  if (count == 0) return {nullptr, nullptr, state.lease, wait_time(-1), true, false};
+  if (count == 0) return {nullptr, nullptr, state.lease, wait_time(-1), true, false, false};
   return {nullptr,
           nullptr,
           lease_of(passed[2]),
           wait_time(py::handle(passed[1]).cast<double>()),
           passed[0] == Py_True,
+          false,
           false};
 }
 
@@ -146,7 +149,8 @@ PyObject* enter(PyObject* self, PyObject* /*unused*/) {
     const Using<TaskLockState> state(self);
     if (state->watched) return coroutine(self, "_enter_watched", nullptr, 0);
     return awaitable_for(self, kEnter,
-                         {nullptr, nullptr, state->lease, state->wait, /*blocking=*/true, false});
+                         {nullptr, nullptr, state->lease, state->wait, /*blocking=*/true,
+                          /*deferred=*/false, /*block=*/true});
   });
 }
 
@@ -168,6 +172,7 @@ PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
     Awaitable::Arguments leaving{};
     leaving.body = body;
     leaving.deferred = state->defers;
+    leaving.block = true;
     return awaitable_for(self, kLeave, leaving);
   });
 }

@@ -35,8 +35,8 @@ sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
   return sync::extend(client_->started(), recipe(), name(), owner, lease);
 }
 
-sync::ExchangePtr Lock::force_release() const {
-  return sync::force_release(client_->started(), recipe(), name());
+sync::ExchangePtr Lock::force_release(OwnerNumber by) const {
+  return sync::force_release(client_->started(), recipe(), name(), by);
 }
 
 sync::ExchangePtr Lock::locked() const {

@@ -45,8 +45,11 @@ class Lock : public Lockable {
   sync::ExchangePtr release_deferred(OwnerNumber owner) const override {
     return release({owner, false, true});
   }
+  sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const override {
+    return release({owner, false, deferred, true});
+  }
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
-  sync::ExchangePtr force_release() const override;
+  sync::ExchangePtr force_release(OwnerNumber by) const override;
   sync::ExchangePtr locked() const override;
   sync::ExchangePtr hold_count(OwnerNumber owner) const override;
   sync::ExchangePtr ttl() const override;

@@ -27,9 +27,13 @@ class Lockable {
   virtual sync::ExchangePtr release_deferred(OwnerNumber owner) const {
     return release(owner, false);
   }
+  // Releases the hold of a `with` block that ends. Of one that lost its grant: kGone, and nothing
+  // is released.
+  virtual sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const = 0;
   virtual sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const = 0;  // 1, or 0: not held
-  virtual sync::ExchangePtr force_release() const = 0;  // 1, or 0: it was free
-  virtual sync::ExchangePtr locked() const = 0;         // 1, or 0
+  // 1, or 0: it was free. `by`: whose call it is.
+  virtual sync::ExchangePtr force_release(OwnerNumber by) const = 0;
+  virtual sync::ExchangePtr locked() const = 0;  // 1, or 0
   virtual sync::ExchangePtr hold_count(OwnerNumber owner) const = 0;
   virtual sync::ExchangePtr ttl() const = 0;  // ms; -1: without limit; -2: it is free
 

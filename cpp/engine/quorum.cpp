@@ -33,6 +33,7 @@ class Member final : public sync::QuorumMember {
     Lock::AcquireArguments arguments = arguments_;
     arguments.blocking = how == How::kWait;
     arguments.again = how == How::kAgain;
+    arguments.block = arguments_.block && !arguments.again;
     arguments.member = true;
     const TimePoint now = lock_->client().context()->clock.now();
     arguments.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
@@ -122,7 +123,16 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
 sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   // Before any member is released.
   const Status refused = may_use(owner);
-  return refused.ok() ? release_members(owner, all) : failed(refused);
+  if (!refused.ok()) return failed(refused);
+  return release_members(owner, all,
+                         [owner, all](const Lock& lock) { return lock.release(owner, all); });
+}
+
+sync::ExchangePtr Quorum::end_block(OwnerNumber owner, bool /*deferred*/) const {
+  const Status refused = may_use(owner);
+  if (!refused.ok()) return failed(refused);
+  return release_members(owner, false,
+                         [owner](const Lock& lock) { return lock.end_block(owner, false); });
 }
 
 sync::ExchangePtr Quorum::failed(const Status& why) const {
@@ -133,8 +143,7 @@ sync::ExchangePtr Quorum::failed(const Status& why) const {
 
 // Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
 // members' common count; if it is not, all of them, unless this lock was held and has been lost.
-sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all) const {
-  const Call call = [owner, all](const Lock& lock) { return lock.release(owner, all); };
+sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, const Call& call) const {
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
   std::vector<Step> first;
@@ -180,9 +189,9 @@ sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
                  }});
 }
 
-sync::ExchangePtr Quorum::force_release() const {
+sync::ExchangePtr Quorum::force_release(OwnerNumber by) const {
   return call_all(
-      [](const Lock& lock) { return lock.force_release(); },
+      [by](const Lock& lock) { return lock.force_release(by); },
       [needs = rule()](const Answers& answers) { return common_yes(needs, 1, answers); });
 }
 

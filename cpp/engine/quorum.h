@@ -23,8 +23,10 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
 
   sync::ExchangePtr acquire(const AcquireArguments& arguments) const override;
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
+  // Always awaited.
+  sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const override;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
-  sync::ExchangePtr force_release() const override;
+  sync::ExchangePtr force_release(OwnerNumber by) const override;
   // 1: the free members are no quorum.
   sync::ExchangePtr locked() const override;
   sync::ExchangePtr hold_count(OwnerNumber owner) const override;
@@ -51,7 +53,8 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
   sync::QuorumRule rule(Millis lease) const;
   sync::QuorumRule rule() const;  // for calls that have no lease
   sync::ExchangePtr failed(const Status& why) const;
-  sync::ExchangePtr release_members(OwnerNumber owner, bool all) const;
+  // `call`: the release of one member.
+  sync::ExchangePtr release_members(OwnerNumber owner, bool all, const Call& call) const;
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;
   sync::ExchangePtr call_all(const Call& call, sync::FanOutCall::Combine combine) const;
   Step step(std::size_t member, const Call& call) const;

@@ -23,27 +23,50 @@ void Attempt::end() {
 }
 
 AttemptPlan Attempts::begin(Attempt& attempt) {
-  using Verdict = AttemptPlan::Verdict;
   const LockName& name = *attempt.name_;
   const OwnerNumber owner = attempt.owner_;
   const MutexLock guard(book_.mutex);
   AttemptPlan plan;
-  if (book_.closing) {
-    plan.verdict = Verdict::kClosed;
-    return plan;
-  }
-  if (!attempt.under_way_ && !admits(attempt)) {
-    plan.verdict = Verdict::kUnderWay;
-    return plan;
-  }
+  Hold* const hold = book_.holds.find(name, owner);
+  // A reply that comes later must not revive a hold that this attempt takes for gone.
+  if (hold != nullptr) book_.lose_if_over(*hold);
+  plan.verdict = judge(attempt, hold);
+  if (plan.verdict != AttemptPlan::Verdict::kBegun) return plan;
   if (!attempt.under_way_) enter(attempt);
   plan.takes_over = !book_.ledger.empty() && book_.ledger.take_over(name, owner);
-  Hold* hold = book_.holds.find(name, owner);
-  if (hold == nullptr) return plan;
-  // A reply that comes later must not revive a hold that this attempt takes for gone.
-  book_.lose_if_over(*hold);
-  if (hold->held()) plan.count = hold->levels.count() + 1;
+  if (hold != nullptr && hold->held()) plan.count = hold->levels.count() + 1;
   return plan;
+}
+
+// `hold`: its owner's; null: none.
+AttemptPlan::Verdict Attempts::judge(const Attempt& attempt, const Hold* hold) const {
+  using Verdict = AttemptPlan::Verdict;
+  if (book_.closing) return Verdict::kClosed;
+  if (!attempt.under_way_ && !admits(attempt)) return Verdict::kUnderWay;
+  const bool hides = may_hide(*attempt.name_, hold) &&
+                     book_.hidden_loss(*attempt.name_, attempt.owner_).has_value();
+  return hides ? Verdict::kLost : Verdict::kBegun;
+}
+
+// Usually not: then nothing is looked up.
+bool Attempts::may_hide(const LockName& name, const Hold* hold) const {
+  const bool lost = hold != nullptr && !hold->held();
+  return lost || name.side() != Side::kWhole || !book_.blocks.empty();
+}
+
+std::optional<std::string> Attempts::refuse(const LockName& name, OwnerNumber owner) {
+  const MutexLock guard(book_.mutex);
+  return book_.refuse(name, owner);
+}
+
+void Attempts::forget_block(const LockName& name, OwnerNumber owner) {
+  const MutexLock guard(book_.mutex);
+  Hold* const hold = book_.holds.find(name, owner);
+  if (hold != nullptr && hold->blocks > 0) {
+    --hold->blocks;
+  } else if (!book_.blocks.end_lost(name, owner)) {
+    book_.blocks.end_released(name, owner);
+  }
 }
 
 void Attempts::record(Attempt& attempt, const Renewal& kind, Millis longest, std::int64_t amount) {
@@ -96,6 +119,8 @@ void Attempts::add(const Grant& grant, HeldRecords::Id record) {
   book_.drop_pending(grant.name, grant.owner);
   Hold& hold = hold_for(grant);
   hold.add_level(grant);
+  if (grant.block) ++hold.blocks;
+  if (!book_.blocks.empty()) hold.blocks += book_.blocks.take_released(grant.name, grant.owner);
   if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
   if (book_.records) book_.record(hold, record);
   book_.arm(hold, grant.sent);

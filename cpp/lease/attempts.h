@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "base/mutex.h"
 #include "lease/attempt.h"
@@ -15,6 +17,7 @@ struct AttemptPlan {
     kBegun,
     kUnderWay,  // another attempt of its owner's is: nothing was begun
     kClosed,    // the client is (being) closed: nothing was begun
+    kLost,      // a grant would hide a loss: refuse() says which; nothing was begun
   };
   Verdict verdict = Verdict::kBegun;
   int count = 1;            // the number that the hold will have
@@ -40,6 +43,12 @@ class Attempts {
   void record(Attempt& attempt, const Renewal& kind, Millis longest, std::int64_t amount = 1)
       HOLDFAST_EXCLUDES(book_.mutex);
   void leave_record(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
+  // The loss of the owner's that a grant would hide, and what to do; nothing: there is none, or an
+  // acquire has been refused for it before and no block is open that lost its grant by it.
+  std::optional<std::string> refuse(const LockName& name, OwnerNumber owner)
+      HOLDFAST_EXCLUDES(book_.mutex);
+  // The end of the block of a grant that its caller never gets.
+  void forget_block(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
   // The server has answered the attempt that took something over.
   void answered(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
   // The end of its attempt. False, and nothing is recorded or ended, when the client is being
@@ -60,6 +69,9 @@ class Attempts {
   void move(Attempt& from, Attempt& to) HOLDFAST_EXCLUDES(book_.mutex);
 
   bool admits(const Attempt& attempt) const HOLDFAST_REQUIRES(book_.mutex);
+  AttemptPlan::Verdict judge(const Attempt& attempt, const Hold* hold) const
+      HOLDFAST_REQUIRES(book_.mutex);
+  bool may_hide(const LockName& name, const Hold* hold) const HOLDFAST_REQUIRES(book_.mutex);
   void enter(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   // One hold that an attempt may be granted.

@@ -76,6 +76,7 @@ struct Grant {
   Millis at_least{0};                   // from the first grant on the lock stays closed for so long
   TimePoint at{};                       // when the grant arrived
   bool counted = true;                  // among the figures of the client's locks
+  bool block = false;                   // of a `with` block, whose end releases it
   // How many holds, of several permits at once: the owner's is the first one; the owners of the
   // others have the numbers that follow its number.
   std::int64_t amount = 1;

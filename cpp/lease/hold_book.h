@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "lease/held_records.h"
 #include "lease/hold_events.h"
 #include "lease/hold_table.h"
+#include "lease/open_blocks.h"
 #include "lease/release_ledger.h"
 #include "lease/renewal_grid.h"
 #include "net/loop.h"
@@ -64,6 +66,12 @@ class HoldBook {
   const char* over_reason() const HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock.
   void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
+  // The loss of the owner's that an acquire would hide, with what to do; nothing: none.
+  std::optional<std::string> hidden_loss(const LockName& name, OwnerNumber owner)
+      HOLDFAST_REQUIRES(mutex);
+  // For that loss an acquire is refused, once if no block is open that lost its grant by it.
+  std::optional<std::string> refuse(const LockName& name, OwnerNumber owner)
+      HOLDFAST_REQUIRES(mutex);
   // What the owner does next does the work of what is pending in the ledger; a hold that was being
   // released counts as released.
   void drop_pending(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(mutex);
@@ -81,6 +89,7 @@ class HoldBook {
   mutable Mutex mutex;
   HoldTable holds HOLDFAST_GUARDED_BY(mutex);
   ReleaseLedger ledger HOLDFAST_GUARDED_BY(mutex);
+  OpenBlocks blocks HOLDFAST_GUARDED_BY(mutex);
   HoldEvents events HOLDFAST_GUARDED_BY(mutex);
   TimerWheel wheel HOLDFAST_GUARDED_BY(mutex);
   TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // of the watchdog
@@ -97,6 +106,7 @@ class HoldBook {
   std::function<void()> on_idle HOLDFAST_GUARDED_BY(mutex);
 
  private:
+  Hold* hidden(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(mutex);
   void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
   void keep_record(Hold& hold) HOLDFAST_REQUIRES(mutex);
 

@@ -148,12 +148,15 @@ class Hold final : public Timer {
   std::uint32_t extensions = 0;       // that have begun
   std::uint32_t sent_extensions = 0;  // those that had begun before what is in flight
   std::uint32_t group = 0;            // of holds whose renewals are to come together
+  int blocks = 0;                     // open `with` blocks whose grant it is
   const bool counted;                 // among the figures of the client's locks
   State state = State::kHeld;
   bool tracked = false;    // is among the TrackedHolds
   bool detaching = false;  // whether that is under way
   bool joint = false;      // a release of several holds is: see JointReleases
   bool reported = false;   // the loss, by a release
+  bool refused = false;    // an acquire, for the loss
+  bool excused = false;    // its owner has released it by force: the loss refuses no acquire
   bool in_flight = false;
   bool by_text = false;
   bool alone = false;         // the server has refused the batch that it was in

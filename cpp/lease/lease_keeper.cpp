@@ -32,7 +32,8 @@ bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
 bool LeaseKeeper::lost(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
   const Hold* hold = book_->holds.find(name, owner);
-  return hold != nullptr && hold->lost_at(book_->clock.now());
+  if (hold == nullptr) return book_->blocks.lost(name, owner);
+  return hold->lost_at(book_->clock.now());
 }
 
 std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber owner) const {
@@ -100,6 +101,7 @@ void LeaseKeeper::explain(std::string_view name, OwnerNumber owner, const std::s
   for (const auto& hold : book_->holds.of(owner)) {
     if (hold->state == HoldState::kLost && hold->name.bytes() == name) {
       hold->extras().reason = reason;
+      book_->blocks.explain(hold->name, owner, reason);
     }
   }
 }
@@ -116,12 +118,14 @@ void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::
   if (hold != nullptr) hold->forget(listener);
 }
 
-void LeaseKeeper::forced(const LockName& name, TimePoint sent) {
+void LeaseKeeper::forced(const LockName& name, TimePoint sent, OwnerNumber by) {
   const MutexLock guard(book_->mutex);
   for (Hold* const hold : book_->holds.all()) {
     // A release under way learns by its own answer what it has met.
     const bool of_it = hold->name.bytes() == name.bytes() && hold->requested <= sent;
-    if (of_it && hold->held()) book_->lose(*hold, "it was released by force");
+    if (!of_it || !hold->held()) continue;
+    hold->excused = hold->owner == by;
+    book_->lose(*hold, "it was released by force");
   }
 }
 
@@ -143,6 +147,7 @@ void LeaseKeeper::report_permits(const LockName& name, std::int64_t there, std::
 void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
   const MutexLock guard(book_->mutex);
   book_->ledger.owner_ended(owner);
+  book_->blocks.owner_ended(owner);
   for (const auto& hold : book_->holds.of(owner)) {
     if (hold->held()) {
       hold->extras().reason = what;

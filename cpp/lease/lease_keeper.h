@@ -22,7 +22,8 @@ namespace holdfast::lease {
 
 // All holds of one client: their counts, until when each may be trusted, and the watchdog that
 // renews them. A hold that is gone is *lost*, which is posted as an event. Of the losses the last
-// 10 000 are known until the owner's next grant or end.
+// 10 000 are known until the owner's next grant or end; a `with` block that lost its grant is known
+// until its end.
 //
 // What changes holds is in its parts: attempts(), releases() and transfers(). It answers itself
 // what is held, and by which owners. Thread-safe, as its parts.
@@ -75,7 +76,8 @@ class LeaseKeeper {
   // This client has removed the lock by force, by a command sent at `sent`: its owners of this
   // client, on any side, have lost it; not one whose grant was requested later, as by a waiter that
   // the command woke before its reply was judged.
-  void forced(const LockName& name, TimePoint sent);
+  // `by`: the owner whose command it was: no acquire is refused for that loss.
+  void forced(const LockName& name, TimePoint sent, OwnerNumber by = OwnerNumber{0});
   // The hold that the owner waits for will last suspiciously long: posts an event, once a minute
   // for a name.
   void report_overlong(const LockName& name, OwnerNumber owner, Millis remaining);

@@ -32,6 +32,41 @@ ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, bool all, C
   return begin_any(name, owner, all, std::move(command), caller);
 }
 
+ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Command command,
+                                Caller caller) {
+  const MutexLock guard(book_.mutex);
+  ReleasePlan plan;
+  if (book_.attempts.any(name, owner)) {
+    plan.verdict = ReleasePlan::Verdict::kUnderWay;
+    return plan;
+  }
+  Hold* const hold = book_.holds.find(name, owner);
+  if (hold != nullptr) book_.lose_if_over(*hold);
+  if (const std::optional<std::string> lost = close_block(name, owner, hold)) {
+    plan.verdict = ReleasePlan::Verdict::kLost;
+    plan.reason = *lost;
+    plan.held_again = hold != nullptr && hold->held();
+    return plan;
+  }
+  if (hold == nullptr) return plan_pending(name, owner, command);
+  return begin_with(*hold, false, std::move(command), caller);
+}
+
+// One block less of the owner's. Why it has lost its grant; nothing: it has not. `hold`: the
+// owner's; null: none.
+std::optional<std::string> Releases::close_block(const LockName& name, OwnerNumber owner,
+                                                 Hold* hold) {
+  if (hold != nullptr && hold->blocks > 0) {
+    --hold->blocks;
+    return std::nullopt;
+  }
+  if (book_.blocks.empty()) return std::nullopt;
+  std::optional<std::string> lost = book_.blocks.end_lost(name, owner);
+  if (!lost) book_.blocks.end_released(name, owner);
+  if (lost && hold != nullptr && !hold->held()) hold->reported = true;
+  return lost;
+}
+
 ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, bool all) {
   const MutexLock guard(book_.mutex);
   return begin_any(name, owner, all, {}, Caller::kAwaits);
@@ -81,6 +116,7 @@ Releases::Serial Releases::enter(Hold& hold, Command command, Caller caller) {
   fresh.until = surely_over(hold, now);
   fresh.trusted = hold.trusted();
   fresh.caller = caller;
+  book_.blocks.release(hold.name, owner, std::exchange(hold.blocks, 0));
   fresh.hold = book_.holds.take(hold);
   return book_.ledger.open(owner, std::move(fresh)).serial;
 }

@@ -26,6 +26,10 @@ class Releases {
   // which is about to be sent (null: resume() follows). `all`: all holds of the owner at once.
   ReleasePlan begin(const LockName& name, OwnerNumber owner, bool all, Command command = {},
                     Caller caller = Caller::kAwaits) HOLDFAST_EXCLUDES(book_.mutex);
+  // The same of the hold of a `with` block that ends. Of one that lost its grant: kLost, and
+  // nothing is released.
+  ReleasePlan end_block(const LockName& name, OwnerNumber owner, Command command = {},
+                        Caller caller = Caller::kAwaits) HOLDFAST_EXCLUDES(book_.mutex);
   // The same of what no caller has got: also while the owner is acquiring it.
   ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all)
       HOLDFAST_EXCLUDES(book_.mutex);
@@ -80,6 +84,8 @@ class Releases {
 
   ReleasePlan begin_any(const LockName& name, OwnerNumber owner, bool all, Command command,
                         Caller caller) HOLDFAST_REQUIRES(book_.mutex);
+  std::optional<std::string> close_block(const LockName& name, OwnerNumber owner, Hold* hold)
+      HOLDFAST_REQUIRES(book_.mutex);
   ReleasePlan begin_with(Hold& hold, bool all, Command command, Caller caller)
       HOLDFAST_REQUIRES(book_.mutex);
   ReleasePlan plan_pending(const LockName& name, OwnerNumber owner, Command& command)

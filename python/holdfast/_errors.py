@@ -35,6 +35,7 @@ __all__ = [
     "NotOwnedError",
     "ServerError",
     "is_busy",
+    "left_elsewhere",
     "not_owned",
 ]
 
@@ -101,6 +102,17 @@ class LostPermit(Exception):
 def is_busy(error: LockTimeout) -> bool:
     """Whether another owner held the lock, rather than the server refused to work."""
     return error.__cause__ is None
+
+
+def left_elsewhere(name: Name, owner: str, word: str) -> NotOwnedError:
+    """The error of a block's end whose caller does not hold the lock, while ``owner`` does.
+
+    ``word``: "thread" or "task".
+    """
+    return NotOwnedError(
+        f"{quoted(name)} is held by another block, in {owner}: a `with` block ends in the {word} "
+        "that has entered it; use lock.hold() for a hold that any other may end"
+    )
 
 
 def not_owned(

@@ -25,7 +25,14 @@ from ._arguments import (
     milliseconds,
 )
 from ._decorating import Decorates
-from ._errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, not_owned
+from ._errors import (
+    HoldfastError,
+    LockLostError,
+    LockTimeout,
+    NotOwnedError,
+    left_elsewhere,
+    not_owned,
+)
 from ._names import quoted
 from ._synchronizer import Synchronizer
 from ._watcher import Watcher
@@ -40,6 +47,8 @@ __all__ = ["BaseLock", "Lock"]
 
 #: To the engine: the calling thread.
 THIS_THREAD = 0
+#: To the engine: no owner.
+NO_OWNER = 2**64 - 1
 
 #: The number of the calling thread, or, once ``_greenlets`` has set it, greenlet. Another may have
 #: it later, so that locks do not keep a watcher for each that has ended.
@@ -211,8 +220,12 @@ class BaseLock(Synchronizer):
             why = _event_log.FOREIGN
         return LockTimeout(f"timed out after {seconds:g} s waiting for {quoted(self.name)}: {why}")
 
-    def _not_owned(self) -> NotOwnedError:
-        return not_owned(self.name, self._core.known_owners(), self._client._owner_title)
+    def _not_owned(self, block: bool = False) -> NotOwnedError:
+        """The error of a release without a hold; ``block``: at the end of ``with``."""
+        owners, title = self._core.known_owners(), self._client._owner_title
+        if block and owners and not owners[0][1]:
+            return left_elsewhere(self.name, title(owners[0][0]), self._owner_word)
+        return not_owned(self.name, owners, title)
 
     def __repr__(self) -> str:
         kind = type(self).__name__
@@ -316,7 +329,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
         Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
         also records who did it.
         """
-        return self._core.force_release() == 1
+        return self._core.force_release(THIS_THREAD) == 1
 
     def hold(
         self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET

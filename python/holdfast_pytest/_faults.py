@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 import time
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import holdfast
 import holdfast.inspect
 from holdfast._arguments import milliseconds
 from holdfast._base_client import all_clients
+from holdfast._lock import NO_OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
@@ -39,7 +39,7 @@ class _Holder:
 
     def lose(self) -> None:
         """Remove the holds from the server."""
-        self._lock._core.force_release()
+        self._lock._core.force_release(NO_OWNER)
 
     def knows(self, deadline: float) -> bool:
         """Whether all of them have learnt of their loss."""
@@ -74,9 +74,11 @@ class Faults:
         if not lock._core.known_count(lock._owner()):
             msg = f"{lock.name!r} is not held by the caller: it cannot lose it"
             raise holdfast.NotOwnedError(msg)
-        removed: Any = cast("Any", lock).force_release()
-        if inspect.isawaitable(removed):
-            return self._learn_async(lock, removed)
+        if lock._client._asynchronous:
+            from holdfast.asyncio._loop import request
+
+            return self._learn_async(lock, request(lock._core.start_force_release, NO_OWNER))
+        lock._core.force_release(NO_OWNER)  # not the caller's: that would refuse no acquire
         self._learn(lock)
         return None
 

@@ -21,7 +21,7 @@ import holdfast
 import holdfast.inspect
 from holdfast.contrib.redis_py import AsyncLock, Lock, async_client_of, client_of
 from tests.application.redis_py.stand_in import LEFT_OUT
-from tests.support.actors import Flavour
+from tests.support.actors import PAUSE, Flavour
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tools.lint.tree import ROOT
@@ -180,6 +180,20 @@ def test_a_lost_hold_at_the_end_of_a_block_raises_or_is_logged(
     quiet = r.lock("name", timeout=10, raise_on_release_error=False, lock_class=lock_class)
     alice.inside(quiet, lose)
     assert "'name' was not held any more" in caplog.text
+
+
+@pytest.mark.realtime
+def test_it_is_acquired_again_inside_a_block_whose_timeout_is_over(
+    r: Any, lock_class: Any, server: Server, alice: Any
+) -> None:
+    lock = r.lock("name", timeout=0.2, raise_on_release_error=False, lock_class=lock_class)
+
+    def body(_: Any) -> Any:
+        while server.keys():
+            yield PAUSE
+        assert (yield lock.acquire(blocking_timeout=5)) is True
+
+    alice.inside(lock, body)
 
 
 def test_another_thread_releases_where_the_hold_is_not_local(

@@ -51,8 +51,8 @@ BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (
             (
-                "  for (const auto& hold : book_->holds.of(owner)) {",
-                "  for (const auto& hold : book_->holds.of(OwnerNumber{})) {",
+                "holds.of(owner)) {\n    if (hold->held()) {",
+                "holds.of(OwnerNumber{})) {\n    if (hold->held()) {",
             ),
         ),
         "tests/citizenship/test_threads.py::test_renewal_stops_when_the_thread_ends",

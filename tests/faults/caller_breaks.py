@@ -9,9 +9,24 @@ from tests.support.breaking import Break
 
 PENDING = "tests/faults/test_pending_releases.py"
 REFUSED = "tests/faults/test_refused_connections.py"
+HIDDEN = "tests/contract/test_hidden_loss.py"
 NESTED = "tests/faults/test_nested_calls.py"
 
 CALLER_BREAKS = (
+    Break(
+        (66,),
+        "an attempt does not look for a loss",
+        "cpp/lease/attempts.cpp",
+        (("  return hides ? Verdict::kLost", "  return false ? Verdict::kLost"),),
+        f"{HIDDEN}::test_a_block_that_lost_its_grant_refuses_and_raises_at_its_end",
+    ),
+    Break(
+        (66,),
+        "the end of a lost block gives back what its owner has again",
+        "cpp/sync/operation/release_operation.cpp",
+        (("      if (!plan_.held_again)\n", ""),),
+        f"{HIDDEN}::test_the_owners_own_force_release_refuses_nothing",
+    ),
     Break(
         (45,),
         "a release at rest is forgotten with its caller",

@@ -8,8 +8,10 @@ namespace holdfast::sync {
 FirstStep FirstRelease::begin(TimePoint now, const client::RequestPtr& command) {
   using Caller = lease::Releases::Caller;
   begun_ = now;
-  plan_ = context_->keeper->releases().begin(name(), what_.owner, what_.all, command,
-                                             what_.deferred ? Caller::kMayLeave : Caller::kAwaits);
+  lease::Releases& releases = context_->keeper->releases();
+  const Caller caller = what_.deferred ? Caller::kMayLeave : Caller::kAwaits;
+  plan_ = what_.block ? releases.end_block(name(), what_.owner, command, caller)
+                      : releases.begin(name(), what_.owner, what_.all, command, caller);
   const bool sends = is_last() ? synchronizer_->idle(*context_, what_.owner)
                                : plan_.verdict == lease::ReleasePlan::Verdict::kPartial;
   return {sends, kNever, what_.deferred && is_last()};

@@ -30,16 +30,17 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
 }
 
 ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
-                          const LockName& name) {
+                          const LockName& name, OwnerNumber by) {
   const auto keeper = context->keeper;
   return call_of(std::move(context),
                  {name,
                   [recipe = &recipe, name](script::Writer& out) {
                     recipe->force_release(out, {name, {}});
                   },
-                  [keeper, name](std::optional<std::int64_t> value, const client::Sent& sent) {
+                  [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
                     // The other side of a read-write lock may stay held.
-                    if (value == 1 || name.side() == Side::kWhole) keeper->forced(name, sent.last);
+                    if (value == 1 || name.side() == Side::kWhole)
+                      keeper->forced(name, sent.last, by);
                   }});
 }
 

@@ -14,8 +14,9 @@ namespace holdfast::sync {
 ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
                    const LockName& name, OwnerNumber owner, Millis lease);
 
-// Frees the lock, regardless of its owner. Outcome::value: 1 when it was held.
+// Frees the lock, regardless of its owner. Outcome::value: 1 when it was held. `by`: whose call it
+// is.
 ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
-                          const LockName& name);
+                          const LockName& name, OwnerNumber by);
 
 }  // namespace holdfast::sync

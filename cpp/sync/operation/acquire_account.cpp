@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/shown.h"
+
 namespace holdfast::sync {
 
 AcquireAccount::AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request)
@@ -20,6 +22,13 @@ void AcquireAccount::record() {
   const HoldRecipe* const holds = request_.recipe().holding();
   if (holds == nullptr || request_.at_least() > Millis(0)) return;
   context_->keeper->attempts().record(attempt_, *holds, longest_lease(), request_.amount);
+}
+
+Status AcquireAccount::refuse() const {
+  if (!request_.recipe().makes_holds()) return {};
+  const auto loss = context_->keeper->attempts().refuse(request_.name(), request_.owner);
+  if (!loss) return {};
+  return Status::lost("the hold on " + quoted(request_.name().bytes()) + " was lost: " + *loss);
 }
 
 void AcquireAccount::answered() {
@@ -43,6 +52,7 @@ bool AcquireAccount::keep(const Granted& grant) {
                        context_->clock.now(),
                        request_.stats().counted};
   granted.amount = request_.amount;
+  granted.block = request_.block;
   return keeper.attempts().granted(granted, attempt_);
 }
 
@@ -70,6 +80,7 @@ void AcquireAccount::send_release(int remaining) const {
 void AcquireAccount::give_back() const {
   const HoldRecipe* const holds = request_.recipe().holding();
   if (holds == nullptr) return send_release(0);
+  if (request_.block) context_->keeper->attempts().forget_block(request_.name(), request_.owner);
   PendingRelease::Of of = release_to(0);
   of.acquire_options.amount = 1;
   for (std::int64_t i = 0; i < request_.amount; ++i) {

@@ -31,6 +31,8 @@ class AcquireAccount {
 
   // The acquisition begins. False: another one of the owner's is under way.
   bool open() { return attempt_.begin(); }
+  // OK, or the loss of the owner's that a grant would hide: once, if it is not of an open block.
+  Status refuse() const;
   // It is of a lock, whose owner must not use it meanwhile.
   bool excludes() const { return request_.excludes_owner(); }
   // Not begun: of the call that waits for it, which may end later. The account outlives it.

@@ -41,7 +41,7 @@ void AcquireOperation::begin() {
 
 Status AcquireOperation::open() {
   const MutexLock lock(mutex_);
-  return account_.open() ? Status() : under_way_status(name(), by_thread());
+  return account_.open() ? account_.refuse() : under_way_status(name(), by_thread());
 }
 
 // A grant that another thread records meanwhile is not the handler's to use: the call, which will
@@ -198,8 +198,10 @@ AcquireMachine::Event AcquireOperation::begun(const lease::AttemptPlan& plan) co
 
 AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
   wake_at(until);
+  using Plan = lease::AttemptPlan::Verdict;
   const lease::AttemptPlan plan = account_.begin();
-  if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) {
+  if (plan.verdict == Plan::kLost) return Event::of(Event::Kind::kFailed, account_.refuse());
+  if (plan.verdict != Plan::kBegun) {
     return Event::of(Event::Kind::kFailed, closed_status(name()));
   }
   if (request().blocking) seen_ = context().waits->sequence(channel_);

@@ -36,7 +36,8 @@ struct AcquireArguments {
   bool member = false;         // of a lock made of several, whose own options are ignored
   bool again = false;          // not a further hold: sets the lease of the existing one again
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
-  bool part = false;  // of a lock made of locks: only its grant is counted
+  bool part = false;   // of a lock made of locks: only its grant is counted
+  bool block = false;  // of a `with` block, whose end releases it
   // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
   TimePoint latest = kNever;  // of a member: the latest moment of its caller

@@ -29,7 +29,8 @@ void ReleaseOperation::begin() {
     case Plan::Verdict::kLost:
       // The hold is over by the client's clock; what remains of it on the server need not delay the
       // caller.
-      PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
+      if (!plan_.held_again)
+        PendingRelease::take_back(shared_context(), pending(), context().command_timeout);
       return gone(plan_.reason);
     case Plan::Verdict::kDone:
       return finish({});

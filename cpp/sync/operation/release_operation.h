@@ -24,6 +24,7 @@ class ReleaseOperation final : public Operation {
     OwnerNumber owner;
     bool all = false;  // all holds of the owner at once
     bool deferred = false;
+    bool block = false;  // the hold of a `with` block that ends
   };
   // The plan by which it began, and when.
   struct Begun {

@@ -24,12 +24,11 @@ from holdfast._arguments import (
 )
 from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
-from holdfast._lock import BaseLock, seconds_left
+from holdfast._lock import NO_OWNER, BaseLock, seconds_left
 from holdfast._names import quoted
 from holdfast._watcher import Watcher
 
 from ._loop import (
-    NO_OWNER,
     bridge,
     call_on_loop,
     owner_of_this_task,
@@ -175,9 +174,14 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         return await self._acquire(bool(blocking), seconds, given)
 
     async def _acquire_watched(
-        self, blocking: bool = True, seconds: float = -1, lease: LeaseTime | None = None
+        self,
+        blocking: bool = True,
+        seconds: float = -1,
+        lease: LeaseTime | None = None,
+        *,
+        block: bool = False,
     ) -> bool:
-        """Acquire the lock with a watcher of the hold."""
+        """Acquire the lock with a watcher of the hold; ``block``: for ``async with``."""
         lease = lease or self._lease
         loop = bridge()
         owner = loop.owner()
@@ -189,7 +193,8 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
             loop.add_watcher(owner, watcher)
         listener = watcher.number if watcher else 0
         try:
-            granted = await self._core.start_acquire(
+            start = self._core.start_begin_block if block else self._core.start_acquire
+            granted = await start(
                 loop.queue, owner, blocking, seconds, lease.ms, lease.renewed, listener
             )
         finally:
@@ -206,12 +211,14 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
             self._check_deferring("wait=False")
         await self._release(not wait)
 
-    async def _release_watched(self, deferred: bool) -> None:
+    async def _release_watched(self, deferred: bool, *, block: bool = False) -> None:
         loop, core = bridge(), self._core
         owner = loop.known_owner()
         done = 0
         try:
-            if deferred:
+            if block:
+                await core.start_end_block(loop.queue, owner, deferred)
+            elif deferred:
                 await core.start_release_deferred(loop.queue, owner)
             else:
                 await core.start_release(loop.queue, owner, False)
@@ -220,7 +227,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
             self._leave_watcher()
             raise
         except NotOwnedError:
-            raise self._not_owned() from None
+            raise self._not_owned(block) from None
         except CancelledError:
             done = 1
             raise
@@ -257,7 +264,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
 
         As ``holdfast.Lock.force_release``.
         """
-        answer: int = await request(self._core.start_force_release)
+        answer: int = await request(self._core.start_force_release, self._owner())
         return answer == 1
 
     async def hold(
@@ -273,7 +280,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
 
     async def _enter_watched(self) -> Self:
         """Carry out ``__aenter__``."""
-        if not await self._acquire(True, self._wait, self._lease):
+        if not await self._acquire_watched(True, self._wait, self._lease, block=True):
             raise self._timed_out()
         if self._cancel_on_lost:
             await self._enter_body()
@@ -285,7 +292,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         assert isinstance(watcher, TaskWatcher)
         if watcher.reason is not None:  # lost while the grant was on its way to the task
             with suppress(HoldfastError):
-                await self.release()
+                await self._release_watched(False, block=True)
             raise watcher.loss()
         watcher.enter_body()
         self._bodies.setdefault(owner, []).append(watcher)
@@ -311,10 +318,10 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         if watcher is not None and watcher.leave_body(exc):
             error = watcher.loss()
             with suppress(HoldfastError):  # the hold is lost
-                await self.release()
+                await self._release_watched(False, block=True)
             raise error from exc
         try:
-            await self._release(self._defers())
+            await self._release_watched(self._defers(), block=True)
         except HoldfastError as error:
             if exc is None:
                 raise

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from holdfast import _core, _log
+from holdfast._lock import NO_OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,9 +38,6 @@ __all__ = [
 ]
 
 Result = TypeVar("Result")
-
-#: To the engine: no owner. A caller outside of any task owns nothing.
-NO_OWNER = 2**64 - 1
 
 
 class Bridge:

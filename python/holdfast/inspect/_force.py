@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import _core
 from holdfast._errors import LockError, ServerError
+from holdfast._lock import NO_OWNER
 
 from ._forced import record, withdraw
 from ._names import quoted
@@ -59,4 +60,4 @@ def _released(deployment: Deployment, name: bytes, found: LockDetail) -> bool:
 
 def _force(deployment: Deployment, word: str, name: bytes) -> bool:
     lock = _core.new_lock(deployment.core, word, name, 0, NO_PATIENCE_MS, None)
-    return lock.force_release() == 1
+    return lock.force_release(NO_OWNER) == 1

@@ -230,7 +230,8 @@ void Actor::extend(const LockName& lock) {
 }
 
 void Actor::force(const LockName& lock) {
-  start(sync::force_release(client_->context(), lock_recipe(lock), lock), {Action::kForce, lock});
+  start(sync::force_release(client_->context(), lock_recipe(lock), lock, number_),
+        {Action::kForce, lock});
 }
 
 void Actor::end() {
@@ -276,14 +277,18 @@ void Actor::done(std::uint64_t id, sync::Outcome outcome) {
   stage_.world.in(stage_.world.random.between({}, most), [self, id] { self->read_mail(id); });
 }
 
+bool Actor::may_fail(const sync::Outcome& outcome) const {
+  // A grant that was removed by force before replicas could confirm it.
+  const bool removed = stage_.ledger.removed(asked_.lock, field());
+  const bool hides_loss = outcome.why.code() == Code::kLost;
+  return stage_.script.failures || client_->closed() || removed || hides_loss;
+}
+
 void Actor::read_mail(std::uint64_t id) {
   if (id != id_ || asked_.cancelled) return;
   const sync::Outcome outcome = std::move(*mail_);
   operation_.reset();
-  // A grant that was removed by force before replicas could confirm it.
-  const bool removed = stage_.ledger.removed(asked_.lock, field());
-  const bool may_fail = stage_.script.failures || client_->closed() || removed;
-  expect(may_fail || outcome.verdict != Verdict::kFailed,
+  expect(may_fail(outcome) || outcome.verdict != Verdict::kFailed,
          "failed on a good server: " + outcome.why.message());
   expect(outcome.verdict != Verdict::kGone || !outcome.why.message().empty(),
          "a loss has no reason");

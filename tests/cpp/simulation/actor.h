@@ -137,6 +137,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void cancel(std::uint64_t id);
   void read_mail(std::uint64_t id);
   bool granted_by_mail() const;
+  bool may_fail(const sync::Outcome& outcome) const;
   void acquired(sync::Verdict verdict);
   void extended(const sync::Outcome& outcome);
   void check_token();

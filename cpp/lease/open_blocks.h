@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.h"
+
+namespace holdfast::lease {
+
+// The open `with` blocks of one client's owners that have no grant: it was lost, or was released
+// inside the block. The blocks of a hold are counted by the hold (Hold::blocks). Of nested blocks
+// the newest one ends first. Not thread-safe: see HoldBook.
+class OpenBlocks {
+ public:
+  // A loss that open blocks have not raised yet.
+  struct Loss {
+    std::string reason;
+    bool refuses = true;  // until they have ended, their owner acquires nothing of the name
+    int blocks = 0;
+  };
+
+  bool empty() const { return owners_.empty(); }
+
+  void lose(const LockName& name, OwnerNumber owner, Loss loss);
+  // Their hold was released inside them. Once the owner has the lock again, they are the hold's.
+  void release(const LockName& name, OwnerNumber owner, int blocks);
+  int take_released(const LockName& name, OwnerNumber owner);
+
+  // One block ends that had lost its grant: the reason. Nothing: there is none.
+  std::optional<std::string> end_lost(const LockName& name, OwnerNumber owner);
+  // One block ends whose grant was released. No effect where there is none.
+  void end_released(const LockName& name, OwnerNumber owner);
+
+  // More is known of why a hold of the name was lost.
+  void explain(const LockName& name, OwnerNumber owner, const std::string& reason);
+
+  // The loss, on any side of the name, for which the owner acquires nothing. Null: none.
+  const Loss* refusing(const LockName& name, OwnerNumber owner) const;
+  bool lost(const LockName& name, OwnerNumber owner) const;
+
+  void owner_ended(OwnerNumber owner) { owners_.erase(owner); }
+
+ private:
+  struct OfName {
+    LockName name;
+    int released = 0;
+    std::vector<Loss> losses{};  // the oldest first
+  };
+  using OfOwner = std::vector<OfName>;
+
+  const OfName* find(const LockName& name, OwnerNumber owner) const;
+  OfName* find(const LockName& name, OwnerNumber owner);
+  OfName& at(const LockName& name, OwnerNumber owner);
+  // Forgets what has neither.
+  void tidy(OwnerNumber owner);
+
+  std::unordered_map<OwnerNumber, OfOwner> owners_;
+};
+
+}  // namespace holdfast::lease

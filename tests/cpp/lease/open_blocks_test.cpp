@@ -1,0 +1,155 @@
+// Blocks that lost their grants, and what an acquire would hide.
+
+#include "lease/open_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "lease/keeper_fixture.h"
+
+namespace holdfast::lease {
+namespace {
+
+using Attempted = AttemptPlan::Verdict;
+using Released = ReleasePlan::Verdict;
+
+constexpr const char* kReason = "it is gone";
+
+class OpenBlocksTest : public LeaseKeeperTest {
+ protected:
+  // A grant to Alice, as an acquire has it.
+  void take(const LockName& of, bool block, Lease lease = {kLease, true}) {
+    Attempt attempt(keeper().attempts(), of, kAlice);
+    const AttemptPlan plan = keeper().attempts().begin(attempt);
+    ASSERT_EQ(plan.verdict, Attempted::kBegun);
+    Grant granted{of, kAlice, plan.count, lease, world.now(), &sync::lock_recipe()};
+    granted.at = world.now();
+    granted.block = block;
+    ASSERT_TRUE(keeper().attempts().granted(granted, attempt));
+  }
+  void enter() { take(name, true); }
+  void acquire() { take(name, false); }
+  Released leave() { return keeper().releases().end_block(name, kAlice).verdict; }
+  void lose() { keeper().lose(name, kAlice, kReason); }
+  bool refused() { return attempt(kAlice).verdict == Attempted::kLost; }
+};
+
+TEST_F(OpenBlocksTest, ALostBlockRefusesUntilItsEnd) {
+  enter();
+  enter();
+  lose();
+  EXPECT_TRUE(refused());
+  EXPECT_TRUE(keeper().attempts().refuse(name, kAlice));
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_FALSE(refused());
+  EXPECT_EQ(leave(), Released::kNotOwned);
+}
+
+TEST_F(OpenBlocksTest, OutsideOfBlocksALossRefusesOnce) {
+  acquire();
+  lose();
+  EXPECT_TRUE(refused());
+  EXPECT_TRUE(keeper().attempts().refuse(name, kAlice));
+  EXPECT_FALSE(refused());
+  EXPECT_FALSE(keeper().attempts().refuse(name, kAlice));
+}
+
+TEST_F(OpenBlocksTest, AReleaseThatRaisedTheLossLeavesNothingToRefuse) {
+  acquire();
+  lose();
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Released::kLost);
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, AFixedLeaseThatRanOutIsOver) {
+  take(name, false, {kLease, false});
+  pass(kLease + kSoon);
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, OfABlockItIsALoss) {
+  take(name, true, {kLease, false});
+  pass(kLease + kSoon);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, AnotherOwnerIsNotRefused) {
+  enter();
+  lose();
+  EXPECT_EQ(attempt(kBob).verdict, Attempted::kBegun);
+}
+
+TEST_F(OpenBlocksTest, TheSidesOfANameAreOneOwner) {
+  const LockName read(name, Side::kRead);
+  const LockName write(name, Side::kWrite);
+  take(read, true);
+  keeper().lose(read, kAlice, kReason);
+  Attempt writes(keeper().attempts(), write, kAlice);
+  EXPECT_EQ(keeper().attempts().begin(writes).verdict, Attempted::kLost);
+  EXPECT_EQ(keeper().releases().end_block(read, kAlice).verdict, Released::kLost);
+  EXPECT_EQ(keeper().attempts().begin(writes).verdict, Attempted::kBegun);
+}
+
+TEST_F(OpenBlocksTest, WhatIsTakenAgainInsideIsTheBlocksOwn) {
+  enter();
+  release(kAlice);
+  EXPECT_FALSE(refused());
+  acquire();
+  lose();
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, AGrantWithoutACallerOpensNoBlock) {
+  acquire();
+  enter();
+  keeper().attempts().forget_block(name, kAlice);
+  keeper().releases().begin_giving_back(name, kAlice, false);
+  lose();
+  EXPECT_TRUE(keeper().attempts().refuse(name, kAlice));
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, TheOwnersOwnForceRefusesNothingAndItsBlockReleasesNothing) {
+  enter();
+  keeper().forced(name, world.now(), kAlice);
+  EXPECT_FALSE(refused());
+  acquire();
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_EQ(keeper().count(name, kAlice), 1);
+}
+
+TEST_F(OpenBlocksTest, LossesEndWithTheirOwner) {
+  enter();
+  lose();
+  keeper().owner_ended(kAlice);
+  EXPECT_FALSE(refused());
+  EXPECT_FALSE(keeper().lost(name, kAlice));
+}
+
+TEST_F(OpenBlocksTest, ALostBlockIsKnownUntilItsEndWhateverIsLostLater) {
+  constexpr int kMoreThanTheTableKeeps = 10'002;
+  enter();
+  lose();
+  for (int i = 0; i < kMoreThanTheTableKeeps; ++i) {
+    const LockName other("other " + std::to_string(i));
+    take(other, false);
+    keeper().lose(other, kAlice, kReason);
+  }
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_FALSE(keeper().lost(name, kAlice));
+}
+
+}  // namespace
+}  // namespace holdfast::lease

@@ -1,0 +1,52 @@
+"""Blocks, and losses of what they hold, for both flavours: parts of programs for actors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.actors import PAUSE
+from tests.support.waiting import BOUND
+
+Program = Generator[Any, Any, Any]
+
+
+def entered(lock: Any) -> Any:
+    """Begin a block, as `with` or `async with` does; to be yielded."""
+    enter = getattr(type(lock), "__aenter__", None) or type(lock).__enter__
+    return enter(lock)
+
+
+def left(lock: Any, error: BaseException | None = None) -> Any:
+    """End a block, whose body has raised `error`; to be yielded."""
+    kind: type[BaseException] | None = None if error is None else type(error)
+    traceback: TracebackType | None = None if error is None else error.__traceback__
+    leave = getattr(type(lock), "__aexit__", None) or type(lock).__exit__
+    return leave(lock, kind, error, traceback)
+
+
+def until(condition: Callable[[], Any]) -> Program:
+    """Let other owners run until the condition is true: `yield from`."""
+    end = time.monotonic() + BOUND
+    while not condition():
+        assert time.monotonic() < end, condition
+        yield PAUSE
+
+
+def lost_inside(lock: Any, lose: Callable[[], Any]) -> Program:
+    """Lose what the caller holds, and return when it is known: `yield from`."""
+    lose()
+    yield from until(lambda: lock.lost)
+
+
+@contextmanager
+def refused() -> Generator[Any]:
+    """What is called inside raises ``LockLostError``."""
+    with pytest.raises(holdfast.LockLostError) as caught:
+        yield caught
