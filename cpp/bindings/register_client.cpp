@@ -66,6 +66,12 @@ client::TrackingMode tracking_of(const std::string& word) {
   return word == "auto" ? Mode::kTried : Mode::kOff;
 }
 
+const char* word_of(client::TrackingMode mode) {
+  using Mode = client::TrackingMode;
+  if (mode == Mode::kRequired) return "require";
+  return mode == Mode::kTried ? "auto" : "off";
+}
+
 std::string deployment(const net::Endpoint& endpoint) {
   switch (endpoint.deployment) {
     case net::Deployment::kSentinel:
@@ -155,6 +161,8 @@ void register_options(py::module_& module) {
            [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })
       .def("set_reauthenticate",
            [](engine::ClientOptions& o, std::int64_t ms) { o.reauthenticate = Millis(ms); })
+      .def_property_readonly("tracking",
+                             [](const engine::ClientOptions& o) { return word_of(o.tracking); })
       .def("set_tracking", [](engine::ClientOptions& o,
                               const std::string& word) { o.tracking = tracking_of(word); })
       .def("set_timeouts",

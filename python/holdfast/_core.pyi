@@ -53,7 +53,8 @@ class ClientOptions:  # the options of a client
     replicas_to_wait: int
     asynchronous: bool  # awaited by event loops, not by threads
     guard: str  # the path of its executable; empty: no guard
-
+    @property
+    def tracking(self) -> str: ...  # "auto", "off", "require"
     def __init__(self) -> None: ...
     def set_pubsub(self, how: str, /) -> None: ...  # "auto", "sharded", "classic", "both"
     def set_reauthenticate(self, ms: int, /) -> None: ...

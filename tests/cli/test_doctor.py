@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast._doctor import KINDS, LEVELS, examine
+from holdfast._doctor import KINDS, LEVELS, Finding, examine
 from tests.cli.conftest import Run
 from tests.security.test_rights import rights_of
 from tests.support.certificates import make_certificates
@@ -142,23 +142,47 @@ def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> No
 
 @pytest.mark.servers("real")
 @pytest.mark.parametrize(
-    ("right", "check", "do"),
+    ("right", "check", "option", "level"),
     [
-        ("wait", "WAIT", "ACL SETUSER few +wait"),
-        ("client|id", "CLIENT", "ACL SETUSER few +client|id (before Redis 7: +client)"),
-        ("client|kill", "CLIENT", "ACL SETUSER few +client|kill (before Redis 7: +client)"),
+        ("wait", "WAIT", "replicas_to_wait=1", "bad"),
+        ("client|id", "CLIENT", "guard=true", "warning"),
+        ("client|kill", "CLIENT", "guard=true", "warning"),
+        ("client|tracking", "tracking", "tracking=auto", "warning"),
+        ("client|tracking", "tracking", "tracking=require", "bad"),
     ],
 )
-def test_a_command_that_an_option_needs_is_a_warning(
-    user: Any, right: str, check: str, do: str
+def test_a_command_is_judged_by_the_option_that_needs_it(
+    user: Any, right: str, check: str, option: str, level: str
 ) -> None:
     url = user("+@all", f"-{right}", "~*", "&*")
+    missing = found_by(f"{url}?{option}&command_timeout=0.5", check)
+    before = " (before Redis 7: +client)" if "|" in right else ""
+    assert (missing.level, missing.do) == (level, f"ACL SETUSER few +{right}{before}")
+    assert right.replace("|", " ").upper() in missing.found
+    without = "tracking=off" if check == "tracking" else "tracking=auto"
+    assert found_by(f"{url}?{without}", check).level == "good"
+
+
+def found_by(url: str, check: str) -> Finding:
     with holdfast.Client(url) as client, holdfast.Client(url) as other:
         findings = list(examine(client, other, b"app:doctor", ["lock"]))
-    [missing] = [finding for finding in findings if finding.check == check]
-    assert (missing.level, missing.do) == ("warning", do)
-    assert right.replace("|", " ").upper() in missing.found
     assert {finding.level for finding in findings if finding.check == "rights"} == {"good"}
+    [found] = [finding for finding in findings if finding.check == check]
+    return found
+
+
+@pytest.mark.servers("real")
+def test_the_error_of_a_script_names_the_missing_right(user: Any) -> None:
+    url = user("+@all", "-hset", "~*", "&*")
+    with holdfast.Client(url) as client, holdfast.Client(url) as other:
+        findings = {one.check: one for one in examine(client, other, b"app:doctor", ["lock"])}
+        with pytest.raises(holdfast.ServerError) as caught:
+            client.lock("app:mine").acquire(blocking=False)
+    for check in ("scripts", "pub/sub"):
+        found = findings[check]
+        assert (found.level, found.do) == ("bad", "ACL SETUSER few +hset")
+        assert found.found.startswith("hset is refused")
+    assert "user_script" not in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")

@@ -43,12 +43,13 @@ def examine(
         yield from expired
         return
     clustered = deployment.sharded
-    accounts = [Account(server, clustered=clustered) for server in servers]
+    options = _core.options_of(client._core)  # the deployment's own are others
+    accounts = [Account(server, options, clustered=clustered) for server in servers]
     for check in CHECKS:
         yield from _merged([(one.server.text, check(one)) for one in accounts])
     yield check_guard()
     yield from silent
-    yield check_scripts(client, name)
+    yield check_scripts(client, name, deployment)
     yield check_messages(client, other, name, deployment)
     yield from _rights(deployment, name, kinds)
     endpoint = deployment.options.endpoint

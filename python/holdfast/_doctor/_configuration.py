@@ -15,9 +15,10 @@ from ._tracking import tracking
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from holdfast import _core
     from holdfast.inspect._deployment import Server
 
-__all__ = ["CHECKS", "Account", "account_of"]
+__all__ = ["CHECKS", "Account"]
 
 PINGS: Final = 20
 OLDEST: Final = (6, 2)
@@ -30,8 +31,9 @@ MOST_DIFFERENCE: Final = 1.0
 class Account:
     """The configuration and state that one server reports."""
 
-    def __init__(self, server: Server, *, clustered: bool) -> None:
+    def __init__(self, server: Server, options: _core.ClientOptions, *, clustered: bool) -> None:
         self.server = server
+        self.options = options  # of the client: what it needs of the server
         self.clustered = clustered
         [self.refusal] = server.ask([(b"INFO",)])
         self.info: Mapping[str, str] = {}
@@ -43,10 +45,6 @@ class Account:
         [reply] = self.server.ask([(b"CONFIG", b"GET", name.encode())])
         pair = listed(reply)
         return str(pair[1].decode()) if len(pair) > 1 else None
-
-
-def account_of(server: Server, *, clustered: bool) -> Account:
-    return Account(server, clustered=clustered)
 
 
 def _parsed(info: bytes) -> dict[str, str]:
@@ -239,7 +237,7 @@ CHECKS: Final[tuple[Callable[[Account], Finding], ...]] = (
     replicas,
     coverage,
     clock,
-    lambda account: tracking(account.server),
-    lambda account: confirmations(account.server),
-    lambda account: closing(account.server),
+    lambda account: tracking(account.server, account.options),
+    lambda account: confirmations(account.server, account.options),
+    lambda account: closing(account.server, account.options),
 )

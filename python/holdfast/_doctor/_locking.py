@@ -6,11 +6,12 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from holdfast._errors import HoldfastError
+from holdfast._errors import HoldfastError, ServerError
 from holdfast.inspect._names import lock_channel
 from holdfast.inspect._people import subscribers
 
 from ._finding import Finding, bad, good, unknown
+from ._rights import check_rights
 
 if TYPE_CHECKING:
     from holdfast._client import Client
@@ -26,7 +27,7 @@ SUBSCRIPTION: Final = 1.0
 GLANCE: Final = 0.02
 
 
-def check_scripts(client: Client, name: bytes) -> Finding:
+def check_scripts(client: Client, name: bytes, deployment: Deployment) -> Finding:
     """Acquire a free lock, and release it."""
     lock = client.lock(name, lease=LEASE)
     start = time.perf_counter()
@@ -35,12 +36,8 @@ def check_scripts(client: Client, name: bytes) -> Finding:
             return unknown("scripts", "the test name is locked", "choose another with --name")
         lock.release()
     except HoldfastError as error:
-        return bad(
-            "scripts",
-            str(error),
-            "nothing can be locked",
-            "see the error; if it is about rights, see the findings on those",
-        )
+        found, do = _explained(error, deployment, name)
+        return bad("scripts", found, "nothing can be locked", do or "see the error")
     took = (time.perf_counter() - start) * 1000
     return good("scripts", f"acquired and released in {took:.3f} ms", "locks work on this server")
 
@@ -61,7 +58,7 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
     except HoldfastError as error:
         waiter.error = waiter.error or error
     if waiter.error is not None:
-        return _failed(str(waiter.error))
+        return _failed(*_explained(waiter.error, deployment, name))
     if waiter.woken is None:
         return _failed(f"no message came within {PATIENCE:.0f} s")
     took = (waiter.woken - released) * 1000
@@ -79,13 +76,31 @@ def _await_subscription(deployment: Deployment, name: bytes, waiter: threading.T
         time.sleep(GLANCE)
 
 
-def _failed(found: str) -> Finding:
+def _failed(found: str, do: str = "") -> Finding:
     return bad(
         "pub/sub",
         found,
         "waiters are not woken by a release: they wait until the lease ends, or fail",
-        "allow subscribe, unsubscribe and the channels; see that no proxy swallows messages",
+        do or "allow subscribe, unsubscribe and the channels; see that no proxy swallows messages",
     )
+
+
+def _explained(error: HoldfastError, deployment: Deployment, name: bytes) -> tuple[str, str]:
+    """What failed, and what to do: the right that the user lacks, where it is one.
+
+    The server's error says at most which command of the script it refused.
+    """
+    if isinstance(error, ServerError) and error.code == "NOPERM":
+        try:
+            lacking = [
+                one for one in check_rights(deployment, name, ["lock"]) if one.level == "bad"
+            ]
+        except HoldfastError:
+            lacking = []
+        if lacking:
+            found = "; ".join(one.found for one in lacking)
+            return found, "; ".join(one.do.partition(";")[0] for one in lacking)
+    return str(error), ""
 
 
 class _Waiter(threading.Thread):

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast._errors import ServerError
 
-from ._finding import Finding, good, warning
+from ._finding import Finding, bad, good, warning
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from holdfast import _core
     from holdfast.inspect._deployment import Command, Server
 
 __all__ = ["closing", "confirmations"]
@@ -24,31 +27,40 @@ class OptionalCommands(NamedTuple):
     commands: dict[str, Command]  # by the right
     with_it: str
     without: str
+    #: How a refusal is reported, and what is reported where the options do not need them.
+    problem: Callable[[str, str, str, str], Finding]
+    not_needed: str
 
 
 WAIT: Final = OptionalCommands(
     "WAIT",
     {"wait": (b"WAIT", b"0", b"1")},
     "replicas can confirm grants (replicas_to_wait)",
-    "replicas_to_wait cannot be used; locks work without it",
+    "every acquire is refused: replicas_to_wait",
+    bad,
+    "not needed: replicas_to_wait is 0",
 )
 CLIENT: Final = OptionalCommands(
     "CLIENT",
     {"client|id": (b"CLIENT", b"ID"), "client|kill": (b"CLIENT", b"KILL", b"ID", NO_CONNECTION)},
     "the guard closes a dead program's connection before it releases",
     "the guard releases once more after 50 ms instead of closing a dead program's connection",
+    warning,
+    "not needed: there is no guard",
 )
 
 
-def confirmations(server: Server) -> Finding:
-    return _finding(server, WAIT)
+def confirmations(server: Server, options: _core.ClientOptions) -> Finding:
+    return _finding(server, WAIT, needed=options.replicas_to_wait > 0)
 
 
-def closing(server: Server) -> Finding:
-    return _finding(server, CLIENT)
+def closing(server: Server, options: _core.ClientOptions) -> Finding:
+    return _finding(server, CLIENT, needed=bool(options.guard))
 
 
-def _finding(server: Server, optional: OptionalCommands) -> Finding:
+def _finding(server: Server, optional: OptionalCommands, *, needed: bool) -> Finding:
+    if not needed:
+        return good(optional.check, optional.not_needed, "locks work without it")
     replies: list[Any] = server.ask(list(optional.commands.values()))
     refused = {
         right: reply
@@ -60,11 +72,12 @@ def _finding(server: Server, optional: OptionalCommands) -> Finding:
     missing = [right for right, reply in refused.items() if reply.code == "NOPERM"]
     if not missing:
         found = f"the server does not know {_titles(refused)}"
-        return warning(optional.check, found, optional.without, "connect to it without the proxy")
+        do = "connect to it without the proxy"
+        return optional.problem(optional.check, found, optional.without, do)
     before = " (before Redis 7: +client)" if optional is CLIENT else ""
     do = f"ACL SETUSER {server.user} {' '.join(f'+{right}' for right in missing)}{before}"
     found = f"{_titles(missing)} is refused: NOPERM"
-    return warning(optional.check, found, optional.without, do)
+    return optional.problem(optional.check, found, optional.without, do)
 
 
 def _titles(rights: Any) -> str:

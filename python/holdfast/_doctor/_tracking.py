@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast._errors import ServerError
 
-from ._finding import Finding, good, warning
+from ._finding import Finding, bad, good, warning
 
 if TYPE_CHECKING:
+    from holdfast import _core
     from holdfast.inspect._deployment import Server
 
 __all__ = ["tracking"]
@@ -17,13 +18,18 @@ CHECK: Final = "tracking"
 WITHOUT: Final = "a hold that another client removes is found lost by its next renewal only"
 
 
-def tracking(server: Server) -> Finding:
+def tracking(server: Server, options: _core.ClientOptions) -> Finding:
+    if options.tracking == "off":
+        return good(CHECK, "not asked for: tracking=off", WITHOUT)
+    required = options.tracking == "require"
+    problem = bad if required else warning
+    without = "every acquire is refused: tracking=require" if required else WITHOUT
     [reply] = server.ask([(b"CLIENT", b"TRACKING", b"OFF")])
     if not isinstance(reply, ServerError):
         means = "a hold that another client removes is found lost within a millisecond"
         return good(CHECK, "CLIENT TRACKING is allowed", means)
     if reply.code == "NOPERM":
         do = f"ACL SETUSER {server.user} +client|tracking (before Redis 7: +client)"
-        return warning(CHECK, "CLIENT TRACKING is refused: NOPERM", WITHOUT, do)
+        return problem(CHECK, "CLIENT TRACKING is refused: NOPERM", without, do)
     do = "upgrade the server to Redis 6 or newer, or connect to it without the proxy"
-    return warning(CHECK, "the server does not know CLIENT TRACKING", WITHOUT, do)
+    return problem(CHECK, "the server does not know CLIENT TRACKING", without, do)

@@ -48,5 +48,19 @@ TEST(ErrorStatus, NamesTheKeyTheServerAndWhatToDo) {
             "primary in the URL");
 }
 
+// As Redis 7.0 and 7.2, and Valkey 8, answer.
+TEST(ErrorStatus, SaysNothingAboutTheScript) {
+  const std::string place = " script: c7874ce10244d59fa7a530394a4fade8a8dec20a, on @user_script:1.";
+  const auto message = [&](const std::string& text) {
+    return error_status(text + place, LockName("mine"), "host:6379").message();
+  };
+  const std::string hint = "; grant the user the rights that the documentation lists";
+  const std::string old = "The user executing the script can't run this command or subcommand";
+  EXPECT_EQ(message("ERR " + old), "'mine' on host:6379: " + old + hint);
+  const std::string fresh = "ACL failure in script: User few has no permissions to run 'hset'";
+  EXPECT_EQ(message("ERR " + fresh), "'mine' on host:6379: " + fresh + hint);
+  EXPECT_EQ(message("OOM command not allowed").find("script"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace holdfast::sync
