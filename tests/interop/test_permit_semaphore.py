@@ -66,6 +66,20 @@ def test_permits_of_java_are_released_and_extended_in_python(
     assert not mine.extend(first, LONG)
 
 
+def test_what_an_acquire_in_python_sets_up_is_the_number_in_java(
+    java: JavaPermitSemaphore, python: holdfast.Client, name: str, key: PermitSemaphoreKey
+) -> None:
+    throttle = python.permit_semaphore(name, permits=3)
+    mine = throttle.acquire(lease=LONG)
+    assert not java.try_set_permits(5)
+    theirs = java.acquire(lease=LONG)
+    assert set(key.given()) == {mine, theirs}
+    assert java.available_permits() == throttle.available_permits() == 1
+    throttle.release(theirs)
+    java.release(mine)
+    assert java.available_permits() == throttle.available_permits() == 3
+
+
 def test_permits_of_python_are_released_and_extended_in_java(
     java: JavaPermitSemaphore, mine: Any, key: PermitSemaphoreKey
 ) -> None:

@@ -63,6 +63,18 @@ def test_one_counter_for_both_languages(java: JavaSemaphore, mine: Any, key: Sem
     assert java.try_acquire()
 
 
+def test_what_an_acquire_in_python_sets_up_wakes_java(
+    java: JavaSemaphore, python: holdfast.Client, name: str, key: SemaphoreKey
+) -> None:
+    asleep = key.next_waiter_sleeps(java)
+    waiting = java.begin_acquire()
+    eventually(asleep)
+    throttle = python.semaphore(name, permits=3)
+    assert throttle.acquire(blocking=False)
+    assert waiting.result(SOON)
+    eventually(lambda: java.available_permits() == throttle.available_permits() == 1)
+
+
 def test_a_release_in_java_wakes_python(
     java: JavaSemaphore,
     mine: Any,
