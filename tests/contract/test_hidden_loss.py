@@ -44,8 +44,16 @@ class Loss:
         for key in self.stage.keys_of():
             assert self.stage.server.inspect.pexpire(key, 1)
 
+    def overwritten(self) -> None:
+        for key in self.stage.keys_of():
+            self.stage.server.inspect.set(key, "another program's")
 
-CAUSES = ("deleted", "forced", "forced_by_the_same_client", "ran_out")
+    def clear(self) -> None:
+        """Remove what took the place of the lock."""
+        self.stage.server.inspect.delete(*self.stage.keys_of())
+
+
+CAUSES = ("deleted", "forced", "forced_by_the_same_client", "ran_out", "overwritten")
 
 
 # ---- What follows inside the block: each is a program, which may only be refused.
@@ -89,6 +97,14 @@ def _release(loss: Loss, lock: Any) -> Program:
         yield lock.acquire()
 
 
+def _release_not_awaited(loss: Loss, lock: Any) -> Program:
+    if lock._may_defer:
+        with refused():
+            yield lock.release(wait=False)
+    with refused():
+        yield lock.acquire()
+
+
 def _call(loss: Loss, lock: Any) -> Program:
     """A decorated function."""
     with refused():
@@ -125,6 +141,7 @@ FOLLOWS = (
     _acquire_by_another_object,
     _enter,
     _release,
+    _release_not_awaited,
     _call,
     _hold,
 )
@@ -146,6 +163,8 @@ def test_a_block_that_lost_its_grant_refuses_and_raises_at_its_end(
 
     def body(_: Any) -> Program:
         yield from lost_inside(lock, getattr(loss, cause))
+        if cause == "overwritten":
+            loss.clear()
         yield from follow(loss, lock)
         assert lock.lost
         assert lock.loss is not None
