@@ -191,13 +191,14 @@ def test_what_an_acquire_out_of_reach_may_have_got_is_given_back(
     permits.semaphore(1)
     semaphore = make_client(proxy.url, command_timeout=IMPATIENT).permit_semaphore(NAME)
     permits.do(semaphore.release, permits.take(semaphore))
-    proxy.stall()
+    proxy.pass_one_more()
     acquiring = permits.flavour.actor().begin(semaphore.acquire, lease=lease)
     with pytest.raises(holdfast.ConnectionError, match=NAME):
         acquiring.result(BOUND)
+    eventually(lambda: len(permits.out) == 1)  # and stays so: nothing else arrives
     proxy.heal()
-    eventually(lambda: permits.do(semaphore.available_permits) == 1)
-    assert permits.out == {}
+    eventually(lambda: permits.out == {})
+    assert permits.free == 1
 
 
 @pytest.mark.realtime

@@ -47,6 +47,8 @@ class _Hole:
 
     only: str | None
     requests: bool
+    #: One more script passes; then requests never arrive, either.
+    one_more: bool = False
 
 
 @dataclass
@@ -150,6 +152,13 @@ class FaultProxy:
         """The same for replies and messages alone: what is sent is executed."""
         self._set(hole=_Hole(only, requests=False))
 
+    def pass_one_more(self) -> None:
+        """Let the server execute the next script, and swallow its reply and all that follows.
+
+        What the client then does about the lost reply waits for `heal`.
+        """
+        self._set(hole=_Hole(None, requests=False, one_more=True))
+
     def lose_messages(self, count: int = 1) -> None:
         """Swallow the next messages to those who are subscribed; their connections stay."""
         self._set(messages_to_lose=count)
@@ -233,6 +242,12 @@ class FaultProxy:
                 self.traps.remove(trap)
                 return trap
         return None
+
+    def script_passed(self) -> None:
+        """The server gets a script: the last one, after `pass_one_more`."""
+        hole = self._faults.hole
+        if hole is not None and hole.one_more:
+            self._change(hole=_Hole(None, requests=True))
 
     def message_lost(self) -> bool:
         """Whether the message that has come now is to be lost."""
@@ -353,11 +368,14 @@ class _Link:
             self._subscribed = self._subscribed or not names.isdisjoint(_SUBSCRIBE)
             self._tracks = self._tracks or _TRACKING in data
             trap = self._proxy.trapped(names, tracks=self._tracks)
-            self._proxy.faults.scripts += not (self._tracks or names.isdisjoint(SCRIPTS))
+            is_script = not (self._tracks or names.isdisjoint(SCRIPTS))
+            self._proxy.faults.scripts += is_script
             try:
                 await self._pass(data, self._forth)
             finally:
                 self._trap = self._trap or trap  # the server has all of them now
+            if is_script:
+                self._proxy.script_passed()
 
     async def _replies(self, far: asyncio.StreamReader) -> None:
         while data := await far.read(65536):

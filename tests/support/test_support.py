@@ -152,9 +152,24 @@ def test_a_deaf_proxy_lets_commands_through(server: Server) -> None:
         proxy.deafen()
         with pytest.raises(redis.TimeoutError):
             through.set("executed", 1)
-        assert server.keys() == {b"executed"}
+        eventually(lambda: server.keys() == {b"executed"})
         proxy.heal()
         assert through.ping()
+        through.close()
+
+
+def test_a_proxy_passes_one_more_script_and_then_nothing(server: Server) -> None:
+    with FaultProxy(server.port) as proxy:
+        through = server.connect(port=proxy.port, socket_timeout=1)
+        assert through.ping()  # it is connected
+        proxy.pass_one_more()
+        for name in ("first", "second"):
+            with pytest.raises(redis.TimeoutError):
+                through.eval("return redis.call('set', KEYS[1], 1)", 1, name)
+        eventually(lambda: server.keys() == {b"first"})
+        proxy.heal()
+        assert through.eval("return 7", 0) == 7
+        assert server.keys() == {b"first"}
         through.close()
 
 
