@@ -105,6 +105,7 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   events.count_end(hold, clock.now());
   events.count(hold, Stats::Counter::kLost);
   hold.state = HoldState::kLost;
+  note_late_renewal(hold);
   hold.stop_renewing();
   end_record(hold.record);
   hold.extras().reason = reason;
@@ -112,6 +113,26 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   holds.add_loss(hold);
   hold.trace(Hold::Step::kLost);
   events.post(hold, Event::Kind::kLost);
+}
+
+void HoldBook::note_late_renewal(Hold& hold) {
+  if (hold.in_flight && hold.sent_renewal && !closed) late_renewals.emplace_back(&hold);
+}
+
+bool HoldBook::renewal_on_wire(const LockName& name, OwnerNumber owner) const {
+  const auto unanswered = [&](const HoldPtr& hold) {
+    return hold->in_flight && hold->owner == owner && hold->name == name;
+  };
+  if (std::any_of(late_renewals.begin(), late_renewals.end(), unanswered)) return true;
+  const Hold* const hold = holds.find(name, owner);
+  const bool fixed = hold != nullptr && hold->held() && !hold->renewed();
+  return fixed && hold->in_flight && hold->sent_renewal;
+}
+
+void HoldBook::forget_late_renewals() {
+  const auto answered = [](const HoldPtr& hold) { return !hold->in_flight; };
+  late_renewals.erase(std::remove_if(late_renewals.begin(), late_renewals.end(), answered),
+                      late_renewals.end());
 }
 
 const char* HoldBook::over_reason() const { return closed ? kClientClosed : kRanOut; }

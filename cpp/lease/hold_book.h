@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -64,6 +65,13 @@ class HoldBook {
   void end_record(const HoldPtr& hold) HOLDFAST_REQUIRES(mutex);
   // Why a hold is lost whose lease is over by the client's clock.
   const char* over_reason() const HOLDFAST_REQUIRES(mutex);
+  // Of a hold that ends: a renewal of it may still be executed, on the owner's next one.
+  void note_late_renewal(Hold& hold) HOLDFAST_REQUIRES(mutex);
+  // Whether the server may still execute a renewal of the owner's that sets a longer lease than a
+  // command without renewal asks for now: of an ended hold, or of one that is not renewed any more.
+  bool renewal_on_wire(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex);
+  // Those that have been answered.
+  void forget_late_renewals() HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock.
   void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // The loss of the owner's that an acquire would hide, with what to do; nothing: none.
@@ -99,6 +107,7 @@ class HoldBook {
   // on.
   bool tracks HOLDFAST_GUARDED_BY(mutex) = false;
   std::shared_ptr<HeldRecords> records HOLDFAST_GUARDED_BY(mutex);  // null: none, or closed
+  std::vector<HoldPtr> late_renewals HOLDFAST_GUARDED_BY(mutex);  // of ended holds; most often none
   bool closing HOLDFAST_GUARDED_BY(mutex) = false;
   bool closed HOLDFAST_GUARDED_BY(mutex) = false;
   // Of a closed client: kept until the last hold that it held is reported as lost.

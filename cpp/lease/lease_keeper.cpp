@@ -62,6 +62,11 @@ std::vector<Lease> LeaseKeeper::levels(const LockName& name, OwnerNumber owner) 
   return leases;
 }
 
+bool LeaseKeeper::renewal_on_wire(const LockName& name, OwnerNumber owner) const {
+  const MutexLock guard(book_->mutex);
+  return book_->renewal_on_wire(name, owner);
+}
+
 std::vector<Holder> LeaseKeeper::holders(const LockName& name) const {
   const MutexLock guard(book_->mutex);
   const TimePoint now = book_->clock.now();

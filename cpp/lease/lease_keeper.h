@@ -56,6 +56,9 @@ class LeaseKeeper {
   // The leases of the owner's nested holds, the outermost first; none when not held.
   std::vector<Lease> levels(const LockName& name, OwnerNumber owner) const;
   std::vector<Holder> holders(const LockName& name) const;
+  // The server may still execute an earlier renewal of the owner's, after which the lease of what
+  // is not renewed would be longer than was asked for.
+  bool renewal_on_wire(const LockName& name, OwnerNumber owner) const;
   // By the client's clock; nothing when not held.
   std::optional<Duration> remaining(const LockName& name, OwnerNumber owner) const;
   struct Held {

@@ -109,6 +109,7 @@ Releases::Serial Releases::enter(Hold& hold, Command command, Caller caller) {
   book_.events.count_end(hold, now);
   hold.trace(Hold::Step::kReleased);
   hold.state = HoldState::kReleasing;
+  book_.note_late_renewal(hold);
   hold.stop_renewing();
   const OwnerNumber owner = hold.owner;
   Entry fresh{hold.name};

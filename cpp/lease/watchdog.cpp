@@ -224,11 +224,13 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
       conclude(hold, answer(found[i], reply, batch.overdue), sent, now);
     }
   }
+  book_->forget_late_renewals();
 }
 
 void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
   const MutexLock guard(book_->mutex);
   hold.in_flight = false;
+  book_->forget_late_renewals();
   hold.by_text = unknown_script(reply);
   if (hold.serial == 0 || !hold.held()) return;
   std::optional<std::int64_t> found;

@@ -21,7 +21,7 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tests.support.proxied_bytes import MESSAGE, around_message, commands_in
@@ -64,6 +64,8 @@ class _Faults:
     slice: int = 65536
     requests: int = 0
     scripts: int = 0
+    renewals: asyncio.Event = field(default_factory=asyncio.Event)
+    held_renewals: int = 0
 
 
 @dataclass
@@ -105,6 +107,7 @@ class FaultProxy:
     def start(self) -> FaultProxy:
         """Serve from now on; once."""
         self._faults.open.set()
+        self._faults.renewals.set()
         self._thread.start()
         self._call(lambda: self._loop.add_reader(self._listener, self._accept))
         return self
@@ -140,6 +143,15 @@ class FaultProxy:
     def stall(self) -> None:
         """Hold everything back, in both directions, until `heal` lets it through."""
         self._call(self._faults.open.clear)
+
+    def hold_renewals(self) -> None:
+        """Hold back what connections for renewals send, until `heal` lets it through."""
+        self._call(self._faults.renewals.clear)
+
+    @property
+    def held_renewals(self) -> int:
+        """How many pieces of it are held back."""
+        return self._faults.held_renewals
 
     def black_hole(self, only: str | None = None) -> None:
         """Swallow everything, in both directions, without a reset; connecting still succeeds.
@@ -212,6 +224,7 @@ class FaultProxy:
             self._change(hole=None, messages_to_lose=0, refuse=False)
             self._change(latency=0.0, jitter=0.0, slice=65536)
             self._faults.open.set()
+            self._faults.renewals.set()
 
         self._call(heal)
 
@@ -254,6 +267,11 @@ class FaultProxy:
         lost = self._faults.messages_to_lose > 0
         self._faults.messages_to_lose -= lost
         return lost
+
+    async def let_renewals_pass(self) -> None:
+        self._faults.held_renewals += 1
+        await self._faults.renewals.wait()
+        self._faults.held_renewals -= 1
 
     def pause_before_passing(self) -> float:
         return self._faults.latency + self._random.random() * self._faults.jitter
@@ -299,6 +317,7 @@ class FaultProxy:
         self._listener.close()
         self._faults.refuse = True
         self._faults.open.set()
+        self._faults.renewals.set()
         while any(not task.done() for task in self._tasks):
             self._cut()
             await asyncio.wait(self._tasks, timeout=0.01)
@@ -370,6 +389,8 @@ class _Link:
             trap = self._proxy.trapped(names, tracks=self._tracks)
             is_script = not (self._tracks or names.isdisjoint(SCRIPTS))
             self._proxy.faults.scripts += is_script
+            if self._tracks:
+                await self._proxy.let_renewals_pass()
             try:
                 await self._pass(data, self._forth)
             finally:

@@ -21,6 +21,7 @@ FirstStep FirstAcquire::begin(TimePoint now) {
 bool FirstAcquire::may_begin() {
   if (context().acknowledger) return false;
   if (!request().synchronizer->idle(context(), request().owner)) return false;
+  if (account_.held_up()) return false;
   plan_ = account_.begin();
   return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;
 }

@@ -14,6 +14,7 @@ FirstStep FirstQuery::begin(TimePoint now, const client::RequestPtr& command) {
     begun_.serial = context_->keeper->releases().take_back(name(), what.owner, command, until);
   }
   FirstStep step;
+  step.sends = !query_.held_up || !query_.held_up();
   step.latest = query_.latest(now);
   return step;
 }

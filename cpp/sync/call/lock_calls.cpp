@@ -26,7 +26,8 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
                     } else {
                       keeper->lose(name, owner, "the server no longer had it when it was extended");
                     }
-                  }});
+                  },
+                  [keeper, name, owner] { return keeper->renewal_on_wire(name, owner); }});
 }
 
 ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,

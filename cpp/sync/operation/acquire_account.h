@@ -47,6 +47,11 @@ class AcquireAccount {
   // The server has answered the attempt that took over a release.
   void answered();
 
+  // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire.
+  bool held_up() const {
+    return !request_.lease.renewed &&
+           context_->keeper->renewal_on_wire(request_.name(), request_.owner);
+  }
   // Records the grant. False, and nothing is recorded, when the client is being closed.
   struct Granted {
     int count;

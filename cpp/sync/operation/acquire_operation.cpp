@@ -1,5 +1,6 @@
 #include "sync/operation/acquire_operation.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -35,8 +36,27 @@ AcquireOperation::AcquireOperation(AcquireAccount account, const Begun& begun)
 void AcquireOperation::begin() {
   const Status refused = open();
   if (!refused.ok()) return deliver(Event::of(Event::Kind::kFailed, refused));
+  start();
+}
+
+void AcquireOperation::start() {
+  if (wait_for_renewal()) return;
   catch_up();
   deliver(ahead());
+}
+
+// The server has answered it by then, unless it answers nothing.
+bool AcquireOperation::wait_for_renewal() {
+  const MutexLock lock(mutex_);
+  const TimePoint until = std::min(time_.latest(), after(begun_, context().command_timeout));
+  held_up_ = account_.held_up() && now() < until;
+  if (held_up_) wake_at(std::min(after(now(), kHeldUp), until));
+  return held_up_;
+}
+
+bool AcquireOperation::was_held_up() {
+  const MutexLock lock(mutex_);
+  return std::exchange(held_up_, false) && !finished();
 }
 
 Status AcquireOperation::open() {
@@ -96,6 +116,7 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
 }
 
 void AcquireOperation::time_is_up(TimePoint now) {
+  if (was_held_up()) return start();
   Event event{Event::Kind::kTime};
   if (now >= time_.latest()) {
     event.why = late(Status::unreachable("no reply from " + context().topology->text()));

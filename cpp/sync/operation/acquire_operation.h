@@ -67,6 +67,9 @@ class AcquireOperation final : public Operation,
   bool stopped_by(Interrupt& interrupt) override;
   const AcquireRequest& request() const HOLDFAST_UNCHECKED { return account_.request(); }
   Status open() HOLDFAST_EXCLUDES(mutex_);
+  void start();
+  bool wait_for_renewal() HOLDFAST_EXCLUDES(mutex_);
+  bool was_held_up() HOLDFAST_EXCLUDES(mutex_);
   void catch_up() const;
   void time_is_up(TimePoint now) override;
   TimePoint latest() const override { return time_.latest(); }
@@ -98,7 +101,8 @@ class AcquireOperation final : public Operation,
   const std::string channel_;
   AcquireMachine machine_ HOLDFAST_GUARDED_BY(mutex_);
   AcquireStats stats_ HOLDFAST_GUARDED_BY(mutex_);
-  int count_ = 0;  // of the attempt that is sent, as by_text_
+  bool held_up_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by a renewal of the owner's
+  int count_ = 0;                                     // of the attempt that is sent, as by_text_
   bool by_text_ = false;
   std::optional<std::uint64_t> seen_
       HOLDFAST_GUARDED_BY(mutex_);  // the channel's sequence before the attempt

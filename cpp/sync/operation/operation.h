@@ -184,6 +184,10 @@ Status error_status(std::string_view text, const LockName& name, const std::stri
 // A call for a lock that its owner is acquiring; `by_thread`: the owner, else a task.
 Status under_way_status(const LockName& name, bool by_thread);
 
+// Between two looks whether an earlier renewal of the owner's, which holds up a command, has been
+// answered.
+inline constexpr Millis kHeldUp{2};
+
 // The client of this name is closed, or being closed.
 Status closed_status(const LockName& name);
 

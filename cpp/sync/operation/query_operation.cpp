@@ -72,6 +72,9 @@ resp::ReplyKinds QueryOperation::encode(std::string& out) const {
 }
 
 void QueryOperation::send() {
+  if (query_.held_up && now() < give_up_ && query_.held_up()) {
+    return wake_at(after(now(), kHeldUp));
+  }
   wake_at(kNever);
   backing_off_ = false;
   const Status closed = submit();

@@ -17,6 +17,9 @@ struct Query {
   // Gets the reply before the caller does, and may correct it; on any thread.
   std::function<void(std::optional<std::int64_t>& value, const client::Sent& sent)> answered{};
 
+  // While true it is not sent, for the command time-out at most.
+  std::function<bool()> held_up{};
+
   // For a release in the name of `owner` (the number of the request): if its caller leaves, the
   // ledger of releases completes it. It may be repeated for `longer` after it may have been
   // executed; 0: always.

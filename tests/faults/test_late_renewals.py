@@ -1,0 +1,61 @@
+"""A renewal that is held up on its way lengthens no lease that its owner sets after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.faults.conftest import NAME
+from tests.support.owners import MakeClient
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually, stays
+
+LEASE = 6.0
+FIXED = 1.0
+
+pytestmark = [pytest.mark.realtime, pytest.mark.servers("redis", "valkey")]
+
+
+@pytest.fixture
+def held_up(alice: Any, make_client: MakeClient, proxy: FaultProxy) -> Any:
+    """A held lock with a renewal that the proxy holds back."""
+    lock = make_client(proxy.url, lease=LEASE).lock(NAME)
+    alice.do(lock.acquire)
+    eventually(lambda: lock._client.stats().tracked == 1)
+    proxy.hold_renewals()
+    eventually(lambda: proxy.held_renewals == 1, what="the renewal")
+    return lock
+
+
+def test_the_owners_next_fixed_lease_is_not_lengthened(
+    alice: Any, held_up: Any, proxy: FaultProxy, server: Server
+) -> None:
+    alice.do(held_up.release)
+    acquiring = alice.begin(held_up.acquire, lease=FIXED)
+    stays(lambda: not acquiring.done(), during=0.3)
+    proxy.heal()
+    assert acquiring.result(BOUND) is True
+    assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+
+
+def test_an_extension_is_not_lengthened(
+    alice: Any, held_up: Any, proxy: FaultProxy, server: Server
+) -> None:
+    extending = alice.begin(held_up.extend, FIXED)
+    stays(lambda: not extending.done(), during=0.3)
+    proxy.heal()
+    assert extending.result(BOUND) is True
+    assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+
+
+def test_another_owner_and_a_renewed_lease_do_not_wait(
+    alice: Any, bob: Any, held_up: Any, proxy: FaultProxy
+) -> None:
+    alice.do(held_up.release)
+    assert bob.do(held_up.acquire, lease=FIXED, blocking=False)
+    bob.do(held_up.release)
+    assert alice.do(held_up.acquire, blocking=False)
+    alice.do(held_up.release)
+    proxy.heal()
