@@ -9,8 +9,10 @@ with a comment that names what it takes and gives:
     -- ARGV[2...]  names: one or more, read with an index that is not a number
     -- returns  1: granted
 
-A result is `nil`, `text`, `{...}` (an array), `error`, or else a number: `1`, `>= 0`, `< limit`,
-`any`. The engine takes a reply of no other kind for the script's.
+A result is `nil`, `decimal` (a text), `error`, or else a number: `1`, `>= 0`, `< limit`, `any`; or
+an array of numbers: `{i, ...}` is some of the places, from 1 on, of what the call is about, in
+order; `{left, ...}` a number for each of them, 0 or more; `{left, next}` are two. The engine takes
+a reply of no other kind, and out of these ranges, for the script's.
 
 Each index that the code uses is named there, each named one is used, and none is left out. A script
 that makes the name of a key begins with the line `--!df flags=allow-undeclared-keys`, by which
@@ -18,7 +20,7 @@ Dragonfly allows that, and no other script does. What is embedded is the code al
 comments, no blank lines. Needs nothing but the standard library.
 
     embed_lua.py lua --header build/lua_scripts.h    for the build: the header
-    embed_lua.py lua --json                          for the tests: {name: {"sha1", "text"}}
+    embed_lua.py lua --json    for the tests: {name: {"sha1", "text", "numbers"}}
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 TOKEN = re.compile(
     r"""(?P<comment>--\[(?P<level>=*)\[.*?\](?P=level)\]|--[^\n]*)
@@ -46,7 +48,8 @@ OPEN_INDEX = re.compile(r"(?P<first>[1-9]\d*)(?P<open>\.\.\.)?")
 WHAT = re.compile(r"\s+[a-z][a-z0-9_]*: \S")
 RETURNS = re.compile(r"--\s*returns\s+(?P<result>.*)")
 RESULT = re.compile(
-    r"(?:(?P<kind>nil|text|\{[^}]*\}|error)|any|-?\d+|[<>]=? (?:-?\d+|[a-z_]+)): \S"
+    r"(?:(?P<kind>nil|decimal|error)|(?P<array>\{[^}]*\})"
+    r"|any|(?P<number>-?\d+)|(?P<order>[<>]=?) (?:(?P<limit>-?\d+)|[a-z_]+)): \S"
 )
 USED = re.compile(r"\b(?P<list>KEYS|ARGV)\b(?:\s*\[\s*(?P<index>\d+)\s*\])?")
 CALL = re.compile(r"redis\.p?call\(\s*'(?P<command>\w+)'\s*,\s*(?P<key>[^,()]+\(?)")
@@ -64,7 +67,8 @@ class Script:
 
     name: str
     text: str
-    replies: frozenset[str] = frozenset()
+    replies: str = ""  # resp::ReplyKinds, as C++ writes them
+    numbers: tuple[int | None, int | None] = (None, None)  # the range of those among them
     keys: int | None = None  # None: any number
     args: int | None = None
 
@@ -130,8 +134,10 @@ def load_script(root: Path, path: Path) -> Script:
     if problems:
         raise ScriptError([f"{path}: {problem}" for problem in problems])
     flags = f"{UNDECLARED}\n" if has_flag(source) else ""
-    numbers = (number_of(array, source) for array in ("KEYS", "ARGV"))
-    return Script(relative.as_posix(), flags + code, frozenset(reply_kinds(source)), *numbers)
+    counts = (number_of(array, source) for array in ("KEYS", "ARGV"))
+    return Script(
+        relative.as_posix(), flags + code, replies_of(source), numbers_of(source), *counts
+    )
 
 
 def assigned(local: re.Match[str]) -> Iterator[tuple[str, str]]:
@@ -224,15 +230,71 @@ def results_of(header: list[str]) -> list[str]:
     return [entry["result"] for line in header if (entry := RETURNS.match(line))]
 
 
-def reply_kinds(source: str) -> Iterator[str]:
-    """The kinds of reply that the header of `source` names, as resp::ReplyKind has them."""
-    for result in results_of(header_lines(source)):
-        named = RESULT.match(result)
-        kind = named["kind"] if named else None
-        if kind is None:
-            yield "kInteger"
-        elif kind != "error":
-            yield {"nil": "kNil", "text": "kText"}.get(kind, "kArray")
+def replies_of(source: str) -> str:
+    """The replies that the header of `source` names, as C++ writes resp::ReplyKinds."""
+    results = named_results(source)
+    kinds = sorted({kind for named in results if (kind := kind_of(named))})
+    arrays = {array_of(named["array"]) for named in results if named["array"]}
+    allowed = " | ".join(f"resp::ReplyKind::{kind}" for kind in kinds) or "resp::ReplyKind::kNil"
+    text = f"resp::ReplyKinds({allowed})" + within(*numbers_of(source))
+    if "kText" in kinds:
+        text += ".decimal()"
+    return text + "".join(f".arrays_of(resp::ReplyKinds::Array::{each})" for each in sorted(arrays))
+
+
+def named_results(source: str) -> list[re.Match[str]]:
+    results = results_of(header_lines(source))
+    return [named for each in results if (named := RESULT.match(each))]
+
+
+def within(least: int | None, most: int | None) -> str:
+    low = "resp::ReplyKinds::kLeast" if least is None else least
+    high = "resp::ReplyKinds::kMost" if most is None else most
+    return "" if least is most is None else f".within({low}, {high})"
+
+
+def numbers_of(source: str) -> tuple[int | None, int | None]:
+    """The range of the numbers among the replies."""
+    numbers = [named for named in named_results(source) if kind_of(named) == "kInteger"]
+    return bound(map(least_of, numbers), min), bound(map(most_of, numbers), max)
+
+
+def bound(limits: Iterable[int | None], choose: Callable[[list[int]], int]) -> int | None:
+    limits = list(limits)
+    known = [limit for limit in limits if limit is not None]
+    return choose(known) if known and len(known) == len(limits) else None
+
+
+def least_of(number: re.Match[str]) -> int | None:
+    """The least number that a result allows; None: there is no limit."""
+    if number["number"]:
+        return int(number["number"])
+    if not number["limit"] or number["order"].startswith("<"):
+        return None
+    return int(number["limit"]) + (number["order"] == ">")
+
+
+def most_of(number: re.Match[str]) -> int | None:
+    """The same of the highest."""
+    if number["number"]:
+        return int(number["number"])
+    if not number["limit"] or number["order"].startswith(">"):
+        return None
+    return int(number["limit"]) - (number["order"] == "<")
+
+
+def kind_of(named: re.Match[str]) -> str:
+    """The kind of a result, as resp::ReplyKind has it; empty for an error."""
+    if named["array"]:
+        return "kArray"
+    return {"nil": "kNil", "decimal": "kText", "error": ""}.get(named["kind"], "kInteger")
+
+
+def array_of(text: str) -> str:
+    """What an array is, as resp::ReplyKinds::Array has it."""
+    if "..." not in text:
+        return "kPair"
+    return "kPlaces" if text.startswith("{i,") else "kEach"
 
 
 def note_named(line: str, named: dict[str, dict[int, bool]]) -> list[str]:
@@ -296,7 +358,7 @@ def header_text(scripts: list[Script]) -> str:
             f'    "{script.name}",',
             f'    "{script.sha1}",',
             f'    R"{DELIMITER}({script.text}){DELIMITER}",',
-            f"    {' | '.join(f'resp::ReplyKind::{kind}' for kind in sorted(script.replies))},",
+            f"    {script.replies},",
             f"    {script.keys or 0}, {script.args or 0}, {json.dumps(script.head)}}};",
         ]
     every = ", ".join(f"&{script.identifier}" for script in scripts)
@@ -318,11 +380,14 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     if options.json:
-        table = {script.name: {"sha1": script.sha1, "text": script.text} for script in scripts}
-        json.dump(table, sys.stdout)
+        json.dump({script.name: entry_of(script) for script in scripts}, sys.stdout)
     else:
         write_header(options.header, header_text(scripts))
     return 0
+
+
+def entry_of(script: Script) -> dict[str, object]:
+    return {"sha1": script.sha1, "text": script.text, "numbers": script.numbers}
 
 
 def write_header(path: Path, text: str) -> None:

@@ -192,7 +192,7 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progres
         return false;
       case RequestQueue::Taken::kMismatched:
         link_.protocol_error(now, "sent " + std::string(resp::word_for(reply.kind())) +
-                                      " in reply to a command that cannot have one");
+                                      " that cannot be the reply to its command");
         return false;
     }
   }

@@ -41,6 +41,8 @@ class Writer {
   Call call(const Script& script, int keys, int args);
   // A plain command.
   void command(std::initializer_list<std::string_view> words, resp::ReplyKinds replies);
+  // The reply to the latest of these is a number within.
+  void expect(std::int64_t least, std::int64_t most) { replies_ = replies_.within(least, most); }
   // That the latest of these can have.
   resp::ReplyKinds replies() const { return replies_; }
   // A script's argument, where it publishes.

@@ -4,7 +4,7 @@
 -- ARGV[1]  owner: the requesting owner, "uuid:number"
 -- ARGV[2]  lease: ms, 1 to 2^53
 -- ARGV[3]  count: the holds the owner has once this one is granted, 1 for a first hold
--- returns  text: granted; the token, decimal
+-- returns  decimal: granted; the token
 -- returns  >= -1: refused, the key's remaining ms (-1: another's key that never expires)
 -- returns  -3: count is above 1 but the earlier holds are gone; nothing changed
 --

@@ -6,7 +6,7 @@
 -- ARGV[2]  next: who gets it, with one hold; another owner than ARGV[1]
 -- ARGV[3]  lease: of the next owner, ms, 1 to 2^53
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  text: the next owner holds it; its token, decimal; a repeat gives a newer one
+-- returns  decimal: the next owner holds it; its token; a repeat gives a newer one
 -- returns  nil: the owner does not hold it; nothing changed
 
 -- @include _lock/keep.lua

@@ -6,7 +6,7 @@
 -- ARGV[2]  number: of this request; each request has a higher one than the one before it in this place
 -- ARGV[3]  permits: how many; below 0 they are removed, free or not
 -- ARGV[4]  publish: the command that reaches the waiters, "publish", "spublish" or "both"
--- returns  >= 0: the permits that are free now; a repeat gets the same answer
+-- returns  any: the permits that are free now; a repeat gets the same answer
 -- returns  error: OVERFLOW: there would be more than 2^31-1; nothing changed
 -- returns  error: WRONGTYPE: the key is no counter; nothing changed
 --

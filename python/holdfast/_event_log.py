@@ -34,7 +34,7 @@ FOREIGN = (
 
 def entry(event: Event, client: BaseClient | None) -> Callable[[str], object]:
     """What logs an event with a reason, as things are now; another thread may call it."""
-    owner = "another owner" if client is None else client._owner_title(event.owner)
+    owner = "of a closed client" if client is None else client._owner_title(event.owner)
     said = {"name": quoted(event.name), "owner": owner, "server": event.server}
     if event.word == "unguarded":
         from ._guard import warn_once

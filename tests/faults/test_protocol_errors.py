@@ -69,3 +69,36 @@ def test_after_what_is_no_reply_the_next_connection_is_used(
     assert alice.do(lock.acquire)
     assert list(holds(server).values()) == [1]
     assert behind.stats().protocol_errors == 1
+
+
+@pytest.mark.servers("real")
+def test_a_text_that_is_no_token_grants_no_fenced_lock(
+    behind: Any, proxy: FaultProxy, server: Server, alice: Any
+) -> None:
+    lock = behind.fenced_lock(NAME)
+    alice.do(behind.ping)
+    sprung = proxy.replace_reply(b"$2\r\nhi\r\n")
+    assert alice.do(lock.acquire, blocking=False)
+    assert sprung.is_set()
+    assert behind.stats().protocol_errors == 1
+    assert list(holds(server).values()) == [1]
+    assert alice.do(lambda: lock.token) > 0
+    alice.do(lock.release)
+
+
+@pytest.mark.servers("real")
+@pytest.mark.realtime
+@pytest.mark.parametrize("reply", [b"*3\r\n:1\r\n:2\r\n:3\r\n", b"*1\r\n:2\r\n"])
+def test_a_renewal_of_one_lock_believes_no_reply_about_others(
+    make_client: MakeClient, proxy: FaultProxy, alice: Any, reply: bytes
+) -> None:
+    client = make_client(proxy.url, lease=0.6, tracking="off")
+    lock = client.lock(NAME)
+    alice.do(lock.acquire)
+    sprung = proxy.replace_reply(reply)
+    eventually(sprung.is_set)
+    eventually(lambda: client.stats().protocol_errors == 1)
+    renewed = client.stats().renewals
+    eventually(lambda: client.stats().renewals > renewed)
+    assert not alice.do(lambda: lock.lost)
+    alice.do(lock.release)

@@ -1,5 +1,6 @@
 // What a server sends to a connection with commands under way: a request completes once, and with a
-// reply of a kind that its command can have, or an error; what is unanswered goes out again.
+// reply of a kind and range that its command can have, or an error; what is unanswered goes out
+// again.
 
 #include <cstdlib>
 #include <string>
@@ -16,10 +17,10 @@ using resp::ReplyKind;
 using resp::ReplyKinds;
 
 constexpr ReplyKinds kKinds[] = {
-    ReplyKind::kNil | ReplyKind::kInteger,
-    ReplyKind::kText,
-    ReplyKind::kArray | ReplyKind::kInteger,
-    ReplyKinds::any(),
+    (ReplyKind::kNil | ReplyKind::kInteger).within(-3, 1000),
+    ReplyKinds(ReplyKind::kText).decimal(),
+    ReplyKinds(ReplyKind::kArray).arrays_of(ReplyKinds::Array::kPlaces).about(2),
+    (ReplyKind::kArray | ReplyKind::kInteger).within(0, 1).arrays_of(ReplyKinds::Array::kPair),
 };
 
 class Step final : public client::Request {

@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from tests.lua.steps import MINUTE, Bytes, Listener, Lock, Message, embedded
+from tests.lua.steps import MINUTE, Bytes, Listener, Lock, Message, evaluated
 from tests.support.servers import Server
 
 NAME = b"myLock"
@@ -98,7 +98,7 @@ class FairLock(Lock):
 
     def _step(self, step: str, keys: list[bytes], *argv: Bytes | int) -> Any:
         try:
-            return self._connection.eval(embedded()[f"fair_lock/{step}"], len(keys), *keys, *argv)
+            return evaluated(self._connection, f"fair_lock/{step}", keys, *argv)
         except redis.ResponseError:
             # fakeredis closes the connection after an error reply, a moment later.
             self._connection.connection_pool.disconnect()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.lua.steps import Bytes, Message, embedded
+from tests.lua.steps import Bytes, Message, evaluated
 from tests.support.servers import Server
 
 ONE, TWO, THREE = b"\x00\r\n one 's id \xff\xff", b"the 2nd's id 16B", b"the 3rd's id 16B"
@@ -128,9 +128,7 @@ class PermitSemaphore:
         if isinstance(keys, int):
             keys = [self.name, self.timeouts, self.channel][:keys]
         try:
-            return self._connection.eval(
-                embedded()[f"permit_semaphore/{step}"], len(keys), *keys, *argv
-            )
+            return evaluated(self._connection, f"permit_semaphore/{step}", keys, *argv)
         except redis.ResponseError:
             # fakeredis closes the connection after an error reply, a moment later.
             self._connection.connection_pool.disconnect()

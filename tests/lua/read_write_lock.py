@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import redis
 
-from tests.lua.steps import ALICE, BOB, MINUTE, NAME, Bytes, Message, embedded
+from tests.lua.steps import ALICE, BOB, MINUTE, NAME, Bytes, Message, evaluated
 
 CHANNEL = b"redisson_rwlock:{myLock}"
 PREFIX = b"{myLock}"
@@ -110,9 +110,8 @@ class ReadWriteLock:
         return min(reply, 1) if reply else reply
 
     def _run(self, step: str, keys: list[Bytes], *argv: Bytes | int) -> Any:
-        text = embedded()[f"read_write_lock/{step}"]
         try:
-            return self._connection.eval(text, len(keys), *keys, *argv)
+            return evaluated(self._connection, f"read_write_lock/{step}", keys, *argv)
         except redis.ResponseError:
             # fakeredis closes the connection after an error reply, a moment later.
             self._connection.connection_pool.disconnect()

@@ -6,7 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -36,9 +36,28 @@ COUNTER = b"redisson_lock_token:{myLock}"
 @cache
 def embedded() -> dict[str, str]:
     """The steps as the build puts them into the engine: name -> text."""
+    return {name: script["text"] for name, script in _table().items()}
+
+
+@cache
+def _table() -> dict[str, Any]:
     command = [sys.executable, str(ROOT / "cmake/embed_lua.py"), str(ROOT / "lua"), "--json"]
-    table = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    return {name: script["text"] for name, script in table.items()}
+    table: dict[str, Any] = json.loads(
+        subprocess.run(command, check=True, capture_output=True).stdout
+    )
+    return table
+
+
+def evaluated(
+    connection: redis.Redis, name: str, keys: Sequence[object], *argv: Bytes | int
+) -> Any:
+    """The reply to a step, in the range that its header names."""
+    reply = connection.eval(embedded()[name], len(keys), *keys, *argv)
+    least, most = _table()[name]["numbers"]
+    if isinstance(reply, int):
+        assert least is None or reply >= least, f"{name} replied {reply}"
+        assert most is None or reply <= most, f"{name} replied {reply}"
+    return reply
 
 
 def about(milliseconds: float) -> object:
@@ -113,9 +132,8 @@ class Lock:
         return int(self._connection.pttl(self.name))
 
     def _run(self, step: str, keys: list[Bytes], *argv: Bytes | int, kind: str = "lock") -> Any:
-        text = embedded()[f"{kind}/{step}"]
         try:
-            return self._connection.eval(text, len(keys), *keys, *argv)
+            return evaluated(self._connection, f"{kind}/{step}", keys, *argv)
         except redis.ResponseError:
             # fakeredis closes the connection after an error reply, a moment later.
             self._connection.connection_pool.disconnect()

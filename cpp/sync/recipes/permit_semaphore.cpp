@@ -202,6 +202,8 @@ void release_together(script::Writer& out, const Step& step, std::string_view pe
       << step.name.bytes() << request_key(step.name, step.owner) << permit_timeouts(step.name)
       << semaphore_channel(step.name).bytes() << step.lease.count()
       << step.acquire_options.request_number() << permits << out.publish();
+  const auto number = static_cast<std::int64_t>(permits.size() / (2 * kHalf));
+  out.expect(-number, number);
 }
 
 void extend_permit(script::Writer& out, const LockName& name, std::string_view permit,

@@ -11,6 +11,7 @@ namespace holdfast::client {
 namespace {
 
 using resp::ReplyKind;
+using resp::ReplyKinds;
 
 class ProtocolErrorTest : public ExchangeFixture {
  protected:
@@ -19,6 +20,17 @@ class ProtocolErrorTest : public ExchangeFixture {
     ASSERT_EQ(errors.size(), 1U);
     EXPECT_EQ(errors[0].find("127.0.0.1:6379 " + what), 0U) << errors[0];
     EXPECT_EQ(stats->total(Stats::Counter::kProtocolErrors), 1);
+  }
+
+  void expect_refused(ReplyKinds allowed, const char* reply, const std::string& word) {
+    open();
+    kinds = allowed;
+    script.replies = {reply};
+    EXPECT_EQ(exchange(), Exchanged::kInLine);
+    EXPECT_FALSE(asked->control.done);
+    expect_end("sent " + word + " that cannot be the reply to its command");
+    script.replies = {"-ERR no\r\n"};
+    EXPECT_EQ(wait(asked), "ERR no");
   }
 };
 
@@ -73,7 +85,7 @@ TEST_F(ProtocolErrorTest, AReplyOfAKindThatTheCommandCannotHaveIsNotItsAnswer) {
   script.replies = {"+OK\r\n"};
   EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(asked->control.done);
-  expect_end("sent a status in reply to a command that cannot have one");
+  expect_end("sent a status that cannot be the reply to its command");
   script.replies = {":3\r\n"};
   EXPECT_EQ(wait(asked), "");
   EXPECT_EQ(asked->number, 3);
@@ -86,7 +98,20 @@ TEST_F(ProtocolErrorTest, APlainReplyOfAnotherKindIsNotItsAnswer) {
   script.replies = {"$-1\r\n"};
   EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(asked->control.done);
-  expect_end("sent a nil in reply to a command that cannot have one");
+  expect_end("sent a nil that cannot be the reply to its command");
+}
+
+TEST_F(ProtocolErrorTest, ANumberOutOfTheRangeOfTheCommandIsNotItsAnswer) {
+  expect_refused(ReplyKinds(ReplyKind::kInteger).within(0, 1), ":2\r\n", "an integer");
+}
+
+TEST_F(ProtocolErrorTest, ATextThatIsNoTokenIsNotTheAnswer) {
+  expect_refused(ReplyKinds(ReplyKind::kText).decimal(), "$2\r\nhi\r\n", "a string");
+}
+
+TEST_F(ProtocolErrorTest, PlacesOutOfTheBatchAreNotItsAnswer) {
+  expect_refused(ReplyKinds(ReplyKind::kArray).arrays_of(ReplyKinds::Array::kPlaces).about(1),
+                 "*3\r\n:1\r\n:2\r\n:3\r\n", "an array");
 }
 
 TEST_F(ProtocolErrorTest, AnErrorIsAReplyToAnyCommand) {
@@ -107,7 +132,7 @@ TEST_F(ProtocolErrorTest, AnUnreadReplyOfAnotherKindEndsTheStreamForAllBehindIt)
   EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_FALSE(posted->control.done);
   EXPECT_FALSE(asked->control.done);
-  expect_end("sent a nil in reply to a command that cannot have one");
+  expect_end("sent a nil that cannot be the reply to its command");
   script.replies = {":1\r\n$-1\r\n"};
   wait(asked);
   EXPECT_EQ(posted->number, 1);
@@ -122,7 +147,7 @@ TEST_F(ProtocolErrorTest, BehindAnUnreadReplyOneOfAnotherKindIsNotTheAnswer) {
   EXPECT_EQ(exchange(), Exchanged::kInLine);
   EXPECT_EQ(posted->number, 5);
   EXPECT_FALSE(asked->control.done);
-  expect_end("sent a nil in reply to a command that cannot have one");
+  expect_end("sent a nil that cannot be the reply to its command");
   script.replies = {":7\r\n"};
   wait(asked);
   EXPECT_EQ(asked->number, 7);

@@ -1,0 +1,75 @@
+#include "resp/reply_kinds.h"
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "resp/plain_reply.h"
+
+namespace holdfast::resp {
+namespace {
+
+constexpr ReplyKinds kGrant = (ReplyKind::kNil | ReplyKind::kInteger).within(-1, ReplyKinds::kMost);
+constexpr ReplyKinds kToken = ReplyKinds(ReplyKind::kText).decimal();
+constexpr ReplyKinds kArrays = ReplyKinds(ReplyKind::kArray);
+
+// As a whole, and, where it is plain, as that.
+bool allows(ReplyKinds kinds, std::string_view bytes) {
+  Reader reader;
+  reader.feed(bytes.data(), bytes.size());
+  const Result<std::optional<Reply>> reply = reader.next();
+  const bool allowed = kinds.allow(*reply.value());
+  if (const auto plain = plain_reply(bytes)) {
+    EXPECT_EQ(kinds.allow(*plain), allowed) << bytes;
+  }
+  return allowed;
+}
+
+TEST(ReplyKindsTest, ANumberIsWithinItsRange) {
+  EXPECT_TRUE(allows(kGrant, "$-1\r\n"));
+  EXPECT_TRUE(allows(kGrant, ":-1\r\n"));
+  EXPECT_FALSE(allows(kGrant, ":-2\r\n"));
+  EXPECT_TRUE(allows(kGrant, ":9223372036854775807\r\n"));
+  EXPECT_FALSE(allows(kGrant.within(0, 1), ":2\r\n"));
+  EXPECT_FALSE(allows(kGrant, "$1\r\n1\r\n"));
+  EXPECT_TRUE(allows(kGrant, "-ERR any\r\n"));
+}
+
+TEST(ReplyKindsTest, ATokenIsAnInteger) {
+  EXPECT_TRUE(allows(kToken, "$1\r\n7\r\n"));
+  EXPECT_TRUE(allows(kToken, "$2\r\n-7\r\n"));
+  for (const char* text : {"$2\r\nhi\r\n", "$2\r\n7x\r\n", "$0\r\n\r\n",
+                           "$20\r\n99999999999999999999\r\n", "$3\r\n 12\r\n"}) {
+    EXPECT_FALSE(allows(kToken, text)) << text;
+  }
+}
+
+TEST(ReplyKindsTest, PlacesAreThoseOfTheBatchOnceAndInOrder) {
+  const ReplyKinds places = kArrays.arrays_of(ReplyKinds::Array::kPlaces).about(2);
+  EXPECT_TRUE(allows(places, "*0\r\n"));
+  EXPECT_TRUE(allows(places, "*1\r\n:2\r\n"));
+  EXPECT_TRUE(allows(places, "*2\r\n:1\r\n:2\r\n"));
+  for (const char* text :
+       {"*1\r\n:3\r\n", "*1\r\n:0\r\n", "*1\r\n:-1\r\n", "*2\r\n:1\r\n:1\r\n", "*2\r\n:2\r\n:1\r\n",
+        "*1\r\n$1\r\n1\r\n", "*1\r\n$-1\r\n", "*3\r\n:1\r\n:2\r\n:3\r\n"}) {
+    EXPECT_FALSE(allows(places, text)) << text;
+  }
+}
+
+TEST(ReplyKindsTest, OneNumberForEachOfTheBatch) {
+  const ReplyKinds each = kArrays.arrays_of(ReplyKinds::Array::kEach).about(2);
+  EXPECT_TRUE(allows(each, "*2\r\n:0\r\n:5\r\n"));
+  for (const char* text : {"*1\r\n:1\r\n", "*3\r\n:1\r\n:1\r\n:1\r\n", "*2\r\n:1\r\n:-1\r\n"}) {
+    EXPECT_FALSE(allows(each, text)) << text;
+  }
+}
+
+TEST(ReplyKindsTest, APairIsTwoNumbers) {
+  const ReplyKinds pair = kArrays.arrays_of(ReplyKinds::Array::kPair);
+  EXPECT_TRUE(allows(pair, "*2\r\n:-4\r\n:-1\r\n"));
+  EXPECT_FALSE(allows(pair, "*1\r\n:1\r\n"));
+  EXPECT_FALSE(allows(pair, "*2\r\n:1\r\n$1\r\n1\r\n"));
+}
+
+}  // namespace
+}  // namespace holdfast::resp
