@@ -1,5 +1,7 @@
 #include "base/stats.h"
 
+#include <algorithm>
+
 namespace holdfast {
 
 namespace {
@@ -26,10 +28,10 @@ void Stats::Shard::add(Timing timing, Duration time) {
 
 void Stats::add(Timing timing, Duration time) { mine().add(timing, time); }
 
-void Stats::granted(bool contended, Duration took) {
+void Stats::granted(bool contended, Duration took, std::int64_t amount) {
   Shard& shard = mine();
-  shard.add(Counter::kAcquired, 1);
-  if (contended) shard.add(Counter::kContended, 1);
+  shard.add(Counter::kAcquired, amount);
+  if (contended) shard.add(Counter::kContended, amount);
   shard.add(Timing::kWait, took);
 }
 
@@ -45,6 +47,10 @@ std::int64_t Stats::total(Counter counter) const {
     sum += shard.counters[index(counter)].load(std::memory_order_relaxed);
   }
   return sum;
+}
+
+std::int64_t Stats::held() const {
+  return total(Counter::kHeld) + std::max<std::int64_t>(0, total(Counter::kTaken));
 }
 
 Stats::Histogram Stats::histogram(Timing timing) const {

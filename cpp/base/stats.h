@@ -30,6 +30,7 @@ class Stats {
     kProtocolErrors,   // connections ended by bytes that cannot be replies to what was sent
     kHeld,             // holds now; nested ones count once
     kWaiting,          // acquisitions that wait now
+    kTaken,            // permits without owners, acquired and not released by this client
     kCounters,         // the number of counters
   };
   enum class Timing : std::uint8_t {
@@ -54,12 +55,14 @@ class Stats {
 
   void add(Counter counter, std::int64_t amount = 1) { mine().add(counter, amount); }
   void add(Timing timing, Duration time);
-  // Counts a grant, and the time until it.
-  void granted(bool contended, Duration took);
+  // Counts a grant, of `amount` permits, and the time until it.
+  void granted(bool contended, Duration took, std::int64_t amount = 1);
   // Counts the end of a hold, and its duration.
   void hold_ended(Duration after);
 
   std::int64_t total(Counter counter) const;
+  // Holds and permits now. A client may release more permits without owners than it has taken.
+  std::int64_t held() const;
   Histogram histogram(Timing timing) const;
 
  private:

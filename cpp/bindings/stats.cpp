@@ -21,11 +21,13 @@ py::tuple histogram(const Stats::Histogram& from) {
 }  // namespace
 
 py::tuple stats_to_python(const Stats& stats, std::size_t tracked) {
-  constexpr auto kCounters = static_cast<std::size_t>(Stats::Counter::kCounters);
+  // What comes after it is a part of what is held.
+  constexpr auto kCounters = static_cast<std::size_t>(Stats::Counter::kTaken);
   py::tuple figures(kCounters + 3);
   for (std::size_t i = 0; i < kCounters; ++i) {
     figures[i] = py::int_(stats.total(static_cast<Stats::Counter>(i)));
   }
+  figures[static_cast<std::size_t>(Stats::Counter::kHeld)] = py::int_(stats.held());
   figures[kCounters] = py::int_(tracked);
   figures[kCounters + 1] = histogram(stats.histogram(Stats::Timing::kWait));
   figures[kCounters + 2] = histogram(stats.histogram(Stats::Timing::kHold));

@@ -65,6 +65,7 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
     }
     // An earlier sending may have released it; it is not in use in any case.
     value = value || sent.times > 1 ? 1 : 0;
+    if (*value == 1) context->stats->add(Stats::Counter::kReleased);
   };
   // Only the id is known here, not the lease. A permit is given back once at most.
   release.returns = {next_owner_number(), Millis(0), kLongestLease};

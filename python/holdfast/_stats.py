@@ -1,4 +1,4 @@
-"""The figures of a client: totals of its locks, and current values.
+"""The figures of a client: totals of its locks and semaphores, and current values.
 
 A module that is imported on first use: ``dataclasses`` is slow to import.
 """
@@ -32,13 +32,15 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Stats:
-    """The figures of one client's locks since it was made (in a forked child: since the fork).
+    """The figures of one client's locks and semaphores since it was made.
 
-    A ``MultiLock`` or ``RedLock`` counts as its members, each in the figures of the member's
-    client; an acquisition of it that ends without a grant counts once, for its first member.
+    In a forked child they are those since the fork. Of a semaphore each permit counts; one without
+    an owner is held until this client releases it. A ``MultiLock`` or ``RedLock`` counts as its
+    members, each in the figures of the member's client; an acquisition of it that ends without a
+    grant counts once, for its first member.
     """
 
-    #: Grants, nested ones included.
+    #: Grants, nested ones included; of several permits at once, their number.
     acquired: int
     #: Of these, grants that had to wait.
     contended: int
@@ -64,7 +66,7 @@ class Stats:
     #: Connections ended because the server, or what stands between, sent what cannot be the replies
     #: to the client's commands; unanswered commands were sent again on another one.
     protocol_errors: int
-    #: Holds now; nested ones count once.
+    #: Holds and permits now; nested holds count once.
     held: int
     #: Acquisitions that wait now.
     waiting: int

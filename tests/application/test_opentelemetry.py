@@ -34,6 +34,20 @@ from holdfast.contrib.opentelemetry import HoldfastInstrumentor
 pytestmark = pytest.mark.servers("redis")
 
 
+def work_with_permits(client: Any, alice: Any) -> None:
+    """Two grants and two refusals of each kind of semaphore."""
+    slots, permits = client.semaphore("slots"), client.permit_semaphore("permits")
+    alice.do(slots.try_set_permits, 1)
+    alice.do(permits.try_set_permits, 1)
+    for _ in range(2):
+        assert alice.do(slots.acquire)
+        assert not alice.do(slots.acquire, blocking=False)
+        alice.do(slots.release)
+        permit = alice.do(permits.acquire)
+        assert alice.do(permits.acquire, blocking=False) is None
+        alice.do(permits.release, permit)
+
+
 class Telescope:
     """What was recorded."""
 
@@ -355,3 +369,24 @@ def test_a_loss_that_no_call_finds_counts_for_its_client(
     alice.do(work)
     eventually(lambda: told)
     assert not job.events
+
+
+def test_permits_have_spans(client: Any, alice: Any, telescope: Telescope) -> None:
+    work_with_permits(client, alice)
+    spans = [
+        (span.attributes["holdfast.lock.kind"], span.attributes["holdfast.lock.name"])
+        for span in telescope.spans()
+    ]
+    assert spans == 2 * [
+        *2 * [("semaphore", "slots")],
+        *2 * [("permit_semaphore", "permits")],
+    ]
+    assert telescope.outcomes() == 4 * ["acquired", "timed_out"]
+    waits = {
+        point.attributes["holdfast.lock.kind"]: point.count
+        for point in telescope.points()["holdfast.wait_seconds"]
+    }
+    assert waits == {"semaphore": 2, "permit_semaphore": 2}
+    recorder = HoldfastInstrumentor()._recorder
+    assert recorder is not None
+    assert recorder._holds == {}

@@ -174,11 +174,52 @@ def test_a_lock_of_locks_counts_as_its_members(client: Any, alice: Any, bob: Any
     counted(client, acquired=2, released=2, timed_out=1)
 
 
-def test_synchronizers_are_no_locks(client: Any, alice: Any) -> None:
-    semaphore = client.permit_semaphore("permits")
-    alice.do(semaphore.try_set_permits, 1)
-    assert alice.do(semaphore.acquire)
-    assert alice.do(semaphore.acquire, blocking=False) is None
+def test_permits_with_ids_count_as_locks_do(client: Any, alice: Any, server: Server) -> None:
+    permits = client.permit_semaphore("permits")
+    alice.do(permits.try_set_permits, 3)
+    permit = alice.do(permits.acquire)
+    counted(client, acquired=1, held=1)
+    several = alice.do(permits.acquire_many, 2)
+    assert alice.do(permits.acquire, blocking=False) is None
+    assert alice.do(permits.acquire, timeout=0.01) is None
+    counted(client, acquired=3, held=3, timed_out=2)
+    alice.do(permits.release, permit)
+    alice.do(permits.release_many, several)
+    counted(client, acquired=3, released=3, timed_out=2)
+    assert (client.stats().wait_seconds.count, client.stats().hold_seconds.count) == (2, 3)
+    permit = alice.do(permits.acquire)
+    server.inspect.flushdb()
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(permits.release, permit)
+    counted(client, acquired=4, released=3, timed_out=2, lost=1)
+
+
+def test_permits_without_owners_count_too(client: Any, alice: Any, bob: Any) -> None:
+    slots = client.semaphore("slots")
+    alice.do(slots.try_set_permits, 3)
+    assert alice.do(slots.acquire, permits=2)
+    assert not alice.do(slots.acquire, permits=2, blocking=False)
+    counted(client, acquired=2, held=2, timed_out=1)
+    waiting = bob.begin(slots.acquire, permits=3)
+    eventually(lambda: client.stats().waiting == 1)
+    alice.do(slots.release, 2)
+    assert waiting.result(10)
+    counted(client, acquired=5, contended=3, released=2, held=3, timed_out=1)
+    alice.do(slots.release_if_exists, 3)
+    assert not alice.do(client.semaphore("none").release_if_exists)
+    assert alice.do(slots.drain_permits) == 3
+    counted(client, acquired=8, contended=3, released=5, held=3, timed_out=1)
+    alice.do(slots.release, 3)
+    alice.do(slots.release)  # a permit of another program's
+    assert client.stats().held == 0
+
+
+def test_latches_are_not_counted(client: Any, alice: Any) -> None:
+    latch = client.count_down_latch("latch")
+    alice.do(latch.try_set_count, 1)
+    assert not alice.do(latch.wait, 0.01)
+    alice.do(latch.count_down)
+    assert alice.do(latch.wait)
     counted(client)
 
 

@@ -10,6 +10,22 @@ namespace holdfast::sync {
 
 namespace lua = script::lua;
 
+namespace {
+
+void count_permits(Stats& stats, CounterStep::Permits permits, std::int64_t amount,
+                   std::int64_t answer) {
+  using Permits = CounterStep::Permits;
+  if (permits == Permits::kTaken) {
+    stats.add(Stats::Counter::kAcquired, answer);
+    stats.add(Stats::Counter::kTaken, answer);
+  } else if (permits == Permits::kGiven || answer == 1) {
+    stats.add(Stats::Counter::kReleased, amount);
+    stats.add(Stats::Counter::kTaken, -amount);
+  }
+}
+
+}  // namespace
+
 ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                          const CounterStep& step, std::int64_t amount) {
   const Millis memory = request_memory(*context);
@@ -23,6 +39,12 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
                 options.request = request;
                 write(out, {name, id, 0, memory, options});
               }};
+  if (step.permits != CounterStep::Permits::kNone) {
+    query.answered = [stats = context->stats, permits = step.permits, amount](
+                         const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
+      count_permits(*stats, permits, amount, value.value_or(0));
+    };
+  }
   // The last sending must arrive while the server still has the first answer.
   if (step.completed) query.returns = {slot, memory / 2};
   return call_of(std::move(context), std::move(query));

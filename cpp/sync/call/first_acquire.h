@@ -22,7 +22,7 @@ class FirstAcquire {
   // Its request is no command of the ledger.
   static constexpr bool kPending = false;
   const LockName& name() const { return request().name(); }
-  Exchange::About about() const { return {request().recipe().kind(), request().owner}; }
+  Exchange::About about() const { return request().about(); }
 
   // Nothing is sent, and nothing was begun, where other waiters of this client are ahead, replicas
   // confirm grants, the client is closed, or the owner is acquiring it already.

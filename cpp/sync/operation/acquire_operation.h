@@ -30,7 +30,7 @@ class AcquireOperation final : public Operation,
   AcquireOperation(AcquireAccount account, const Begun& begun);
 
   void cancel() override { deliver({Event::Kind::kCancel}); }
-  About about() override { return {recipe().kind(), request().owner}; }
+  About about() override { return request().about(); }
 
   bool accept_offer(const std::function<void()>& send) override;
   void offer_answered(const Answer& answer, const client::Sent& sent) override;

@@ -12,6 +12,7 @@
 #include "sync/operation/acquire_stats.h"
 #include "sync/operation/callers_time.h"
 #include "sync/operation/context.h"
+#include "sync/operation/operation.h"
 #include "sync/operation/synchronizer.h"
 
 namespace holdfast::sync {
@@ -71,7 +72,13 @@ struct AcquireRequest : AcquireArguments {
   }
   // The answer says that there is another number of permits.
   void report_other(const Context& context, const Answer& answer) const;
-  AcquireStats::What stats() const { return {recipe().counted() && !again, part}; }
+  AcquireStats::What stats() const {
+    return {recipe().takes() && !again, part, amount, !recipe().grants_end()};
+  }
+  // Permits are no holds of an owner that observers could follow.
+  Exchange::About about() const {
+    return {recipe().kind(), recipe().has_permits() ? OwnerNumber{} : owner};
+  }
 
   SynchronizerPtr synchronizer;
   std::int64_t amount = 1;   // how many permits

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "base/stats.h"
 #include "sync/operation/acquire_machine.h"
 
@@ -9,8 +11,10 @@ namespace holdfast::sync {
 class AcquireStats {
  public:
   struct What {
-    bool counted = true;  // an acquisition of a lock, and not a repeated one
+    bool counted = true;  // of a lock or of permits, and not a repeated one
     bool part = false;    // of a lock made of locks: only a grant counts
+    std::int64_t amount = 1;
+    bool lasting = false;  // what is granted has no owner and no end
   };
   AcquireStats(Stats& stats, What what) : stats_(stats), what_(what) {}
 

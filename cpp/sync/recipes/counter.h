@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,15 @@ struct CounterStep {
   // Of a Step, `owner` is the slot's id, `lease` how long the answer is kept.
   void (*write)(script::Writer& out, const Step& step);
   bool completed = false;  // even if its caller no longer waits: it releases something
+
+  // What happens to the permits of the client, for its figures.
+  enum class Permits : std::uint8_t {
+    kNone,
+    kGiven,         // as many as it was called with
+    kGivenIfThere,  // the same, if the answer is 1
+    kTaken,         // as many as the answer says
+  };
+  Permits permits = Permits::kNone;
 };
 
 // A kind of counter: its recipe for waiters, and its steps, by their words.

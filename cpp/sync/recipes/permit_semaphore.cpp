@@ -93,6 +93,7 @@ class Permit : public Base {
             &lua::permit_semaphore_extend};
   }
 
+  std::string_view kind() const override { return "permit_semaphore"; }
   bool grants_end() const override { return true; }
   bool has_permits() const override { return true; }
 

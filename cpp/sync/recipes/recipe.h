@@ -120,8 +120,6 @@ class Recipe {
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
   // Several owners may have it at a time, as many as there are permits.
   virtual bool has_permits() const { return false; }
-  // Its acquisitions and holds are among the figures of the client's locks.
-  bool counted() const { return makes_holds() && !has_permits(); }
 };
 
 // A kind that takes something from the server, and can give it back.

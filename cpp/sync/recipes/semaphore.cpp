@@ -18,6 +18,7 @@ class Semaphore final : public TakingRecipe {
     return {&lua::semaphore_acquire, &lua::semaphore_undo, &lua::semaphore_add_permits};
   }
 
+  std::string_view kind() const override { return "semaphore"; }
   Waiting waiting() const override { return Waiting::kByCount; }
   bool has_permits() const override { return true; }
 
@@ -78,14 +79,15 @@ void delete_semaphore(script::Writer& out, const Step& step) {
 
 const CounterKind& semaphore() {
   static const Semaphore recipe;
-  static const CounterKind kind{"semaphore",
-                                recipe,
-                                {{"release", kAddPermits, true},
-                                 {"release_if_exists", kReleaseIfExists, true},
-                                 {"add_permits", kAddPermits},
-                                 {"try_set_permits", kTrySetPermits},
-                                 {"drain_permits", &drain_permits},
-                                 {"delete", &delete_semaphore}}};
+  static const CounterKind kind{
+      "semaphore",
+      recipe,
+      {{"release", kAddPermits, true, CounterStep::Permits::kGiven},
+       {"release_if_exists", kReleaseIfExists, true, CounterStep::Permits::kGivenIfThere},
+       {"add_permits", kAddPermits},
+       {"try_set_permits", kTrySetPermits},
+       {"drain_permits", &drain_permits, false, CounterStep::Permits::kTaken},
+       {"delete", &delete_semaphore}}};
   return kind;
 }
 

@@ -13,19 +13,19 @@ __all__ = ["HELP", "by_program", "checked_clients"]
 
 #: By the fields of ``holdfast.Stats``, in their order.
 HELP = {
-    "acquired": "Grants of locks, nested ones included",
+    "acquired": "Grants of locks, nested ones included, and of permits",
     "contended": "Grants that had to wait",
-    "timed_out": "Acquisitions that ended because another held the lock",
+    "timed_out": "Acquisitions that ended because others held the lock, or all permits",
     "cancelled": "Acquisitions that their caller gave up",
     "failed": "Acquisitions that ended with an error",
-    "released": "Releases of locks, nested ones included",
+    "released": "Releases of locks, nested ones included, and of permits",
     "lost": "Holds lost, or left behind by a thread or task that ended",
     "renewals": "Renewals that the server answered",
     "renewal_failures": "Renewals that were refused, could not be sent, or had no answer",
     "commands": "Commands sent to servers",
     "reconnects": "Connections established again",
     "protocol_errors": "Connections ended by bytes that cannot be replies to the commands sent",
-    "held": "Locks held now",
+    "held": "Locks and permits held now",
     "waiting": "Acquisitions that wait now",
     "tracked": "Holds whose changes the server reports at once",
     "guarded": "Clients whose holds a guard releases if their program dies",

@@ -139,7 +139,7 @@ class NamedFigures:
             if outcome != "acquired":
                 return
             figures.wait_seconds.add(now - since)
-            if (name, client, owner) not in self._holds:
+            if owner and (name, client, owner) not in self._holds:  # permits have no owner
                 self._holds[name, client, owner] = figures, now
                 figures.held += 1
 

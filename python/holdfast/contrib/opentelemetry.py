@@ -2,8 +2,9 @@
 
 >>> HoldfastInstrumentor().instrument()
 
-Each acquisition is a span ``holdfast.acquire``; the loss of a hold is an event ``holdfast.lost`` on
-the span that was current when it was acquired; the figures of ``client.stats()`` are metrics.
+Each acquisition of a lock or of permits is a span ``holdfast.acquire``; the loss of a lock's hold
+is an event ``holdfast.lost`` on the span that was current when it was acquired; the figures of
+``client.stats()`` are metrics.
 """
 
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
@@ -171,7 +172,8 @@ class _Recorder:
         if outcome == "failed":
             span.set_status(Status(StatusCode.ERROR))
         if outcome == "acquired":
-            self._holds.setdefault((acquisition.name, client, owner), _Held(acquisition))
+            if owner:  # permits have none
+                self._holds.setdefault((acquisition.name, client, owner), _Held(acquisition))
             self._waits.record(took, {KIND: acquisition.kind}, acquisition.around)
         span.end()
 
