@@ -326,7 +326,8 @@ Millis ReconnectingStream::moment() const {
 
 void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   if (state_ == State::kGreeting && greeting_replies_ <= optional_) introduces_ = false;
-  const bool hung_up = !reset && !answers_ && (state_ == State::kGreeting || state_ == State::kReady);
+  const bool hung_up =
+      !reset && !answers_ && (state_ == State::kGreeting || state_ == State::kReady);
   if (hung_up) why = Status::unreachable(why.message(), Reach::kRefused);
   leave(reset);
   failure_ = options_.service.empty() ? std::move(why)

@@ -204,7 +204,7 @@ class ReconnectingStream {
   int optional_ = 0;          // of these, the last: replies that may be errors
   Tracking tracking_;
   bool resp3_ = false;
-  bool answers_ = false;           // the server has answered on this stream
+  bool answers_ = false;         // the server has answered on this stream
   bool introduces_ = true;       // until a server refuses the client's name
   std::int64_t connection_ = 0;  // of the greeting, where a witness asks
   net::Interest interest_;

@@ -196,8 +196,8 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
 // Its renewal is counted as failed from the moment that this returns.
 TimePoint Watchdog::expect(const std::shared_ptr<const RenewalBatch>& batch) {
   const MutexLock guard(book_->mutex);
-  const Millis patience = std::min(kOverdue, batch->lease() / 3);
-  submitted_.push_back({batch, after(book_->clock.now(), patience)});
+  const Millis timeout = std::min(kOverdue, batch->lease() / 3);
+  submitted_.push_back({batch, after(book_->clock.now(), timeout)});
   return submitted_.back().overdue;
 }
 

@@ -259,7 +259,8 @@ def _unfinished(result: Any) -> str | None:
     """What to decorate in the place of a function whose result is not its work, done."""
     if isinstance(result, (Generator, AsyncGenerator)):
         return "take the lock inside the generator function, by `with`, or return a list"
-    if isinstance(result, Coroutine) or hasattr(type(result), "_asyncio_future_blocking"):
+    kind: Any = type(result)
+    if isinstance(result, Coroutine) or hasattr(kind, "_asyncio_future_blocking"):
         return "decorate the coroutine function that does the work, by a lock of an asyncio client"
     futures: Any = sys.modules.get("concurrent.futures._base")
     if futures is not None and isinstance(result, futures.Future):

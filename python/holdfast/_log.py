@@ -1,4 +1,4 @@
-"""The library's log: a handler that blocks delays no loss, and a caller by ``PATIENCE`` only.
+"""The library's log: a handler that blocks delays no loss, and a caller by ``TIMEOUT`` only.
 
 One thread gives the records to the handlers; in a program that gevent has patched the caller does,
 a greenlet. A record belongs to its caller nevertheless: its thread, its context variables, its
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["error", "exception", "info", "logger", "post", "warning", "worker"]
 
 #: Seconds for which a caller waits until its record has been handled.
-PATIENCE = 0.1
+TIMEOUT = 0.1
 #: That wait for the handlers; further ones are dropped, and counted.
 MOST_RECORDS = 10_000
 #: The levels of ``logging``, which is slow to import.
@@ -111,10 +111,11 @@ def _date_back(record: LogRecord) -> None:
 def _hand_over(log: Logger, record: LogRecord) -> None:
     global _blocked  # noqa: PLW0603
     handled: SimpleQueue[None] = SimpleQueue()
-    if not worker.put(partial(copy_context().run, _handle, log, record, handled)) or _blocked:
+    context = copy_context()
+    if not worker.put(lambda: context.run(_handle, log, record, handled)) or _blocked:
         return
     try:
-        handled.get(timeout=PATIENCE)
+        handled.get(timeout=TIMEOUT)
     except Empty:
         _blocked = True
 

@@ -12,7 +12,7 @@ import threading
 from _queue import Empty, SimpleQueue  # gevent replaces the names of `queue`
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from weakref import WeakSet
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Worker:
             while True:
                 job = jobs.get(timeout=linger)
                 if isinstance(job, SimpleQueue):
-                    return job
+                    return cast("SimpleQueue[None]", job)
                 job()
                 del job  # before the wait: a job keeps what it is about
                 self._tell_dropped()
