@@ -257,9 +257,9 @@ def finished(result: Any, function: Any) -> Any:
 
 def _unfinished(result: Any) -> str | None:
     """What to decorate in the place of a function whose result is not its work, done."""
+    kind: type[object] = type(result)
     if isinstance(result, (Generator, AsyncGenerator)):
         return "take the lock inside the generator function, by `with`, or return a list"
-    kind: Any = type(result)
     if isinstance(result, Coroutine) or hasattr(kind, "_asyncio_future_blocking"):
         return "decorate the coroutine function that does the work, by a lock of an asyncio client"
     futures: Any = sys.modules.get("concurrent.futures._base")

@@ -234,7 +234,7 @@ def stop() -> None:
     asking = [each for each, name in workers.items() if name == ASKING]  # they log
     for worker in (*asking, _log.worker, _observing, *workers):
         worker.flush(left())
-    _log.worker.flush(_log.PATIENCE)  # what the others have logged
+    _log.worker.flush(_log.TIMEOUT)  # what the others have logged
 
 
 def join(timeout: float) -> None:
