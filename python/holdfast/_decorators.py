@@ -255,9 +255,9 @@ def finished(result: Any, function: Any) -> Any:
     raise TypeError(msg)
 
 
-def _unfinished(result: Any) -> str | None:
+def _unfinished(result: object) -> str | None:
     """What to decorate in the place of a function whose result is not its work, done."""
-    kind: type[object] = type(result)
+    kind = type(result)
     if isinstance(result, (Generator, AsyncGenerator)):
         return "take the lock inside the generator function, by `with`, or return a list"
     if isinstance(result, Coroutine) or hasattr(kind, "_asyncio_future_blocking"):

@@ -12,7 +12,7 @@ import threading
 from _queue import Empty, SimpleQueue  # gevent replaces the names of `queue`
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ class Worker:
         with suppress(Empty):
             while True:
                 job = jobs.get(timeout=linger)
-                if isinstance(job, SimpleQueue):
-                    return cast("SimpleQueue[None]", job)
+                if not callable(job):
+                    return job
                 job()
                 del job  # before the wait: a job keeps what it is about
                 self._tell_dropped()
