@@ -108,8 +108,8 @@ Releases::Serial Releases::enter(Hold& hold, Command command, Caller caller) {
   const TimePoint now = book_.clock.now();
   book_.events.count_end(hold, now);
   hold.trace(Hold::Step::kReleased);
-  hold.state = HoldState::kReleasing;
   book_.note_late_renewal(hold);
+  hold.state = HoldState::kReleasing;
   hold.stop_renewing();
   const OwnerNumber owner = hold.owner;
   Entry fresh{hold.name};
