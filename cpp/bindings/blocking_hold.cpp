@@ -47,6 +47,9 @@ void release(PyObject* self, HoldState& state) {
     const auto over = py::module_::import("holdfast._errors").attr("NotOwnedError");
     state.claimed = error.matches(over);
     throw;
+  } catch (...) {
+    state.claimed = false;
+    throw;
   }
   self_of(self).attr("_unwatch")();
 }

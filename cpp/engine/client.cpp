@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/limit.h"
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/shown.h"
@@ -91,6 +92,14 @@ struct Client::Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
+  // At once, if the system allows it: else with the first operation.
+  void watch_guard() {
+    try {
+      usage.start();
+    } catch (const LimitReached&) {
+    }
+  }
+
   // For the topology to be made, and with it.
   void prepare(topology::Setup& setup) const {
     if (guarded) guarded->prepare(setup);
@@ -162,6 +171,7 @@ Client::Core* Client::make_core(bool first) {
       topology_setup(options_, hub, keeper, stats, connection_name(options_.client_name, id));
   setup.link.events = events;
   part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
+  if (part->guarded) part->watch_guard();
   part->reauthentication = reauthentication_of(options_, engine.clock(), loops.io, events);
   part->prepare(setup);
   const auto topology = topology::make(engine.clock(), loops, setup);

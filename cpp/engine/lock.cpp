@@ -27,7 +27,7 @@ sync::ExchangePtr Lock::acquire(const AcquireArguments& arguments) const {
 }
 
 sync::ExchangePtr Lock::release(const sync::FirstRelease::What& what) const {
-  return std::make_shared<sync::CallOf<sync::FirstRelease>>(client_->context(), synchronizer_,
+  return std::make_shared<sync::CallOf<sync::FirstRelease>>(client_->started(), synchronizer_,
                                                             what);
 }
 

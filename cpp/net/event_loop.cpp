@@ -63,9 +63,12 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
 
   void stay(bool on) {
     std::shared_ptr<Poller> asleep;
+    Inbox left;  // that no thread has been started for; destroyed without the lock
     {
       const MutexLock lock(mutex_);
       stays_ = on;
+      awaits_start_ = on;
+      if (!on && !running_) std::swap(left, inbox_);
       if (awaiting_ != nullptr) awaiting_->notify();
       asleep = sleeper();
     }
@@ -102,7 +105,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
       const MutexLock lock(mutex_);
       if (stopping_) return;
       put_into(inbox_);
-      if (!running_) begin_if_possible();
+      begin_if_wanted();
       asleep = sleeper();
     }
     if (asleep) asleep->wake();
@@ -115,7 +118,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   void begin() HOLDFAST_REQUIRES(mutex_);
-  void begin_if_possible() HOLDFAST_REQUIRES(mutex_);
+  void begin_if_wanted() HOLDFAST_REQUIRES(mutex_);
   void reap() HOLDFAST_REQUIRES(mutex_);
   void run();
   bool leaves();
@@ -136,6 +139,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
       false;  // the loop is in a wait that has not been ended, or about to be
   std::atomic<bool> stopping_{false};  // read without it too
   bool stays_ HOLDFAST_GUARDED_BY(mutex_) = true;
+  bool awaits_start_ HOLDFAST_GUARDED_BY(mutex_) = false;   // of a loop that does not run
   bool running_ HOLDFAST_GUARDED_BY(mutex_) = false;        // the thread has not left its loop
   TimePoint alarm_ HOLDFAST_GUARDED_BY(mutex_) = kNever;    // what the poller is set to
   Parker* awaiting_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // in await_end()
@@ -164,7 +168,8 @@ void EventLoop::Impl::begin() {
   running_ = true;
 }
 
-void EventLoop::Impl::begin_if_possible() {
+void EventLoop::Impl::begin_if_wanted() {
+  if (running_ || awaits_start_) return;
   try {
     begin();
   } catch (const LimitReached&) {  // the inbox keeps what there is to do
@@ -289,7 +294,7 @@ void EventLoop::Impl::drive_at(std::shared_ptr<Pollable> pollable, TimePoint at)
     const MutexLock lock(mutex_);
     if (stopping_) return;
     inbox_.pollables.push_back(std::move(pollable));
-    if (!running_) begin_if_possible();
+    begin_if_wanted();
     const TimePoint now = clock_.now();
     if (at <= now) asleep = sleeper();
     if (waiting_) ring_at(at, now);

@@ -32,8 +32,8 @@ class EventLoop final : public Loop {
   // gives no more descriptors or threads; then nothing is left of it, and it may be called again.
   bool start();
 
-  // A loop that cannot start here keeps the pollable for the next call, which tries it again: who
-  // depends on a step calls start() before.
+  // A loop whose thread cannot be started here keeps the pollable for the next call, which tries it
+  // again: who depends on a step calls start() before.
   //
   // A pollable's fd may change between two steps, also to a new one with the number of the old. Two
   // pollables may not wait for one fd at the same time. A step that asks for the same as before
@@ -47,7 +47,8 @@ class EventLoop final : public Loop {
   void post(std::function<void()> task);
 
   // Whether the thread stays while it drives nothing, as it does at first. If not, it ends then,
-  // and the next call starts another one.
+  // and the next call starts another one. After stay(true) only start() does; what is driven before
+  // waits for that, and is let go of by stay(false).
   void stay(bool on);
 
   // Waits until the thread has ended, where it is about to: until `until` at most. Not from the

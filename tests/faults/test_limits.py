@@ -33,17 +33,21 @@ def judged(outcome, hint):
     return "held"
 """
 
-BY_THREADS = """
+ATTEMPT = """
 def attempt(call, *arguments):
     try:
         return call(*arguments)
     except holdfast.ConnectionError as error:
         return error
+"""
+
+BY_THREADS = f"""
+{ATTEMPT}
 
 before = None
 for number, (limit, arguments, hint) in enumerate(LIMITS):
     client = holdfast.Client(URL, retries=0)
-    lock = client.lock(f"{number}")
+    lock = client.lock(str(number))
     limit(*arguments)
     outcomes = [judged(attempt(lock.acquire, False), hint) for _ in range(2)]
     limit_lifted()
@@ -68,7 +72,7 @@ async def attempt(call):
 
 async def one(number, limit, arguments, hint):
     client = holdfast.asyncio.Client(URL, retries=0)
-    lock = client.lock(f"{number}")
+    lock = client.lock(str(number))
     limit(*arguments)
     outcomes = [judged(await attempt(lock.acquire), hint) for _ in range(2)]
     limit_lifted()
@@ -151,4 +155,30 @@ def test_close_needs_no_descriptor(
         environment=refusals.environment,
     )
     child.expect("over", within=30.0)
+    assert child.wait() == 0
+
+
+UNUSED = """
+refuse("pthread_create", 1, 0, errno.EAGAIN)
+before = state()
+client, other = holdfast.Client(URL), holdfast.asyncio.Client(URL)
+lock = client.lock("unused")
+assert not lock.lost
+client.close()
+del other
+say(used(), state() == before)
+refuse_nothing()
+say(attempt(lock.acquire, False))
+"""
+
+
+@pytest.mark.parametrize("url", ["redis://h:1", "redis+sentinel://h:1/s", "redis+cluster://h:1"])
+def test_a_client_that_was_never_used_starts_no_thread(
+    start_child: StartChild, refusals: Refusals, url: str
+) -> None:
+    child = start_child(
+        f"{REFUSALS}\n{ROUNDS}\n{ATTEMPT}\n{UNUSED}", URL=url, environment=refusals.environment
+    )
+    assert child.next_line() == "0 True"
+    assert "was closed" in child.next_line()
     assert child.wait() == 0

@@ -111,6 +111,33 @@ TEST(EventLoopLifetime, APollableMayUseTheLoopWhileItIsLetGoOf) {
   loop.stop();
 }
 
+TEST(EventLoopLifetime, AskedToStayItStartsByOneCallAndDrivesWhatHasWaitedForIt) {
+  EventLoop loop(kClock, "test-start");
+  loop.stay(true);
+  const auto pollable = scripted([](TimePoint, int) { return Interest(); });
+  loop.drive(pollable);
+  EXPECT_EQ(threads_named("test-start"), 0);
+  EXPECT_TRUE(loop.start());
+  EXPECT_FALSE(loop.start());
+  EXPECT_TRUE(reaches(*pollable, 1));
+}
+
+TEST(EventLoopLifetime, ALoopThatWasNotStartedLetsGoOfWhatWaitsForIt) {
+  EventLoop loop(kClock, "test-start");
+  loop.stay(true);
+  const auto last = scripted([](TimePoint, int) { return done(); });
+  const auto other = scripted([](TimePoint, int) { return done(); });
+  loop.drive(last);
+  loop.drive(other);
+  loop.step_last(last);
+  EXPECT_EQ(last.use_count(), 1);
+  EXPECT_EQ(other.use_count(), 2);
+  loop.stay(false);
+  EXPECT_EQ(other.use_count(), 1);
+  EXPECT_EQ(threads_named("test-start"), 0);
+  EXPECT_EQ(last->steps() + other->steps(), 0);
+}
+
 TEST(EventLoopLifetime, ItsThreadEndsWithWhatItDrivesUnlessItStays) {
   EventLoop loop(kClock, "test");
   std::atomic<bool> over{false};
@@ -137,6 +164,7 @@ TEST(EventLoopLifetime, AnotherThreadFollowsOneThatHasEnded) {
     if (turn % 2 == 0) loop.await_end(kNever);
   }
   loop.stay(true);
+  EXPECT_TRUE(loop.start());
   settle(loop);
   EXPECT_EQ(threads_named("test"), 1);
   loop.stay(false);
