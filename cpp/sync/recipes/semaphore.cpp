@@ -60,6 +60,9 @@ class Semaphore final : public TakingRecipe {
   bool written_again(const resp::Reply& reply) const override { return reply.integer() != 0; }
 };
 
+constexpr auto kGiven = CounterStep::Permits::kGiven;
+constexpr auto kGivenIfThere = CounterStep::Permits::kGivenIfThere;
+constexpr auto kTaken = CounterStep::Permits::kTaken;
 constexpr auto* kAddPermits = &write_amount<lua::semaphore_add_permits>;
 constexpr auto* kReleaseIfExists = &write_amount<lua::semaphore_release_if_exists>;
 constexpr auto* kTrySetPermits = &write_amount<lua::semaphore_try_set_permits>;
@@ -79,15 +82,14 @@ void delete_semaphore(script::Writer& out, const Step& step) {
 
 const CounterKind& semaphore() {
   static const Semaphore recipe;
-  static const CounterKind kind{
-      "semaphore",
-      recipe,
-      {{"release", kAddPermits, true, CounterStep::Permits::kGiven},
-       {"release_if_exists", kReleaseIfExists, true, CounterStep::Permits::kGivenIfThere},
-       {"add_permits", kAddPermits},
-       {"try_set_permits", kTrySetPermits},
-       {"drain_permits", &drain_permits, false, CounterStep::Permits::kTaken},
-       {"delete", &delete_semaphore}}};
+  static const CounterKind kind{"semaphore",
+                                recipe,
+                                {{"release", kAddPermits, true, kGiven},
+                                 {"release_if_exists", kReleaseIfExists, true, kGivenIfThere},
+                                 {"add_permits", kAddPermits},
+                                 {"try_set_permits", kTrySetPermits},
+                                 {"drain_permits", &drain_permits, false, kTaken},
+                                 {"delete", &delete_semaphore}}};
   return kind;
 }
 
