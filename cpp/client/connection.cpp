@@ -84,6 +84,23 @@ void Connection::move(Result<net::Address> to) {
   wake_all();
 }
 
+bool Connection::open() const {
+  const MutexLock lock(pipe_.mutex);
+  return pipe_.closed.ok() && pipe_.send.stream() != nullptr;
+}
+
+bool Connection::down() const {
+  const MutexLock lock(pipe_.mutex);
+  return pipe_.down;
+}
+
+void Connection::reconnect(TimePoint until) {
+  const MutexLock lock(pipe_.mutex);
+  if (until <= pipe_.wanted_until || pipe_.send.stream()) return;
+  pipe_.wanted_until = until;
+  pipe_.drive();
+}
+
 void Connection::close(Status why) {
   Completions due;
   {

@@ -74,6 +74,13 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // each batch of replies.
   void serve(Parker& parker, const ServeControl& control, TimePoint slice);
 
+  // Any thread: whether commands can go out now; and whether the last attempt to connect has
+  // failed.
+  bool open() const;
+  bool down() const;
+  // Any thread: goes on to connect until then, as if a request were in line.
+  void reconnect(TimePoint until);
+
   // Any thread: the server is at `to` from now on, or, for now, nowhere, and why. Nothing more is
   // sent to where it was; that stream is reset (which on_lost is not called for), and what is
   // unanswered is sent again, in order, where the server is. Nowhere it waits for its deadline; if

@@ -76,6 +76,11 @@ bool Pipeline::given_up() const {
   return !send.stream() || (!closed.ok() && !line.awaits_replies());
 }
 
+TimePoint Pipeline::stream_wanted_until() const {
+  const bool wanted = closed.ok() && !send.stream() && clock.now() < wanted_until;
+  return wanted ? wanted_until : kNever;
+}
+
 void Pipeline::forget_stream() {
   send.close();
   line.broken();

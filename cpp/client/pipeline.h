@@ -60,6 +60,9 @@ class Pipeline {
   // Since when the server has not answered; kNever: it need not.
   TimePoint silent_since() const HOLDFAST_REQUIRES(mutex);
 
+  // Until when a stream is to be made though no request needs it; kNever: none is.
+  TimePoint stream_wanted_until() const HOLDFAST_REQUIRES(mutex);
+
   // The stream is over: what is unanswered is sent again on the next one.
   void forget_stream() HOLDFAST_REQUIRES(mutex);
   // The stream was left meanwhile, for another server or for good: what comes of it answers no
@@ -76,6 +79,9 @@ class Pipeline {
   Relocation relocation HOLDFAST_GUARDED_BY(mutex);
   StreamWatch watch HOLDFAST_GUARDED_BY(mutex);
   TimePoint last_read HOLDFAST_GUARDED_BY(mutex){};
+  // No stream can be made at present, as the last attempt showed.
+  bool down HOLDFAST_GUARDED_BY(mutex) = false;
+  TimePoint wanted_until HOLDFAST_GUARDED_BY(mutex){};  // a stream, also without a request
   Status closed HOLDFAST_GUARDED_BY(mutex);
 
  private:

@@ -213,7 +213,6 @@ bool ReconnectingStream::read_more(TimePoint now) {
     fail(now, std::move(step.status), false);
   }
   if (step.io != net::Io::kDone) return false;
-  answers_ = true;
   reader_->feed(buffer.data(), step.bytes);
   return true;
 }
@@ -238,9 +237,28 @@ std::optional<resp::Reply> ReconnectingStream::next_reply(TimePoint now) {
       return std::nullopt;
     }
     std::optional<resp::Reply>& reply = next.value();
-    if (!reply || wants_pushes || !reply->is_push()) return std::move(reply);
+    if (!reply) return std::nullopt;
+    if (!std::exchange(answers_, true) && says_full(*reply)) {
+      full(now, std::string(reply->text()));
+      return std::nullopt;
+    }
+    if (wants_pushes || !reply->is_push()) return std::move(reply);
     tracking_.note(*reply);
   }
+}
+
+// The server says so in the place of an answer, whatever was sent, and hangs up.
+void ReconnectingStream::full(TimePoint now, const std::string& text) {
+  const bool introduces = introduces_;
+  fail(now, refused_for_number(options_.address.text(), text), false);
+  introduces_ = introduces;
+}
+
+// Whatever was sent without a password.
+void ReconnectingStream::lacks_password(const std::string& text, TimePoint now) {
+  const bool introduces = introduces_;
+  greeting_refused(text, now);
+  introduces_ = introduces;
 }
 
 void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
@@ -259,6 +277,9 @@ void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
 }
 
 void ReconnectingStream::answer_optional(const resp::Reply& reply, TimePoint now) {
+  if (reply.is_error() && reply.text().substr(0, 7) == "NOAUTH ") {
+    return lacks_password(std::string(reply.text()), now);
+  }
   if (greeting_replies_ == 0 && tracking_.requested()) return tracking_.answered(reply, now);
   // Some servers hang up after an error: the next greeting must not end so.
   introduces_ = introduces_ && !reply.is_error();
@@ -298,7 +319,6 @@ bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, 
     }
     more_ = step.bytes == buffer.size();
     if (step.io != net::Io::kDone) break;
-    answers_ = true;
     reader_->feed(buffer.data(), step.bytes);
     if (!take_replies(now, replies)) return false;
   }
@@ -307,7 +327,6 @@ bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, 
 
 bool ReconnectingStream::take(TimePoint now, const char* bytes, std::size_t size,
                               std::vector<resp::Reply>& replies) {
-  answers_ = true;
   reader_->feed(bytes, size);
   return take_replies(now, replies);
 }

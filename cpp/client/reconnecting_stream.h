@@ -182,6 +182,8 @@ class ReconnectingStream {
     const auto& witness = options_.witness;
     if (witness) witness->greeted(options_, std::exchange(credentials_, {}), connection_);
   }
+  void full(TimePoint now, const std::string& text);
+  void lacks_password(const std::string& text, TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now);
   void answer_optional(const resp::Reply& reply, TimePoint now);
   void greeting_refused(const std::string& text, TimePoint now);

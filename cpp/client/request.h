@@ -55,6 +55,9 @@ class Request {
   // To be set before submit(), the connect deadline: until when the connection waits for a server
   // that refuses connections. Then the refusal is the answer.
   TimePoint connect_deadline = kNever;
+  // To be set before submit(): the first attempt to connect that fails is its answer; another
+  // connection may work.
+  bool impatient = false;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   bool persistent = false;
   // To be set before submit(): its caller waits until the command is written, and not for the

@@ -124,8 +124,10 @@ void RequestQueue::attempt_failed(int retries, const Status& why, Deliveries& de
   ++failures_;
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
-    const bool persistent = entry.what.request && entry.what.request->persistent;
-    if (persistent || failures_ - entry.failures_before <= retries) {
+    const Request* const request = entry.what.request.get();
+    const bool persistent = request != nullptr && request->persistent;
+    const int most = request != nullptr && request->impatient ? 0 : retries;
+    if (persistent || failures_ - entry.failures_before <= most) {
       kept.push_back(std::move(entry));
     } else {
       add_answer(entry, why, deliveries);

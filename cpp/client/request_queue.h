@@ -87,7 +87,8 @@ class RequestQueue {
 
   // An attempt to connect has failed, or the stream has. Deliveries the requests, but for
   // persistent ones, that have stood here for more than `retries` such failures without a reply in
-  // between. Those before a request came are not its own: the network may be back by now.
+  // between, or impatient ones for one. Those before a request came are not its own: the network
+  // may be back by now.
   void attempt_failed(int retries, const Status& why, Deliveries& deliveries);
 
   // The stream broke: the requests that are still wanted wait to be sent again.

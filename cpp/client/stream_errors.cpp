@@ -15,6 +15,7 @@ Status refused_greeting(const std::string& address, const std::string& text,
   const bool login = word == "WRONGPASS" || word == "NOAUTH";
   const char* hint = login || word == "NOPERM" ? "; check the user name and the password"
                                                : "; check the options of the client";
+  if (word == "NOAUTH") hint = "; give the client a password";
   if (text.find("SELECT is not allowed in cluster mode") != std::string::npos) {
     hint =
         "; its clusters have database 0 only: leave the database out of the URL, or use a server "
@@ -28,6 +29,17 @@ Status refused_greeting(const std::string& address, const std::string& text,
         "tracking='auto' goes without";
   }
   return Status::server(word, address + " refused the connection: " + text + hint);
+}
+
+bool says_full(const resp::Reply& reply) {
+  constexpr std::string_view kFull = "ERR max number of clients";
+  return reply.is_error() && reply.text().substr(0, kFull.size()) == kFull;
+}
+
+Status refused_for_number(const std::string& address, const std::string& text) {
+  return Status::unreachable(
+      address + " refused the connection: " + text + "; raise its setting maxclients",
+      Reach::kRefused);
 }
 
 Event protocol_error_event(const Status& why) {

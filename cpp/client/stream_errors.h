@@ -5,6 +5,7 @@
 
 #include "base/event.h"
 #include "base/status.h"
+#include "resp/reply.h"
 
 namespace holdfast::client {
 
@@ -20,6 +21,11 @@ std::string_view without_arguments(std::string_view reply);
 // `for_tracking`: its client is made for servers with CLIENT TRACKING alone.
 Status refused_greeting(const std::string& address, const std::string& text,
                         const std::string& word, bool for_tracking);
+
+// The first reply on a stream says that the server takes no more clients.
+bool says_full(const resp::Reply& reply);
+// Then the server at `address` has said `text`, and hangs up.
+Status refused_for_number(const std::string& address, const std::string& text);
 
 // A stream was ended because of bytes that cannot be replies to what was sent.
 Event protocol_error_event(const Status& why);

@@ -54,14 +54,15 @@ StreamReader::Progress StreamReader::begin() const {
 }
 
 // Whether a stream is wanted: one that is up is read, a new one is made only for a request.
-bool StreamReader::carry_out_move(Pipeline& pipe) {
+bool StreamReader::carry_out_move(Pipeline& pipe, TimePoint now) {
   const MutexLock lock(pipe.mutex);
   if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
-  return pipe.closed.ok() && (!pipe.line.empty() || pipe.send.stream());
+  const bool used = !pipe.line.empty() || pipe.send.stream();
+  return pipe.closed.ok() && (used || now < pipe.wanted_until);
 }
 
 StreamReader::Progress StreamReader::advance_link(Pipeline& pipe, TimePoint now, Wait wait) {
-  const bool wanted = carry_out_move(pipe);
+  const bool wanted = carry_out_move(pipe, now);
   Progress progress = begin();
   if (!wanted) {
     link_.close();
@@ -168,7 +169,9 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
   }
   // The loop keeps reading its own streams; any other reader stops when all requests are answered.
   const bool keeps = up && setup_.driver == ConnectionSetup::Driver::kLoop;
-  next.done = pipe.line.empty() && !keeps;
+  const TimePoint wanted = pipe.stream_wanted_until();
+  next.until = std::min(next.until, wanted);
+  next.done = pipe.line.empty() && !keeps && wanted == kNever;
   return next;
 }
 
@@ -201,6 +204,7 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progres
 
 void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
   pipe.send.open(link_.transport());
+  pipe.down = false;
   pipe.line.opened(link_.tracked());
   pipe.last_read = now;
   if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();
@@ -214,6 +218,7 @@ void StreamReader::stream_lost(Pipeline& pipe, Completions& due) {
 // Or no address is known.
 void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Completions& due) {
   const Status& why = link_.failure();
+  pipe.down = pipe.down || (due.failed && (!due.lost || refuses()));
   if (link_.refused()) {
     pipe.line.fail(why, why.code() == Code::kServer, due.deliveries);
   } else if (counts) {

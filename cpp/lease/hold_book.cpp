@@ -135,10 +135,15 @@ void HoldBook::forget_late_renewals() {
                       late_renewals.end());
 }
 
-const char* HoldBook::over_reason() const { return closed ? kClientClosed : kRanOut; }
+std::string HoldBook::ran_out(const Hold& hold) const {
+  if (closed) return kClientClosed;
+  if (!hold.renewed()) return kRanOut;
+  const std::string why = "no renewal reached the server before its lease ran out";
+  return renewal_failure.empty() ? why : why + ": " + renewal_failure;
+}
 
 void HoldBook::lose_if_over(Hold& hold) {
-  if (hold.held() && clock.now() >= hold.trusted()) lose(hold, over_reason());
+  if (hold.held() && clock.now() >= hold.trusted()) lose(hold, ran_out(hold));
 }
 
 std::optional<std::string> HoldBook::hidden_loss(const LockName& name, OwnerNumber owner) {

@@ -64,7 +64,7 @@ class HoldBook {
   }
   void end_record(const HoldPtr& hold) HOLDFAST_REQUIRES(mutex);
   // Why a hold is lost whose lease is over by the client's clock.
-  const char* over_reason() const HOLDFAST_REQUIRES(mutex);
+  std::string ran_out(const Hold& hold) const HOLDFAST_REQUIRES(mutex);
   // Of a hold that ends: a renewal of it may still be executed, on the owner's next one.
   void note_late_renewal(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // Whether the server may still execute a renewal of the owner's that sets a longer lease than a
@@ -100,6 +100,7 @@ class HoldBook {
   OpenBlocks blocks HOLDFAST_GUARDED_BY(mutex);
   HoldEvents events HOLDFAST_GUARDED_BY(mutex);
   TimerWheel wheel HOLDFAST_GUARDED_BY(mutex);
+  std::string renewal_failure HOLDFAST_GUARDED_BY(mutex);   // of the last renewal; empty: none
   TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // of the watchdog
   AttemptLists attempts HOLDFAST_GUARDED_BY(mutex);
   std::size_t acquisitions HOLDFAST_GUARDED_BY(mutex) = 0;  // under way, that are counted

@@ -20,7 +20,7 @@ class HoldRequest final : public client::Request {
   // `until`: it is given up.
   HoldRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr hold, TimePoint until)
       : watchdog_(std::move(watchdog)), hold_(std::move(hold)) {
-    persistent = true;
+    impatient = true;
     deadline = until;
   }
 

@@ -40,7 +40,7 @@ std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber o
   const MutexLock guard(book_->mutex);
   const Hold* hold = book_->holds.find(name, owner);
   if (hold == nullptr || !hold->lost_at(book_->clock.now())) return std::nullopt;
-  return hold->state == HoldState::kLost ? hold->reason() : book_->over_reason();
+  return hold->state == HoldState::kLost ? hold->reason() : book_->ran_out(*hold);
 }
 
 std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {

@@ -48,7 +48,7 @@ class RenewalBatch final : public client::Request {
   // `most`: holds.
   RenewalBatch(std::weak_ptr<Watchdog> watchdog, Common common, std::size_t most)
       : watchdog_(std::move(watchdog)), common_(common), most_(most) {
-    persistent = true;
+    impatient = true;
     holds_.reserve(most);
   }
 

@@ -49,6 +49,17 @@ bool is_of_another_type(const Result<resp::Reply>& reply) {
 // Until the next attempt, after one that failed.
 Duration retry_after(Millis lease) { return std::min<Duration>(kRetryAfter, Duration(lease) / 12); }
 
+// By any connection of the client that works: where none can be made for renewals, as the server
+// has too many clients, or another password by now, the one for calls may be there.
+std::shared_ptr<client::Connection> way_of(topology::Topology& topology,
+                                           const client::Request& request) {
+  auto usual = topology.route(request.key(), topology::Traffic::kRenewals);
+  if (!usual->down()) return usual;
+  usual->reconnect(request.deadline);
+  auto other = topology.route(request.key(), topology::Traffic::kCalls);
+  return other->open() ? other : usual;
+}
+
 }  // namespace
 
 void Watchdog::set_topology(std::weak_ptr<topology::Topology> topology) {
@@ -117,9 +128,7 @@ net::Interest Watchdog::next_step(TimePoint now) {
 
 void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
   if (now >= hold.trusted()) {
-    const bool expected = hold.renewed() && !book_->closed;
-    book_->lose(hold, expected ? "no renewal reached the server before its lease ran out"
-                               : book_->over_reason());
+    book_->lose(hold, book_->ran_out(hold));
   } else if (book_->closed) {
     book_->arm(hold, now);
   } else if (hold.renewed() && hold.next_renewal <= now) {
@@ -186,8 +195,7 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
     requests.push_back(std::move(batch));
   }
   for (const client::RequestPtr& request : requests) {
-    const auto connection = topology->route(request->key(), topology::Traffic::kRenewals);
-    const Status closed = connection->submit(request);
+    const Status closed = way_of(*topology, *request)->submit(request);
     if (!closed.ok()) break;
   }
   return overdue;
@@ -207,6 +215,7 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
   const bool unknown = unknown_script(reply);
   const bool refused = !unknown && is_error(reply);
   const MutexLock guard(book_->mutex);
+  note_failure(reply);
   const TimePoint now = book_->clock.now();
   alone_until_ = std::max(alone_until_, alone_until(reply, now));
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -229,6 +238,7 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
 
 void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
   const MutexLock guard(book_->mutex);
+  note_failure(reply);
   hold.in_flight = false;
   book_->forget_late_renewals();
   hold.by_text = unknown_script(reply);
@@ -236,6 +246,15 @@ void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const clie
   std::optional<std::int64_t> found;
   if (reply.ok() && reply.value().is_integer()) found = reply.value().integer();
   conclude(hold, answer(found, reply, false), sent, book_->clock.now());
+}
+
+// What a loss says of the renewals that failed.
+void Watchdog::note_failure(const Result<resp::Reply>& reply) {
+  book_->renewal_failure.clear();
+  if (!reply.ok()) book_->renewal_failure = reply.status().message();
+  if (is_error(reply) && !unknown_script(reply)) {
+    book_->renewal_failure = script::error_text(reply.value().text());
+  }
 }
 
 // `reply`: to a command about one hold, unless `found` says what it means for this one. `overdue`:

@@ -76,6 +76,7 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
                        bool overdue);
   void conclude(Hold& hold, const Answer& answer, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(book_->mutex);
+  void note_failure(const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(book_->mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void gone(Hold& hold, const char* reason, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void count_overdue(TimePoint now) HOLDFAST_REQUIRES(book_->mutex);

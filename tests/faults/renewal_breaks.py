@@ -14,6 +14,14 @@ _STEPS = "tests/lua/test_renewals.py::"
 
 RENEWAL_BREAKS = (
     Break(
+        (67,),
+        "renewals wait for the connection for renewals",
+        "cpp/lease/watchdog.cpp",
+        (("  if (!usual->down()) return usual;\n", "  return usual;\n"),),
+        "tests/faults/test_renewal_connections.py"
+        "::test_a_hold_is_renewed_by_the_connection_that_is_there",
+    ),
+    Break(
         (28,),
         "a batch has one owner for all its holds",
         "lua/lock/renew.lua",
