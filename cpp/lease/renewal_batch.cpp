@@ -48,7 +48,7 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out) const {
   }
   script::Writer writer(out, common_.by_text);
   common_.renewal->renew(writer, fields, common_.lease);
-  return writer.replies().about(sent_.size());
+  return writer.replies();
 }
 
 void RenewalBatch::complete(Result<resp::Reply> reply, const client::Sent& sent) {

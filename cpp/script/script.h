@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "resp/reply_kinds.h"
@@ -14,8 +15,8 @@ struct Script {
   resp::ReplyKinds replies = resp::ReplyKinds::any();  // as its header names them
   // The numbers of its keys and arguments, and its call by SHA1, in RESP, up to the first key;
   // empty for a script that takes any number of them.
-  int keys = 0;
-  int args = 0;
+  std::size_t keys = 0;
+  std::size_t args = 0;
   std::string_view head{};
 };
 

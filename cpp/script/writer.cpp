@@ -68,16 +68,19 @@ Call& Call::operator<<(std::int64_t parameter) {
 }
 
 Call Writer::call(const Script& script) {
-  if (by_text_ || script.head.empty()) return call(script, script.keys, script.args);
   replies_ = script.replies;
+  if (by_text_ || script.head.empty()) return begin(script, script.keys, script.args);
   out_ += script.head;
   return Call(out_);
 }
 
-Call Writer::call(const Script& script, int keys, int args) {
-  replies_ = script.replies;
-  const auto parameters = static_cast<std::size_t>(keys) + static_cast<std::size_t>(args);
-  append_count(out_, '*', 3 + parameters);
+Call Writer::call_about(const Script& script, std::size_t count, int keys_of_each) {
+  replies_ = script.replies.about(count);
+  return begin(script, static_cast<std::size_t>(keys_of_each) * count, 1 + count);
+}
+
+Call Writer::begin(const Script& script, std::size_t keys, std::size_t args) {
+  append_count(out_, '*', 3 + keys + args);
   if (by_text_) {
     append_bulk(out_, "EVAL");
     append_bulk(out_, script.text);
@@ -87,7 +90,7 @@ Call Writer::call(const Script& script, int keys, int args) {
     out_ += kEnd;
   }
   Call call(out_);
-  call << keys;
+  call << static_cast<std::int64_t>(keys);
   return call;
 }
 

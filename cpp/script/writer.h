@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -37,8 +38,9 @@ class Writer {
 
   // Begins a call of a script; its keys and arguments follow.
   Call call(const Script& script);
-  // The same for a script that takes any number of them: `keys` and `args` parameters follow.
-  Call call(const Script& script, int keys, int args);
+  // Begins a call of a script about `count` things: the keys of each, one argument, and an argument
+  // of each follow. Its reply is about as many.
+  Call call_about(const Script& script, std::size_t count, int keys_of_each);
   // A plain command.
   void command(std::initializer_list<std::string_view> words, resp::ReplyKinds replies);
   // The reply to the latest of these is a number within.
@@ -49,6 +51,8 @@ class Writer {
   std::string_view publish() const { return publish_; }
 
  private:
+  Call begin(const Script& script, std::size_t keys, std::size_t args);
+
   std::string& out_;
   const bool by_text_;
   const std::string_view publish_;

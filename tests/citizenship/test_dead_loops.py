@@ -97,6 +97,7 @@ def test_a_forgotten_loop_waits_for_nothing(
 ) -> None:
     """9: nor does it stay subscribed to a lock that its task waited for."""
     server.inspect.hset(NAME, "somebody-else:1", 1)
+    server.inspect.pexpire(NAME, 30_000)
     client = holdfast.asyncio.Client(server.url)
     waiting = client.lock(NAME).acquire()
     are_there = _leave(new_loop, waiting, lambda: server.subscribers(CHANNEL) == 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sysconfig
 import threading
+import uuid
 from itertools import pairwise
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_renewed_while_python_holds_the_gil(start_child: StartChild, server: Ser
 
 def test_a_wait_does_not_hold_the_gil(server: Server) -> None:
     """A thread in a wait leaves the interpreter to the others."""
-    server.inspect.hset(NAME, "somebody-else:1", 1)
+    server.inspect.hset(NAME, f"{uuid.uuid4()}:1", 1)
     server.inspect.pexpire(NAME, 3_600_000)
     with holdfast.Client(server.url) as client:
         waiter = threading.Thread(target=lambda: client.lock(NAME).acquire(timeout=BOUND))

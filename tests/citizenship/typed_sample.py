@@ -52,7 +52,7 @@ def threads() -> None:
         assert_type(fenced.token, int | None)
         with fenced as inside:
             assert_type(inside, holdfast.FencedLock)
-        assert_type(client.spin_lock("myLock", 0.05, wait=1), holdfast.SpinLock)
+        assert_type(client.spin_lock("myLock", backoff=0.05, wait=1), holdfast.SpinLock)
         spin = client.spin_lock("myLock", backoff=holdfast.Backoff(initial=0.01, multiplier=3))
         assert_type(spin.backoff, holdfast.Backoff)
     holdfast.Client()

@@ -28,7 +28,7 @@ def test_a_time_out_without_permits_is_logged_once(
         assert not alice.do(it.acquire, timeout=0.02)
     (said,) = _warnings(caplog)
     assert NAME in said
-    assert "call try_set_permits() first" in said
+    assert "or call try_set_permits()" in said
 
 
 def test_a_time_out_beside_taken_permits_is_not_logged(

@@ -25,8 +25,7 @@ void release_either(script::Writer& out, const Step& step) {
 }  // namespace
 
 void renew_locks(script::Writer& out, const lease::HoldFields& holds, Millis lease) {
-  const auto count = static_cast<int>(holds.size());
-  script::Call call = out.call(lua::lock_renew, count, 1 + count);
+  script::Call call = out.call_about(lua::lock_renew, holds.size(), 1);
   for (const lease::HoldField& hold : holds) call << hold.name->bytes();
   call << lease.count();
   for (const lease::HoldField& hold : holds) call << hold.owner;

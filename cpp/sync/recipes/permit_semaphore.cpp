@@ -69,8 +69,7 @@ std::string permits_of(std::string_view field, std::int64_t amount = 1) {
 }
 
 void renew_permits(script::Writer& out, const lease::HoldFields& holds, Millis lease) {
-  const auto count = static_cast<int>(holds.size());
-  script::Call call = out.call(lua::permit_semaphore_renew, count, 1 + count);
+  script::Call call = out.call_about(lua::permit_semaphore_renew, holds.size(), 1);
   for (const lease::HoldField& hold : holds) call << permit_timeouts(*hold.name);
   call << lease.count();
   for (const lease::HoldField& hold : holds) call << permits_of(hold.owner);

@@ -95,8 +95,7 @@ class ReadLock final : public SideRecipe {
   }
 
   void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override {
-    const auto count = static_cast<int>(holds.size());
-    script::Call call = out.call(lua::read_write_lock_read_renew, 3 * count, 1 + count);
+    script::Call call = out.call_about(lua::read_write_lock_read_renew, holds.size(), 3);
     for (const auto& [name, owner] : holds) {
       call << name->bytes() << rwlock_prefix(*name) << read_timeout(*name, owner);
     }

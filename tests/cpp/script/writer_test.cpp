@@ -10,12 +10,14 @@ namespace holdfast::script {
 namespace {
 
 constexpr resp::ReplyKinds kAny = resp::ReplyKinds::any();
-constexpr Script kScript{"lock/step", "0123456789012345678901234567890123456789", "return 1"};
+constexpr Script script_with(std::size_t keys, std::size_t args) {
+  return {"lock/step", "0123456789012345678901234567890123456789", "return 1", kAny, keys, args};
+}
 
 TEST(WriterTest, AScriptGoesByItsSha1) {
   std::string bytes;
   Writer out(bytes, false, "publish");
-  out.call(kScript, 1, 2) << "key" << 7 << out.publish();
+  out.call(script_with(1, 2)) << "key" << 7 << out.publish();
   EXPECT_EQ(bytes,
             "*6\r\n$7\r\nEVALSHA\r\n$40\r\n0123456789012345678901234567890123456789\r\n"
             "$1\r\n1\r\n$3\r\nkey\r\n$1\r\n7\r\n$7\r\npublish\r\n");
@@ -26,7 +28,9 @@ TEST(WriterTest, AnEmbeddedScriptGoesAsIfItsParametersWereCounted) {
     std::string embedded;
     std::string counted;
     Writer(embedded, false).call(*script);
-    Writer(counted, false).call(*script, script->keys, script->args);
+    Script without_head = *script;
+    without_head.head = {};
+    Writer(counted, false).call(without_head);
     EXPECT_EQ(embedded, counted) << script->name;
   }
 }
@@ -34,8 +38,17 @@ TEST(WriterTest, AnEmbeddedScriptGoesAsIfItsParametersWereCounted) {
 TEST(WriterTest, AScriptGoesWithItsTextToAServerThatDoesNotKnowIt) {
   std::string bytes;
   Writer out(bytes, true, "spublish");
-  out.call(kScript, 0, 1) << out.publish();
+  out.call(script_with(0, 1)) << out.publish();
   EXPECT_EQ(bytes, "*4\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n$8\r\nspublish\r\n");
+}
+
+TEST(WriterTest, AScriptAboutSeveralThingsHasTheirKeysAndArguments) {
+  std::string bytes;
+  Writer out(bytes, false);
+  out.call_about(script_with(0, 0), 2, 3);
+  EXPECT_EQ(bytes.substr(0, 4), "*12\r");
+  EXPECT_EQ(bytes.substr(bytes.size() - 7), "$1\r\n6\r\n");
+  EXPECT_EQ(out.replies(), kAny.about(2));
 }
 
 TEST(WriterTest, TheKindsOfReplyAreThoseOfTheLatestCommand) {
