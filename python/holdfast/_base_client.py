@@ -194,6 +194,7 @@ atexit.register(_AtEnd())
 
 def _close_all() -> None:
     """Close all clients and wait until every thread has left the engine: later it would crash."""
+    _events.finish_queries()
     _core.begin_exit()
     with ExitStack() as stack:
         stack.callback(_core.see_out, 1.0)

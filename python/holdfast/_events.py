@@ -52,6 +52,8 @@ _numbers = count(1)
 _listeners: WeakValueDictionary[int, Listener] = WeakValueDictionary()
 #: The listeners of closed clients, by the client's id, until its last hold was reported.
 _kept: dict[str, dict[int, Listener]] = {}
+#: At interpreter exit: a loss is logged without a query of its server.
+_queries_end = False
 #: The latest; ``None`` where gevent has replaced ``threading``.
 _thread: threading.Thread | None = None
 #: A signal handler inside start() may call it, too.
@@ -220,6 +222,18 @@ def start() -> None:
 running = _core.events_running
 
 
+def finish_queries() -> None:
+    """Before the engine ends, which leaves no query its reply: have what was asked logged."""
+    global _queries_end  # noqa: PLW0603
+    from ._base_client import all_clients
+
+    _queries_end = True
+    left = countdown(EXIT_PATIENCE)
+    for client in all_clients():
+        if worker := client._workers.get(ASKING):
+            worker.flush(left())
+
+
 def stop() -> None:
     """End the thread before the interpreter ends: a thread that returned later would crash.
 
@@ -324,7 +338,8 @@ def _log_of(event: Event) -> None:
 
 
 def _log_explained(client: BaseClient, event: Event, log: Callable[[str], object]) -> None:
-    _log.post(partial(log, _event_log.explained(client, event)))
+    reason = event.reason if _queries_end else _event_log.explained(client, event)
+    _log.post(partial(log, reason))
 
 
 def _notify(to: _core._Observer, event: Event) -> None:

@@ -168,7 +168,7 @@ def test_a_slow_way_is_slower_and_nothing_else(
     else:
         ways.proxy.slices(256 if hurried else 1)
     for _ in range(2):
-        assert alice.do(far.acquire, timeout=0.001) is True
+        assert alice.do(far.acquire, timeout=BOUND) is True
         waiting = bob.begin(near.acquire)
         alice.do(far.release)
         assert waiting.result(BOUND) is True
