@@ -221,6 +221,7 @@ TEST_P(CallTest, AReleaseCallsAWaiterThatHeldBackForIt) {
 }
 
 TEST_P(CallTest, AReleaseThatLeavesTheHoldsOfOthersIsDone) {
+  if (!returns()) return;  // a permit is one owner's
   acquire({granted});
   release({":0\r\n"});
   EXPECT_EQ(verdict(), Verdict::kGranted);
