@@ -11,8 +11,8 @@ with a comment that names what it takes and gives:
 
 A result is `nil`, `decimal` (a text), `error`, or else a number: `1`, `>= 0`, `< limit`, `any`; or
 an array of numbers: `{i, ...}` is some of the places, from 1 on, of what the call is about, in
-order; `{left, ...}` a number for each of them, 0 or more; `{left, next}` are two. The engine takes
-a reply of no other kind, and out of these ranges, for the script's.
+order; `{left, ...}` a number for each of them, 0 or more; `{left, next}` are two, or three. The
+engine takes a reply of no other kind, and out of these ranges, for the script's.
 
 Each index that the code uses is named there, each named one is used, and none is left out. A script
 that makes the name of a key begins with the line `--!df flags=allow-undeclared-keys`, by which
@@ -293,7 +293,7 @@ def kind_of(named: re.Match[str]) -> str:
 def array_of(text: str) -> str:
     """What an array is, as resp::ReplyKinds::Array has it."""
     if "..." not in text:
-        return "kPair"
+        return "kFew"
     return "kPlaces" if text.startswith("{i,") else "kEach"
 
 

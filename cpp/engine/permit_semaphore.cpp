@@ -125,9 +125,13 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
     // From now on it is not renewed, even if this fails, but expires on the server.
     context->keeper->releases().leave_to_lease(name_, *number, lease);
   }
-  return sync::call_of(context, {name_, [name = name_, permit, lease](script::Writer& out) {
-                                   sync::extend_permit(out, name, permit, lease);
-                                 }});
+  sync::Query query{name_, [name = name_, permit, lease](script::Writer& out) {
+                      sync::extend_permit(out, name, permit, lease);
+                    }};
+  query.held_up = [keeper = context->keeper, name = name_, number] {
+    return number && keeper->renewal_on_wire(name, *number);
+  };
+  return sync::call_of(context, std::move(query));
 }
 
 sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {

@@ -249,6 +249,7 @@ void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis le
   hold->trace(Hold::Step::kReleased);
   hold->set_until = std::max(hold->set_until, after(book_.clock.now(), lease));
   book_.renew_record(*hold);
+  book_.note_late_renewal(*hold);
   book_.holds.erase(*hold);
 }
 

@@ -54,12 +54,12 @@ bool ReplyKinds::allow_array(std::size_t size, const Element& element) const {
 }
 
 bool ReplyKinds::allow_size(std::size_t size) const {
-  if (array_ == Array::kPair) return size == 2;
+  if (array_ == Array::kFew) return size == 2 || size == 3;
   return array_ == Array::kPlaces ? size <= count_ : size == count_;
 }
 
 bool ReplyKinds::allow_element(std::int64_t number, std::int64_t before) const {
-  if (array_ == Array::kPair) return true;
+  if (array_ == Array::kFew) return true;
   if (array_ == Array::kEach) return number >= 0;
   return number > before && static_cast<std::size_t>(number) <= count_;
 }

@@ -16,7 +16,7 @@ class ReplyKinds {
   // What an array is, whose elements are integers.
   enum class Array : std::uint8_t {
     kAny,     // of anything
-    kPair,    // two numbers
+    kFew,     // two numbers, or three
     kPlaces,  // some of the numbers from 1 to count(), in order
     kEach,    // count() numbers, none below 0
   };

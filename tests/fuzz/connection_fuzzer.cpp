@@ -20,7 +20,7 @@ constexpr ReplyKinds kKinds[] = {
     (ReplyKind::kNil | ReplyKind::kInteger).within(-3, 1000),
     ReplyKinds(ReplyKind::kText).decimal(),
     ReplyKinds(ReplyKind::kArray).arrays_of(ReplyKinds::Array::kPlaces).about(2),
-    (ReplyKind::kArray | ReplyKind::kInteger).within(0, 1).arrays_of(ReplyKinds::Array::kPair),
+    (ReplyKind::kArray | ReplyKind::kInteger).within(0, 1).arrays_of(ReplyKinds::Array::kFew),
 };
 
 class Step final : public client::Request {

@@ -1,5 +1,6 @@
 #include "sync/call/counter_calls.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -16,8 +17,9 @@ void count_permits(Stats& stats, CounterStep::Permits permits, std::int64_t amou
                    std::int64_t answer) {
   using Permits = CounterStep::Permits;
   if (permits == Permits::kTaken) {
-    stats.add(Stats::Counter::kAcquired, answer);
-    stats.add(Stats::Counter::kTaken, answer);
+    const std::int64_t taken = std::max<std::int64_t>(answer, 0);  // a drained debt takes none
+    stats.add(Stats::Counter::kAcquired, taken);
+    stats.add(Stats::Counter::kTaken, taken);
   } else if (permits == Permits::kGiven || answer == 1) {
     stats.add(Stats::Counter::kReleased, amount);
     stats.add(Stats::Counter::kTaken, -amount);

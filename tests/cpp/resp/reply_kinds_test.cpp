@@ -64,11 +64,13 @@ TEST(ReplyKindsTest, OneNumberForEachOfTheBatch) {
   }
 }
 
-TEST(ReplyKindsTest, APairIsTwoNumbers) {
-  const ReplyKinds pair = kArrays.arrays_of(ReplyKinds::Array::kPair);
-  EXPECT_TRUE(allows(pair, "*2\r\n:-4\r\n:-1\r\n"));
-  EXPECT_FALSE(allows(pair, "*1\r\n:1\r\n"));
-  EXPECT_FALSE(allows(pair, "*2\r\n:1\r\n$1\r\n1\r\n"));
+TEST(ReplyKindsTest, AFewAreTwoNumbersOrThree) {
+  const ReplyKinds few = kArrays.arrays_of(ReplyKinds::Array::kFew);
+  EXPECT_TRUE(allows(few, "*2\r\n:-4\r\n:-1\r\n"));
+  EXPECT_TRUE(allows(few, "*3\r\n:-4\r\n:-1\r\n:5\r\n"));
+  EXPECT_FALSE(allows(few, "*1\r\n:1\r\n"));
+  EXPECT_FALSE(allows(few, "*4\r\n:1\r\n:1\r\n:1\r\n:1\r\n"));
+  EXPECT_FALSE(allows(few, "*2\r\n:1\r\n$1\r\n1\r\n"));
 }
 
 }  // namespace
