@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import inspect
 import re
@@ -18,6 +19,7 @@ import redis.asyncio.lock
 import redis.lock
 
 import holdfast
+import holdfast.asyncio
 import holdfast.inspect
 from holdfast.contrib.redis_py import AsyncLock, Lock, async_client_of, client_of
 from tests.application.redis_py.stand_in import LEFT_OUT
@@ -290,6 +292,85 @@ def test_a_waiter_has_the_lock_by_its_token(
     assert server.keys() == set()
 
 
+def _interrupted(flavour: Flavour, step: Any, when: str) -> Any:
+    """The step, with an interrupt of the acquire before, within or after it."""
+
+    async def cancelled(*args: Any, **named: Any) -> Any:
+        if when == "after":
+            await step(*args, **named)
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return await (step(*args, **named) if when == "within" else asyncio.sleep(0))
+
+    def stopped(*args: Any, **named: Any) -> Any:
+        if when == "after":
+            step(*args, **named)
+        raise KeyboardInterrupt
+
+    return cancelled if flavour.asyncio else stopped
+
+
+async def _outcome(acquire: Any) -> None:
+    """Raise KeyboardInterrupt, as in a thread, where the task that acquires is cancelled."""
+    task = asyncio.ensure_future(acquire())
+    await asyncio.wait([task])
+    if task.cancelled():
+        raise KeyboardInterrupt
+    task.result()
+
+
+@pytest.mark.parametrize(
+    ("step", "when"), [("detach", "within"), ("lua_move", "before"), ("lua_move", "after")]
+)
+def test_a_waiter_that_is_interrupted_while_it_is_granted_the_lock_leaves_it_free(
+    *,
+    r: Any,
+    lock_class: Any,
+    server: Server,
+    flavour: Flavour,
+    alice: Any,
+    bob: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    when: str,
+) -> None:
+    first, second = (r.lock("name", 10, lock_class=lock_class) for _ in range(2))
+    alice.do(first.acquire)
+    owner: Any = holdfast.asyncio.Hold if flavour.asyncio else holdfast.Hold
+    if step == "lua_move":
+        owner = second
+    monkeypatch.setattr(owner, step, _interrupted(flavour, getattr(owner, step), when))
+    waiting = bob.begin(*((_outcome,) if flavour.asyncio else ()), second.acquire)
+    eventually(server.subscribed_channels)
+    alice.do(first.release)
+    with pytest.raises(KeyboardInterrupt):
+        waiting.result(10)
+    assert server.keys() == set()
+
+
+def test_a_name_prefix_applies_to_each_step_of_each_lock(
+    *, r: Any, lock_class: Any, server: Server, flavour: Flavour, alice: Any, bob: Any
+) -> None:
+    (async_client_of if flavour.asyncio else client_of)(r, name_prefix="app:")
+    renewed = r.lock("name", sleep=3600, lock_class=lock_class)
+    limited = r.lock("name", timeout=10, sleep=3600, lock_class=lock_class)
+    for held, wanted in ((renewed, limited), (limited, renewed), (limited, limited)):
+        assert alice.do(held.acquire)
+        assert server.keys() == {b"app:name"}
+        assert alice.do(held.locked) is alice.do(held.owned) is True
+        if held is limited:
+            assert alice.do(held.extend, 1) is alice.do(held.reacquire) is True
+        assert bob.do(wanted.acquire, blocking=False) is False
+        waiting = bob.begin(wanted.acquire)
+        eventually(server.subscribed_channels)
+        alice.do(held.release)
+        assert waiting.result(10)
+        assert server.keys() == {b"app:name"}
+        bob.do(wanted.release)
+        assert server.keys() == set()
+
+
 @pytest.mark.parametrize("name", [7, 1.5, b"\xff"])
 def test_a_name_is_what_redis_py_sends(
     r: Any, lock_class: Any, server: Server, alice: Any, name: Any
@@ -336,7 +417,7 @@ def test_a_subclass_may_have_other_scripts(r: Any, server: Server, flavour: Flav
     given: list[Any] = []
     lock.lua_extend = lambda keys, args, client: given.append((keys, args, client)) or 1
     lock.extend(2)
-    assert given == [(["name"], [lock.local.token, 2000, "0"], r)]
+    assert given == [([b"name"], [lock.local.token, 2000, "0"], r)]
     lock.release()
 
 

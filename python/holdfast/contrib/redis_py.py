@@ -19,7 +19,7 @@ import re
 import threading
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
@@ -63,7 +63,7 @@ class _BaseLock:
     local: Any
 
     #: The scripts, registered by the first lock of a class. A subclass may have others: KEYS[1] is
-    #: the lock's name, ARGV[1] the owner's field in its hash, ARGV[2] ms; the result is 1 or 0.
+    #: the lock's key, ARGV[1] the owner's field in its hash, ARGV[2] ms; the result is 1 or 0.
     lua_acquire: Any = None
     lua_release: Any = None
     lua_extend: Any = None
@@ -100,6 +100,7 @@ class _BaseLock:
         self._key = self._encoded(name)
         self._client: Any = self._client_of(redis)
         self._lock: Any = self._client.lock(self._key)
+        self._server_key: bytes = self._client._name_prefix + self._key
         self.register_scripts()
 
     def _client_of(self, redis: Any) -> Any:
@@ -184,22 +185,22 @@ class _BaseLock:
             raise self._error(f"{self.name!r} cannot be {what}: it has no timeout")
 
     def _extension(self, additional_time: Seconds, replace_ttl: bool) -> dict[str, Any]:
-        field = self._field(self._known_token("extended"))
-        arguments = [field, int(additional_time * 1000), "1" if replace_ttl else "0"]
-        return {"keys": [self.name], "args": arguments, "client": self.redis}
+        token = self._known_token("extended")
+        return self._by_token(token, int(additional_time * 1000), "1" if replace_ttl else "0")
 
     def _by_token(self, token: str | bytes, *arguments: Any) -> dict[str, Any]:
-        return {
-            "keys": [self.name],
-            "args": [self._field(token), *arguments],
-            "client": self.redis,
-        }
+        return self._by_field(self._field(token), *arguments)
+
+    def _by_field(self, *arguments: Any) -> dict[str, Any]:
+        return {"keys": [self._server_key], "args": [*arguments], "client": self.redis}
 
     def _move(self, ticket: str, token: bytes, ms: int) -> dict[str, Any]:
         """From the ticket of a waiter's hold to the token."""
-        _, _, client_id, number, *_ = ticket.split(":")
-        arguments = [f"{client_id}:{number}", self._field(token), ms]
-        return {"keys": [self.name], "args": arguments, "client": self.redis}
+        return self._by_field(_field_of_ticket(ticket), self._field(token), ms)
+
+    def _releases(self, ticket: str, token: bytes) -> list[dict[str, Any]]:
+        """Of a ticket, whether or not it has been moved to the token."""
+        return [self._by_field(_field_of_ticket(ticket)), self._by_token(token)]
 
     def _error(self, message: str) -> exceptions.LockError:
         return exceptions.LockError(message, lock_name=self.name)
@@ -233,6 +234,11 @@ class _BaseLock:
 
 def _field_of(client: Any, hold: Any) -> bytes:
     return f"{client.id}:{hold._owner}".encode()
+
+
+def _field_of_ticket(ticket: str) -> bytes:
+    _, _, client_id, number, *_ = ticket.split(":")
+    return f"{client_id}:{number}".encode()
 
 
 class _Attempt:
@@ -332,22 +338,37 @@ class Lock(_BaseLock):
         ms = self._milliseconds()
         if hold is None or ms is None:
             return hold is not None and self._renews(hold, token)
+        ticket = ""
         try:
             with self._as_of_redis_py():
                 ticket = hold.detach(lease=ms / 1000)
+            return bool(self.lua_move(**self._move(ticket, token, ms)))
         except exceptions.LockNotOwnedError:
             return False  # its lease is over already
-        return bool(self.lua_move(**self._move(ticket, token, ms)))
+        except BaseException:
+            self._give_up(hold, ticket, token)
+            raise
+
+    def _give_up(self, hold: Any, ticket: str, token: bytes) -> None:
+        """Free the lock of an acquire that fails, or is interrupted, when it has been granted."""
+        with suppress(holdfast.HoldfastError, exceptions.RedisError):
+            if not ticket:
+                hold.release()
+                return
+            for arguments in self._releases(ticket, token):
+                self.lua_release(**arguments)
 
     def locked(self) -> bool:
         """Whether anyone holds it."""
-        return bool(self.redis.exists(self.name))
+        return bool(self.redis.exists(self._server_key))
 
     def owned(self) -> bool:
         """Whether this lock object holds it, asked of the server."""
         token = self._token()
         try:
-            return token is not None and bool(self.redis.hexists(self.name, self._field(token)))
+            return token is not None and bool(
+                self.redis.hexists(self._server_key, self._field(token))
+            )
         except exceptions.ResponseError:
             return False
 
@@ -468,16 +489,29 @@ class AsyncLock(_BaseLock):
         ms = self._milliseconds()
         if hold is None or ms is None:
             return hold is not None and self._renews(hold, token)
+        ticket = ""
         try:
             with self._as_of_redis_py():
                 ticket = await hold.detach(lease=ms / 1000)
+            return bool(await self.lua_move(**self._move(ticket, token, ms)))
         except exceptions.LockNotOwnedError:
             return False  # its lease is over already
-        return bool(await self.lua_move(**self._move(ticket, token, ms)))
+        except BaseException:
+            await asyncio.shield(self._give_up(hold, ticket, token))
+            raise
+
+    async def _give_up(self, hold: Any, ticket: str, token: bytes) -> None:
+        """Free the lock of an acquire that fails, or is cancelled, when it has been granted."""
+        with suppress(holdfast.HoldfastError, exceptions.RedisError):
+            if not ticket:
+                await hold.release()
+                return
+            for arguments in self._releases(ticket, token):
+                await self.lua_release(**arguments)
 
     async def locked(self) -> bool:
         """Whether anyone holds it."""
-        return bool(await self.redis.exists(self.name))
+        return bool(await self.redis.exists(self._server_key))
 
     async def owned(self) -> bool:
         """Whether this lock object holds it, asked of the server."""
@@ -485,7 +519,7 @@ class AsyncLock(_BaseLock):
         if token is None:
             return False
         try:
-            return bool(await self.redis.hexists(self.name, self._field(token)))
+            return bool(await self.redis.hexists(self._server_key, self._field(token)))
         except exceptions.ResponseError:
             return False
 
