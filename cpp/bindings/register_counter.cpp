@@ -41,8 +41,9 @@ void add_to(py::module_& module) {
   Class counter(module, "Counter");
   counter.def(py::init(&new_counter), py::arg("client"), py::arg("word"), py::arg("name"),
               py::arg("setup") = -1);
-  counter.def("expect", [](const Counter& self, std::int64_t n) { self.setup().expect(n); })
-      .def("expect_more", [](const Counter& self, std::int64_t n) { self.setup().expect_more(n); });
+  counter.def("expect", [](const Counter& self, std::int64_t n) { return self.setup().expect(n); })
+      .def("expect_more",
+           [](const Counter& self, std::int64_t n) { return self.setup().expect_more(n); });
   Operations(counter)
       .add(Kind::kAcquire, "acquire", &acquire)
       .add(Kind::kCall, "call", &call)

@@ -87,9 +87,10 @@ void register_permit_semaphore(py::module_& module) {
                  client, name_for(*client, name, sync::renewed_permit_recipe()), setup);
            }),
            py::arg("client"), py::arg("name"), py::arg("setup") = -1)
-      .def("expect", [](const PermitSemaphore& self, std::int64_t n) { self.setup().expect(n); })
+      .def("expect",
+           [](const PermitSemaphore& self, std::int64_t n) { return self.setup().expect(n); })
       .def("expect_more",
-           [](const PermitSemaphore& self, std::int64_t n) { self.setup().expect_more(n); })
+           [](const PermitSemaphore& self, std::int64_t n) { return self.setup().expect_more(n); })
       .def("leave", [](const PermitSemaphore& self, const py::list& permits) {
         self.leave(permits_in(permits));
       });

@@ -297,14 +297,14 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         Where more than ``n`` are in use, they stay so, and none is free until enough are released.
         """
         count = checked_count("n", n, least=0)
-        self._core.expect(count)  # first: a waiter wakes before the reply is here
-        self._core.set_permits(count)
+        with self._expecting(self._core.expect(count)):
+            self._core.set_permits(count)
 
     def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
-        self._core.expect_more(count)
-        self._core.add_permits(count)
+        with self._expecting(self._core.expect_more(count)):
+            self._core.add_permits(count)
 
     def permits(self) -> int:
         """The number of all permits, free and in use."""

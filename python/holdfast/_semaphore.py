@@ -103,8 +103,8 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
     def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
-        self._core.expect_more(count)
-        self._core.call("add_permits", count)
+        with self._expecting(self._core.expect_more(count)):
+            self._core.call("add_permits", count)
 
     def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist.

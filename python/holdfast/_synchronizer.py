@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _core, _events, _log
@@ -12,6 +12,8 @@ from ._errors import HoldfastError, LockTimeout
 from ._names import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ._arguments import LeaseTime, Name, Seconds
     from ._base_client import BaseClient
 
@@ -107,6 +109,18 @@ class Permits(Synchronizer):
         if answer == 1:
             self._core.expect(count)
         return answer == 1
+
+    @contextmanager
+    def _expecting(self, change: int) -> Iterator[None]:
+        """The own number has changed so, as a waiter may wake before the reply is here.
+
+        It changes back if the command fails.
+        """
+        try:
+            yield
+        except HoldfastError:
+            self._core.expect_more(-change)
+            raise
 
     def _timeout(self, exists: bool | None) -> LockTimeout:
         """``None``: the server, which has refused a permit before, does not say."""

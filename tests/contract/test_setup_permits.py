@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import holdfast
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
@@ -139,6 +140,19 @@ def test_set_permits_changes_it_without_a_warning(
     alice.do(semaphore.delete)
     assert alice.do(semaphore.acquire_many, 4, blocking=False)
     assert [text for text in _warnings(caplog) if "permits on the server" in text] == []
+
+
+def test_a_change_that_is_refused_leaves_the_number(
+    alice: Any, server: Server, make: Make, word: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    semaphore = make(2)
+    server.inspect.hset(NAME, "of", "another kind")
+    for change in ("add_permits", "set_permits")[: 1 if word == "semaphore" else 2]:
+        for count in (5, -5)[: 1 if change == "set_permits" else 2]:
+            with pytest.raises(holdfast.HoldfastError):
+                alice.do(getattr(semaphore, change), count)
+    server.inspect.delete(NAME)
+    assert [bool(_take(alice, semaphore)) for _ in range(3)] == [True, True, False]
 
 
 def test_with_needs_no_other_call(alice: Any, make: Make, server: Server) -> None:

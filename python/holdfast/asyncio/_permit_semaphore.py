@@ -214,14 +214,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         Where more than ``n`` are in use, they stay so, and none is free until enough are released.
         """
         count = checked_count("n", n, least=0)
-        self._core.expect(count)
-        await request(self._core.start_set_permits, count)
+        with self._expecting(self._core.expect(count)):
+            await request(self._core.start_set_permits, count)
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
-        self._core.expect_more(count)
-        await request(self._core.start_add_permits, count)
+        with self._expecting(self._core.expect_more(count)):
+            await request(self._core.start_add_permits, count)
 
     async def permits(self) -> int:
         """The number of all permits, free and in use."""
