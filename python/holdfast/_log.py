@@ -7,6 +7,7 @@ place in the code.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from _queue import Empty, SimpleQueue
@@ -29,7 +30,7 @@ MOST_RECORDS = 10_000
 #: The levels of ``logging``, which is slow to import.
 INFO, WARNING, ERROR = 20, 30, 40
 
-#: A caller has waited in vain, and no record has been handled since.
+#: A caller's time was over before its record was handled, and none has been handled since.
 _blocked = False
 #: When the event happened of which the worker's thread writes.
 _event_time: float | None = None
@@ -137,4 +138,10 @@ def _tell_dropped(number: int) -> None:
     warning("%d log records were dropped, because a log handler blocked", number)
 
 
+def _after_fork_in_child() -> None:
+    global _blocked, _event_time
+    _blocked, _event_time = False, None
+
+
 worker = Worker("holdfast-log", MOST_RECORDS, _tell_dropped)
+os.register_at_fork(after_in_child=_after_fork_in_child)

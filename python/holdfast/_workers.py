@@ -11,6 +11,7 @@ import sys
 import threading
 from _queue import Empty, SimpleQueue  # gevent replaces the names of `queue`
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -45,6 +46,7 @@ class Worker:
         "_most",
         "_name",
         "_running",
+        "_thread",
         "_told",
     )
 
@@ -63,6 +65,7 @@ class Worker:
         self._idle: SimpleQueue[None] = SimpleQueue()
         self._idle.put(None)
         self._running = 0  # the number of the system's thread
+        self._thread: threading.Thread | None = None  # the one that was started last
         self._dropped = 0
         self._counting = threading.RLock()
 
@@ -93,8 +96,11 @@ class Worker:
         ended: SimpleQueue[None] = SimpleQueue()
         self._jobs.put(ended)
         self._start()
+        left = countdown(seconds)
         with suppress(Empty):
-            ended.get(timeout=seconds)
+            ended.get(timeout=left())
+            if self._thread is not None:
+                self._thread.join(left())  # until threading.enumerate() has it no more
 
     def runs_caller(self) -> bool:
         """Whether the calling thread is this worker's."""
@@ -105,18 +111,28 @@ class Worker:
 
     def _start(self) -> None:
         """Start the thread unless it runs."""
+        # Its one element goes to the thread, or back to `_idle` if the start was interrupted.
+        turn: SimpleQueue[None] = SimpleQueue()
+        turn.put(None)
+        run = partial(self._run, turn)
         try:
             self._idle.get_nowait()
-            start_thread(self._run, self._name)
+            self._thread = start_thread(run, self._name)
         except Empty:
             return
         except RuntimeError:  # no thread is left, or the interpreter ends
-            self._run(0)
-        except BaseException:
-            self._idle.put(None)
+            run(0)
+        except BaseException:  # as Ctrl-C, after which the thread may run nevertheless
+            with suppress(Empty):
+                turn.get_nowait()
+                self._idle.put(None)
             raise
 
-    def _run(self, linger: float = LINGER) -> None:
+    def _run(self, turn: SimpleQueue[None], linger: float = LINGER) -> None:
+        try:
+            turn.get_nowait()
+        except Empty:
+            return
         jobs, idle = self._jobs, self._idle
         self._running = threading.get_native_id()
         ended = None

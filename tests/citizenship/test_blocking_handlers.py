@@ -213,11 +213,12 @@ def _python_threads() -> set[str]:
 
 
 def test_a_client_without_a_handler_has_no_thread_for_them(
-    make_client: MakeClient, server: Server
+    make_client: MakeClient, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
+    eventually(lambda: "holdfast-on-lost" not in _python_threads())  # of the tests before
     lock = make_client().lock(NAME)
     lock.acquire(lease=0.1)
-    eventually(lambda: lock.lost)
+    eventually(lambda: f"the hold on '{NAME}'" in caplog.text)
     assert "holdfast-on-lost" not in _python_threads()
 
 
@@ -270,6 +271,39 @@ def test_a_child_of_fork_starts_its_threads(start_child: StartChild, server: Ser
     child.expect("blocked")
     child.send("fork")
     assert {child.next_line().split()[0] for _ in range(2)} == {"told", "logged"}
+    assert child.wait() == 0
+
+
+@pytest.mark.servers("real")
+def test_a_child_of_fork_has_its_records_handled_before_it_goes_on(
+    start_child: StartChild, server: Server
+) -> None:
+    """Also where a handler had blocked its parent."""
+    child = start_child(
+        """
+        import logging
+        from holdfast import _log
+        class Blocking(logging.Handler):
+            def emit(self, record):
+                if os.getpid() == PARENT:
+                    self.release()
+                    threading.Event().wait()
+                let_pass(0.02)
+                say("handled")
+        PARENT = os.getpid()
+        logging.getLogger("holdfast").addHandler(Blocking())
+        _log.warning("blocks")
+        if os.fork() == 0:
+            _log.warning("goes on")
+            say("returned")
+            let_pass(0.1)
+            os._exit(0)
+        os.wait()
+        os._exit(0)
+        """,
+        URL=server.url,
+    )
+    assert [child.next_line().split()[0] for _ in range(2)] == ["handled", "returned"]
     assert child.wait() == 0
 
 
