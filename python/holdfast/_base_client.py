@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["BaseClient", "all_clients"]
 
 #: How long pending releases may take at the interpreter's end.
-EXIT_PATIENCE_MS = 1000
+EXIT_MS = 1000
 #: How long close() waits for the end of the engine's threads, which nothing holds up.
-THREADS_PATIENCE = 1.0
+THREADS_SECONDS = 1.0
 #: The same of the threads of Python, which on_lost or a log handler may hold up.
-EVENTS_PATIENCE = 0.1
+EVENTS_SECONDS = 0.1
 
 _clients: WeakValueDictionary[int, BaseClient] = WeakValueDictionary()  # by id()
 
@@ -120,10 +120,10 @@ class BaseClient:
 
     def _has_closed(self, closing: _core.Closing) -> None:
         """At the end of ``close()``: the library's threads end with the last client."""
-        _core.await_end_of_threads(THREADS_PATIENCE)
+        _core.await_end_of_threads(THREADS_SECONDS)
         if not _events.running():
             _events.keep_no_longer(self._core.id)
-        left = countdown(EVENTS_PATIENCE)
+        left = countdown(EVENTS_SECONDS)
         _events.join(left())
         _events.end_workers(self, left())
         self._warn_of(closing.names, 4)
@@ -201,7 +201,7 @@ def _close_all() -> None:
         stack.callback(_core.stop_passwords)
         stack.callback(_events.stop)
         # All at once, so that together they take no longer than one.
-        closings = [(each, each._core.close(EXIT_PATIENCE_MS)) for each in all_clients()]
+        closings = [(each, each._core.close(EXIT_MS)) for each in all_clients()]
         for client, closing in closings:
             # Each, also where a warning is an error.
             stack.callback(_warn_of_left, client, closing)

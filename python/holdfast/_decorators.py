@@ -240,7 +240,8 @@ def finished(result: Any, function: Any) -> Any:
     """What a decorated function returned, if its work is done: the lock is released next.
 
     Raises ``TypeError`` for a coroutine, a generator, a task and a future: it is closed or
-    cancelled, so that its work does not run without the lock.
+    cancelled, so that its work does not run without the lock. The work of a
+    ``concurrent.futures.Future`` that runs already cannot be cancelled, and goes on without it.
     """
     advice = _unfinished(result)
     if advice is None:

@@ -68,7 +68,7 @@ ASKING = "holdfast-forced"
 #: Calls that wait for a worker.
 MOST_CALLS = 100_000
 #: How long what is under way may take at the interpreter's end.
-EXIT_PATIENCE = 1.0
+EXIT_SECONDS = 1.0
 
 #: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
 observer: _core._Observer | None = None
@@ -228,7 +228,7 @@ def finish_queries() -> None:
     from ._base_client import all_clients
 
     _queries_end = True
-    left = countdown(EXIT_PATIENCE)
+    left = countdown(EXIT_SECONDS)
     for client in all_clients():
         if worker := client._workers.get(ASKING):
             worker.flush(left())
@@ -237,11 +237,11 @@ def finish_queries() -> None:
 def stop() -> None:
     """End the thread before the interpreter ends: a thread that returned later would crash.
 
-    What it has sorted is finished, as far as that takes no longer than ``EXIT_PATIENCE``.
+    What it has sorted is finished, as far as that takes no longer than ``EXIT_SECONDS``.
     """
     from ._base_client import all_clients
 
-    left = countdown(EXIT_PATIENCE)
+    left = countdown(EXIT_SECONDS)
     _core.stop_events()
     join(left())
     workers = {each: name for one in all_clients() for name, each in one._workers.items()}

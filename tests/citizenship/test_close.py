@@ -171,12 +171,16 @@ def test_a_password_is_in_no_repr(flavour: Flavour) -> None:
 
 
 CLOSED_WHILE_IT_HELD = """
+import contextlib
 import warnings
 warnings.simplefilter("ignore", ResourceWarning)
 
 def threads():
-    names = [open(f"/proc/self/task/{task}/comm").read().strip()
-             for task in os.listdir("/proc/self/task")]
+    names = []
+    for task in os.listdir("/proc/self/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it may have ended
+            with open(f"/proc/self/task/{task}/comm") as file:
+                names.append(file.read().strip())
     native = {name.rpartition("-")[0] for name in names if name.startswith("holdfast-dog")}
     python = {each.name for each in threading.enumerate() if each.name.startswith("holdfast")}
     return native | python

@@ -35,7 +35,7 @@ LONGEST_PATH: Final = 107
 #: For sockets, where TMPDIR is too long.
 SHORT_FOLDER: Final = "/tmp"
 #: Seconds for a server to listen, and between two attempts.
-PATIENCE: Final = 10.0
+START_SECONDS: Final = 10.0
 STEP: Final = 0.01
 
 
@@ -94,7 +94,7 @@ class Server:
         self._kind, self._command = self._candidates[0]
         self._process: subprocess.Popen[str] | None = None
         self._folder = Path()
-        #: Of each program that was tried in vain, what it printed.
+        #: Of each program that did not start, what it printed.
         self.failures: list[str] = []
 
     def __enter__(self) -> Self:
@@ -135,10 +135,10 @@ class Server:
         return None if self._answers(self._process) else self._printed()
 
     def _answers(self, process: subprocess.Popen[str]) -> bool:
-        """Wait until it listens; ``False`` if it has ended, or does not within ``PATIENCE``."""
+        """Wait until it listens; ``False`` if it ends, or does not within ``START_SECONDS``."""
         if self._kind == "fakeredis":
             return not self.url.endswith(":1")
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + START_SECONDS
         while process.poll() is None and time.monotonic() < deadline:
             with socket.socket(socket.AF_UNIX) as client, suppress(OSError):
                 client.connect(f"{self._folder}/{SOCKET}")

@@ -88,7 +88,7 @@ class Bridge:
     def leave(self) -> None:
         """The loop polls nothing of the library any more, until it joins again.
 
-        What remains are the owners: a task that knows of a loss goes on to know of it.
+        What remains are the owners: a task's known loss stays known.
         """
         get_running_loop().remove_reader(self.queue.fileno())
         self.queue.leave_loop()
