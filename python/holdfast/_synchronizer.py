@@ -12,7 +12,7 @@ from ._errors import HoldfastError, LockTimeout
 from ._names import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from ._arguments import LeaseTime, Name, Seconds
     from ._base_client import BaseClient
@@ -111,7 +111,7 @@ class Permits(Synchronizer):
         return answer == 1
 
     @contextmanager
-    def _expecting(self, change: int) -> Iterator[None]:
+    def _expecting(self, change: int) -> Generator[None]:
         """The own number has changed so, as a waiter may wake before the reply is here.
 
         It changes back if the command fails.

@@ -71,7 +71,12 @@ def test_a_thread_that_comes_after_its_interrupted_start_runs_nothing(
     opened, ran = threading.Event(), list[int]()
 
     def entered(body: Body) -> Body:
-        return lambda: (starts.started.set(), opened.wait(BOUND), body())
+        def late() -> None:
+            starts.started.set()
+            opened.wait(BOUND)
+            body()
+
+        return late
 
     starts.enter = entered
     with pytest.raises(KeyboardInterrupt):
@@ -89,7 +94,11 @@ def test_the_end_is_that_of_the_thread(worker: Worker, monkeypatch: pytest.Monke
     threads = list[threading.Thread]()
 
     def start(body: Body, name: str) -> threading.Thread:
-        threads.append(_thread(lambda: (body(), let_pass(0.05))))
+        def leave_late() -> None:
+            body()
+            let_pass(0.05)
+
+        threads.append(_thread(leave_late))
         return threads[-1]
 
     monkeypatch.setattr(_workers, "start_thread", start)
