@@ -54,6 +54,22 @@ def test_a_refusal_is_not_taken_for_a_task_that_runs(
         getattr(exports, task)("ann")
 
 
+def test_a_ticket_that_cannot_be_recorded_as_used_is_only_logged(
+    way: FaultProxy, locks: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    from holdfast.contrib import celery
+
+    with holdfast.Client(way.url, command_timeout=0.3, retries=0) as client:
+        headers = {celery.NAME: NAME, celery.TICKET: "ticket", celery.LEASE: 10}
+        used = celery._Used(client, headers)
+        refuse(locks, now=True)
+        used.record()
+        assert caplog.text.count("is not recorded on the server") == 1
+        locks.stop()
+        used.record()
+        assert caplog.text.count("is not recorded on the server") == 2
+
+
 def test_a_task_whose_ticket_is_refused_for_the_moment_runs_later(
     start: Start, exports: Any, locks: Server, private_server: Server
 ) -> None:

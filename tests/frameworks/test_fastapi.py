@@ -182,7 +182,9 @@ def test_of_a_throttle_as_many_requests_run_as_it_has_permits(
     eventually(lambda: throttle.available_permits() == 2)
     both = throttle.acquire_many(2)
     assert both is not None
-    assert get(url)[0] == 423
+    status, text = get(url)
+    assert status == 423
+    assert "'throttle:7' has no free permit" in text
     throttle.release_many(both)
     server.inspect.flushall()
     assert get(url)[0] == 200

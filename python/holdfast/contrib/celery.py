@@ -71,6 +71,8 @@ LATER = 5
 
 logger = get_task_logger("holdfast.celery")
 
+NOT_RECORDED = "whether the ticket of %s was used is not recorded on the server: %s"
+
 _clients: dict[str, Client] = {}
 _making = threading.Lock()
 
@@ -356,14 +358,15 @@ class _Used:
 
     def record(self) -> None:
         """Record it, once its lock is held: a process that ends before that has not run."""
-        with suppress(ConnectionError):
+        try:
             self._ask((b"SET", self._key, b"used", b"PX", b"%d" % (1000 * self._lifetime)))
+        except HoldfastError as error:
+            logger.warning(NOT_RECORDED, quoted(self._name), error)
 
     def _ask(self, command: tuple[bytes, ...]) -> object:
         [reply] = _core.send_commands(self._core, self._name, [command])
         if isinstance(reply, Exception):
-            text = "whether the ticket of %s was used is not recorded on the server: %s"
-            logger.warning(text, quoted(self._name), reply)
+            logger.warning(NOT_RECORDED, quoted(self._name), reply)
             return None
         return reply
 

@@ -127,7 +127,8 @@ class Locked:
             _log.error("%r could not be acquired for a request: %s", lock.name, error)
             detail = f"the server of the lock {lock.name!r} cannot be used; try again later"
             raise _refusal(connection, HTTP_UNAVAILABLE, detail) from error
-        detail = f"{lock.name!r} is held by another request; try again in {after} s"
+        why = "has no free permit" if self._kind == PERMITS else "is held by another request"
+        detail = f"{lock.name!r} {why}; try again in {after} s"
         raise _refusal(connection, HTTP_LOCKED, detail, {"Retry-After": str(after)})
 
     @staticmethod
