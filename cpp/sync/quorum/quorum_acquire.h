@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lease/attempt.h"
+#include "sync/operation/callers_time.h"
 #include "sync/quorum/composite.h"
 #include "sync/quorum/quorum_machine.h"
 
