@@ -16,6 +16,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
+from . import _core
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -99,8 +101,10 @@ class Worker:
         left = countdown(seconds)
         with suppress(Empty):
             ended.get(timeout=left())
-            if self._thread is not None:
-                self._thread.join(left())  # until threading.enumerate() has it no more
+            if (thread := self._thread) is not None:
+                thread.join(left())  # until threading.enumerate() has it no more
+                if not thread.is_alive() and thread.native_id is not None:
+                    _core.await_exit(thread.native_id)  # nor has the system
 
     def runs_caller(self) -> bool:
         """Whether the calling thread is this worker's."""

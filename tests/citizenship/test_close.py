@@ -195,6 +195,8 @@ with holdfast.Client(URL, lease=LEASE) as client:
     if HOLDS:
         lock = client.lock(NAME)
         lock.acquire()
+if HOLDS:
+    until(lambda: len(threads()) == 2)  # a thread names itself once it runs
 say("closed", *sorted(threads()))
 until(lambda: not threads())
 until(lambda: descriptors() == before)

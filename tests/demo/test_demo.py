@@ -192,7 +192,7 @@ def test_the_next_server_is_tried_and_what_the_first_printed_is_said(folder: Pat
     for program in programs.iterdir():
         program.chmod(0o755)
     demo = Demo(folder, PATH=f"{programs}:/bin:/usr/bin")
-    demo.read_until("runs for this demo")
+    demo.read_until("the number is")
     demo.process.send_signal(signal.SIGINT)
     demo.end()
     told = "".join(demo.lines)
@@ -204,7 +204,7 @@ def test_a_long_folder_for_temporary_files_is_no_fault(folder: Path) -> None:
     long = folder / ("x" * 120)
     long.mkdir()
     demo = Demo(folder, "--server", "redis-server", TMPDIR=str(long))
-    demo.read_until("runs for this demo")
+    demo.read_until("the number is")
     demo.process.send_signal(signal.SIGINT)
     demo.end()
     assert demo.left_over() == []
