@@ -47,10 +47,12 @@ class AcquireAccount {
   // The server has answered the attempt that took over a release.
   void answered();
 
-  // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire.
+  // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire. Not
+  // that of a nested hold: what it nests in has that lease, and could be lost meanwhile.
   bool held_up() const {
-    return !request_.lease.renewed &&
-           context_->keeper->renewal_on_wire(request_.name(), request_.owner);
+    const lease::LeaseKeeper& keeper = *context_->keeper;
+    return !request_.lease.renewed && keeper.renewal_on_wire(request_.name(), request_.owner) &&
+           keeper.count(request_.name(), request_.owner) == 0;
   }
   // Records the grant. False, and nothing is recorded, when the client is being closed.
   struct Granted {
