@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 import holdfast
+import holdfast.inspect
 from holdfast._doctor import KINDS, LEVELS, Finding, examine
 from tests.cli.conftest import Run
 from tests.security.test_rights import rights_of
@@ -34,6 +37,7 @@ CHECKS = [
     "tracking",
     "WAIT",
     "CLIENT",
+    "connection names",
     "guard",
     "scripts",
     "pub/sub",
@@ -147,6 +151,7 @@ def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> No
         ("wait", "WAIT", "replicas_to_wait=1", "bad"),
         ("client|id", "CLIENT", "guard=true", "warning"),
         ("client|kill", "CLIENT", "guard=true", "warning"),
+        ("client|setname", "connection names", "client_name=web", "warning"),
         ("client|tracking", "tracking", "tracking=auto", "warning"),
         ("client|tracking", "tracking", "tracking=require", "bad"),
     ],
@@ -159,8 +164,20 @@ def test_a_command_is_judged_by_the_option_that_needs_it(
     before = " (before Redis 7: +client)" if "|" in right else ""
     assert (missing.level, missing.do) == (level, f"ACL SETUSER few +{right}{before}")
     assert right.replace("|", " ").upper() in missing.found
-    without = "tracking=off" if check == "tracking" else "tracking=auto"
-    assert found_by(f"{url}?{without}", check).level == "good"
+    without = {"tracking": "tracking=off", "connection names": "client_name="}
+    assert found_by(f"{url}?{without.get(check, 'tracking=auto')}", check).level == "good"
+
+
+@pytest.mark.servers("real")
+def test_the_names_of_connections_say_who_holds_a_lock(server: Server) -> None:
+    found = found_by(server.url, "connection names")
+    assert (found.level, found.found) == ("good", "CLIENT SETNAME is allowed")
+    with holdfast.Client(server.url, client_name="web") as client, client.lock("app:mine"):
+        [info] = holdfast.inspect.locks(client)
+    [owner] = info.owners
+    assert owner.client is not None
+    assert found.means.endswith("show the host and process id of an owner")
+    assert owner.client.name.startswith(f"web:{socket.gethostname()}:{os.getpid()}:")
 
 
 def found_by(url: str, check: str) -> Finding:

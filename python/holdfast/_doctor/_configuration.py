@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from holdfast.inspect._deployment import listed
 
 from ._finding import Finding, bad, good, refused, warning
-from ._optional import closing, confirmations
+from ._optional import closing, confirmations, connection_names
 from ._tracking import tracking
 
 if TYPE_CHECKING:
@@ -240,4 +240,5 @@ CHECKS: Final[tuple[Callable[[Account], Finding], ...]] = (
     lambda account: tracking(account.server, account.options),
     lambda account: confirmations(account.server, account.options),
     lambda account: closing(account.server, account.options),
+    lambda account: connection_names(account.server, account.options),
 )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from holdfast import _core
     from holdfast.inspect._deployment import Command, Server
 
-__all__ = ["closing", "confirmations"]
+__all__ = ["closing", "confirmations", "connection_names"]
 
 #: A connection that no server has had.
 NO_CONNECTION: Final = b"9223372036854775807"
@@ -48,6 +48,15 @@ CLIENT: Final = OptionalCommands(
     warning,
     "not needed: there is no guard",
 )
+NAMES: Final = OptionalCommands(
+    "connection names",
+    {"client|setname": (b"CLIENT", b"SETNAME", b"holdfast:doctor")},
+    "where an operator's user may run CLIENT LIST, `ls`, `show` and the inspector's page show the "
+    "host and process id of an owner",
+    "`ls`, `show` and the inspector's page show the id of an owner, not its host and process id",
+    warning,
+    "not asked for: client_name is empty",
+)
 
 
 def confirmations(server: Server, options: _core.ClientOptions) -> Finding:
@@ -56,6 +65,10 @@ def confirmations(server: Server, options: _core.ClientOptions) -> Finding:
 
 def closing(server: Server, options: _core.ClientOptions) -> Finding:
     return _finding(server, CLIENT, needed=bool(options.guard))
+
+
+def connection_names(server: Server, options: _core.ClientOptions) -> Finding:
+    return _finding(server, NAMES, needed=options.client_name != "")
 
 
 def _finding(server: Server, optional: OptionalCommands, *, needed: bool) -> Finding:
@@ -74,7 +87,7 @@ def _finding(server: Server, optional: OptionalCommands, *, needed: bool) -> Fin
         found = f"the server does not know {_titles(refused)}"
         do = "connect to it without the proxy"
         return optional.problem(optional.check, found, optional.without, do)
-    before = " (before Redis 7: +client)" if optional is CLIENT else ""
+    before = " (before Redis 7: +client)" if "|" in missing[0] else ""
     do = f"ACL SETUSER {server.user} {' '.join(f'+{right}' for right in missing)}{before}"
     found = f"{_titles(missing)} is refused: NOPERM"
     return optional.problem(optional.check, found, optional.without, do)
