@@ -32,7 +32,7 @@ from ._errors import (
 from ._hints import adopt
 from ._hints import complete as complete_hints
 from ._hold import Hold
-from ._keywords import Keywords, LockOptions, MinimumLockOptions
+from ._keywords import LockOptions, MinimumLockOptions
 from ._lock import BaseLock, Lock
 from ._red_lock import RedLock
 from ._spin_lock import Backoff
@@ -66,7 +66,6 @@ complete_hints(
     BaseLock=BaseLock,
     Lock=Lock,
     Hold=Hold,
-    Keywords=Keywords,
     LockOptions=LockOptions,
     MinimumLockOptions=MinimumLockOptions,
 )

@@ -13,16 +13,16 @@ from weakref import WeakValueDictionary
 
 from . import _core, _events
 from ._arguments import checked_flag
+from ._keywords import Configured
 from ._names import quoted
 from ._options import read_options
 from ._workers import countdown
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self
 
     import holdfast
 
-    from ._keywords import Keywords
     from ._permit_semaphore import BasePermitSemaphore, PermitLosses, PermitReporter
     from ._workers import Worker
 
@@ -38,12 +38,12 @@ EVENTS_SECONDS = 0.1
 _clients: WeakValueDictionary[int, BaseClient] = WeakValueDictionary()  # by id()
 
 
-class BaseClient:
+class BaseClient(Configured):
     """The common part of the clients for threads and for tasks."""
 
     _asynchronous = False
 
-    def __init__(self, url: str | None = None, **options: Unpack[Keywords]) -> None:
+    def _configure(self, url: object, options: dict[str, Any]) -> None:
         _refuse_eventlet()
         read = read_options(url, options, asynchronous=self._asynchronous)
         self._lease_ms = read.lease_ms
@@ -76,13 +76,14 @@ class BaseClient:
         return read_stats(self._core)
 
     @classmethod
-    def from_redis(cls, source: Any, **options: Unpack[Keywords]) -> Self:
+    def from_redis(cls, source: Any, **options: Any) -> Self:
         """A client with the connection settings of one of redis-py or valkey-py, of either flavour.
 
         ``source``: a ``Redis``, a ``RedisCluster``, the result of ``Sentinel.master_for()``, or a
         ``ConnectionPool``. Host, port, database, unix socket, user, password or credential
         provider, TLS files and checks, client name, protocol and a cluster's ``address_remap``
-        carry over; ``options`` win. No reference to ``source`` is kept, and no socket is shared.
+        carry over; ``options``, those of the client, win. No reference to ``source`` is kept, and
+        no socket is shared.
 
         Raises ``ValueError``, naming it, for a setting that has no counterpart, ``TypeError`` for
         any other source.

@@ -49,34 +49,7 @@ MOST_WATCHDOG_THREADS = 64
 
 @refuses_foreign_keywords
 class Client(Locked, BaseClient):
-    """A client of one deployment, to be shared by all threads; it connects on first use.
-
-    ``url`` defaults to the environment's ``HOLDFAST_URL``, else ``redis://127.0.0.1:6379``. Options
-    (as keywords, or in the URL's query string): ``lease`` (seconds, 30: the lease that the watchdog
-    renews each third of it), ``id`` (a UUID), ``name_prefix``, ``username``, ``password``,
-    ``connect_timeout``, ``command_timeout`` (seconds, 5: for each exchange with the server as a
-    whole), ``retries`` (10: attempts to connect again), ``tls_ca``, ``tls_cert``, ``tls_key``,
-    ``tls_verify``, ``client_name``, ``replicas_to_wait`` (0: how many replicas must acknowledge a
-    grant), ``protocol`` (2, or 3 if the server supports it), ``releases`` (``"awaited"``, or
-    ``"deferred"``: the end of ``with`` is ``release(wait=False)``, of the kinds that support it),
-    ``tracking`` (``"auto"``: the servers that can say when a hold is removed or cut short are asked
-    to, by ``CLIENT TRACKING``; ``"off"``; ``"require"``: a server that cannot is refused),
-    ``reauthenticate`` (seconds: how often a ``password`` that is a callable is called again for the
-    connections that are open), ``guard`` (a process that releases what this client holds once the
-    program has died; by default if the environment's ``HOLDFAST_GUARD`` is 1);
-    with Sentinel also ``sentinel_username`` and ``sentinel_password``; with a cluster ``pubsub``:
-    ``"sharded"`` or ``"classic"`` channels, ``"both"``, or ``"auto"``: sharded if the servers
-    support them, as Redisson does; with either ``address_map``: where the servers that other
-    servers announce are reachable, as ``{("10.0.0.1", 7000): ("localhost", 17000)}`` or a callable
-    that returns the one pair for the other.
-
-    ``password`` may be a callable that returns the password, or a tuple of user name and password.
-    It, and that of ``address_map``, is called for each attempt to connect, on a thread of the
-    library and perhaps on several at once; its exception becomes the cause of the
-    ``ConnectionError``.
-
-    Raises ``ValueError`` or ``TypeError`` for an invalid URL, option or value; nothing is sent.
-    """
+    """A client of one deployment, to be shared by all threads; it connects on first use."""
 
     def lock(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
 from . import _core
-from ._arguments import encoded_text, foreign_keyword, milliseconds
+from ._arguments import Seconds, encoded_text, foreign_keyword, milliseconds
 from ._guard import executable
+from ._keywords import DEFAULTS, TYPES, File
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,53 +21,23 @@ __all__ = ["DEFAULT_URL", "Options", "read_options"]
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 
-DEFAULTS: dict[str, Any] = {
-    "lease": 30.0,
-    "id": None,
-    "name_prefix": "",
-    "username": None,
-    "password": None,
-    "sentinel_username": None,
-    "sentinel_password": None,
-    "connect_timeout": 5.0,
-    "command_timeout": 5.0,
-    "retries": 10,
-    "tls_ca": None,
-    "tls_cert": None,
-    "tls_key": None,
-    "tls_verify": True,
-    "replicas_to_wait": 0,
-    "client_name": None,
-    "protocol": 2,
-    "pubsub": "auto",
-    "releases": "awaited",
-    "tracking": "auto",
-    "guard": None,
-    "address_map": None,
-    "reauthenticate": None,
-}
 KEYWORDS_ONLY = frozenset({"address_map"})
-SECONDS = frozenset({"lease", "connect_timeout", "command_timeout", "reauthenticate"})
-COUNTS = frozenset({"retries", "replicas_to_wait", "protocol"})
-SENTINEL_TEXTS = frozenset({"sentinel_username", "sentinel_password"})
-TEXTS = SENTINEL_TEXTS | {
-    "id",
-    "username",
-    "password",
-    "tls_ca",
-    "tls_cert",
-    "tls_key",
-    "client_name",
-    "releases",
-    "tracking",
-}
-FILES = ("tls_ca", "tls_cert", "tls_key")
+
+
+def _of_type(*types: Any) -> list[str]:
+    return [name for name, each in TYPES.items() if each in types]
+
+
+SECONDS = _of_type(Seconds, Seconds | None)
+COUNTS = _of_type(int)
+FLAGS = _of_type(bool, bool | None)
+FILES = _of_type(File | None)
+WORDS = {name: get_args(each) for name, each in TYPES.items() if get_origin(each) is Literal}
+TEXTS = ["password", *_of_type(str | None), *FILES, *WORDS]
+SENTINEL_TEXTS = ("sentinel_password", "sentinel_username")
 PROTOCOLS = (2, 3)  # RESP2 and RESP3
-WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-PUBSUB = ("auto", "sharded", "classic", "both")
-RELEASES = ("awaited", "deferred")
-TRACKING = ("auto", "off", "require")
 CLIENT_NAME = r"[!-~]*"  # as CLIENT SETNAME accepts it
 
 
@@ -240,8 +211,8 @@ def _convert(name: str, text: str) -> Any:
             return float(text)
         if name in COUNTS:
             return int(text)
-        if name in {"tls_verify", "guard"}:
-            return WORDS[text.lower()]
+        if name in FLAGS:
+            return TRUTHS[text.lower()]
     except (ValueError, KeyError):
         msg = f"bad value for option {name!r} in the URL: {text!r}"
         raise ValueError(msg) from None
@@ -262,22 +233,15 @@ def _check(values: dict[str, Any]) -> None:
     if values["protocol"] not in PROTOCOLS:
         msg = f"protocol must be 2 or 3, not {values['protocol']}"
         raise ValueError(msg)
-    for name, words in (("pubsub", PUBSUB), ("tracking", TRACKING)):
+    for name, words in WORDS.items():
         if values[name] not in words:
             msg = f"{name} must be one of {', '.join(words)}, not {values[name]!r}"
             raise ValueError(msg)
-    _check_releases(values["releases"], values["replicas_to_wait"])
+    if values["releases"] == "deferred" and values["replicas_to_wait"]:
+        msg = "releases='deferred' cannot be given with replicas_to_wait: leave one of them out"
+        raise ValueError(msg)
     if values["client_name"] and not re.fullmatch(CLIENT_NAME, values["client_name"]):
         msg = "client_name must consist of printable ASCII characters without spaces"
-        raise ValueError(msg)
-
-
-def _check_releases(releases: object, replicas_to_wait: int) -> None:
-    if releases not in RELEASES:
-        msg = f"releases must be one of {', '.join(RELEASES)}, not {releases!r}"
-        raise ValueError(msg)
-    if releases == "deferred" and replicas_to_wait:
-        msg = "releases='deferred' cannot be given with replicas_to_wait: leave one of them out"
         raise ValueError(msg)
 
 
@@ -288,12 +252,10 @@ def _check_types(values: dict[str, Any]) -> None:
         if isinstance(values[name], bool) or not isinstance(values[name], int):
             msg = f"{name} must be int, not {type(values[name]).__name__}"
             raise TypeError(msg)
-    if values["guard"] is not None and not isinstance(values["guard"], bool):
-        msg = f"guard must be bool, not {type(values['guard']).__name__}"
-        raise TypeError(msg)
-    if not isinstance(values["tls_verify"], bool):
-        msg = f"tls_verify must be bool, not {type(values['tls_verify']).__name__}"
-        raise TypeError(msg)
+    for name in FLAGS:
+        if not isinstance(values[name], (bool, type(DEFAULTS[name]))):
+            msg = f"{name} must be bool, not {type(values[name]).__name__}"
+            raise TypeError(msg)
 
 
 def _check_text(name: str, value: object) -> None:

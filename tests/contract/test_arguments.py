@@ -252,6 +252,17 @@ def test_what_is_right_is_accepted(flavour: Flavour, make_client: MakeClient) ->
 
 
 @pytest.mark.servers("real")
+def test_a_keyword_with_the_default_value_wins_over_the_url(
+    alice: Any, make_client: MakeClient, server: Any
+) -> None:
+    client = make_client(f"{server.url}?lease=9", lease=30.0)
+    lock = client.lock("myLock")
+    alice.do(lock.acquire)
+    assert alice.do(lock.ttl) > 9
+    alice.do(lock.release)
+
+
+@pytest.mark.servers("real")
 def test_times_without_end_are_accepted(alice: Any, client: Any, make_client: MakeClient) -> None:
     lock = client.lock("myLock", lease=9e9)
     alice.do(lock.acquire)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast._options import DEFAULT_URL, DEFAULTS
 from tools.lint import markdown, names, texts, tree
 
 TABLE = "| a | b |\n|---|---|\n| 1 | 2 |\n"
@@ -98,31 +97,6 @@ def test_a_name_of_a_model_that_the_engine_has_not_is_found(tmp_path: Path) -> N
 def test_our_pages_pass() -> None:
     """The lint does the same in each submission."""
     assert markdown.check() == []
-
-
-def documented_options() -> dict[str, str]:
-    """Of each option of a client in the table of the lock's page, its default."""
-    page = (tree.ROOT / "docs/synchronizers/lock.md").read_text(encoding="utf-8")
-    section = page.partition("\n## Options\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (`.+?`) \| (.+?) \|", section, re.MULTILINE)
-    return {name: default for cell, default in rows for name in re.findall(r"`(\w+)`", cell)}
-
-
-def test_the_table_of_the_options_has_every_option_of_a_client() -> None:
-    assert sorted(documented_options()) == sorted([*DEFAULTS, "url"])
-
-
-def test_the_table_of_the_options_has_their_defaults() -> None:
-    shown = documented_options()
-    assert DEFAULT_URL in shown["url"]
-    given = {name: value for name, value in DEFAULTS.items() if value is not None}
-    assert {name: shown[name] for name in given} == {name: cell(given[name]) for name in given}
-
-
-def cell(value: object) -> str:
-    if isinstance(value, str):
-        return f'`"{value}"`'
-    return f"`{value}`" if isinstance(value, bool) else f"{value:g}"
 
 
 def test_no_page_installs_from_an_index_what_is_not_published() -> None:

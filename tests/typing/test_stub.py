@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast
+import holdfast.asyncio
 from holdfast import _core, _keywords, _options
 
 STUB = ast.parse((Path(holdfast.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
@@ -59,6 +62,23 @@ def test_nothing_for_type_checkers_is_imported_at_run_time() -> None:
     assert eager == []
 
 
-def test_the_keywords_of_a_client_are_its_options() -> None:
-    """What type checkers know of is what is understood, and the reverse."""
-    assert set(_keywords.Keywords.__annotations__) == set(_options.DEFAULTS)
+@pytest.mark.parametrize(
+    "client", [holdfast.Client, holdfast.asyncio.Client], ids=["threads", "tasks"]
+)
+def test_a_client_shows_its_options_with_their_defaults(client: type[Any]) -> None:
+    shown = inspect.signature(client).parameters
+    assert {name: each.default for name, each in shown.items()} == {
+        "url": None,
+        **_keywords.DEFAULTS,
+    }
+
+
+def test_every_option_of_a_client_is_described() -> None:
+    section = (inspect.getdoc(holdfast.Client.__init__) or "").partition("Args:\n")[2]
+    assert re.findall(r"^ {4}(\w+): \S", section, re.MULTILINE) == ["url", *_keywords.DEFAULTS]
+
+
+def test_every_option_of_a_client_is_checked() -> None:
+    """Each has a type that the checks know, or its own check."""
+    known = {*_options.SECONDS, *_options.COUNTS, *_options.FLAGS, *_options.TEXTS}
+    assert set(_keywords.DEFAULTS) - known == {"name_prefix", "address_map"}

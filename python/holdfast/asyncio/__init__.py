@@ -8,7 +8,6 @@ from holdfast._base_client import BaseClient
 from holdfast._hints import adopt
 from holdfast._hints import complete as complete_hints
 from holdfast._keywords import (
-    Keywords,
     LockOptions,
     MinimumLockOptions,
     TaskLockOptions,
@@ -33,7 +32,6 @@ complete_hints(
     BaseLock=BaseLock,
     Lock=Lock,
     Hold=Hold,
-    Keywords=Keywords,
     LockOptions=LockOptions,
     MinimumLockOptions=MinimumLockOptions,
     TaskLockOptions=TaskLockOptions,

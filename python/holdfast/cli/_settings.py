@@ -16,8 +16,6 @@ from holdfast import Client, HoldfastError, inspect
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from holdfast._keywords import Keywords
-
     BytesType = click.ParamType[bytes]
 else:
     BytesType = click.ParamType  # not generic in older versions
@@ -26,7 +24,7 @@ __all__ = ["NAME", "SecondsType", "Settings", "as_json", "json_option"]
 
 
 #: How a shell asks for completions: it waits for them.
-HASTE: Final[Keywords] = {"connect_timeout": 0.5, "command_timeout": 1.0, "retries": 0}
+HASTE: Final[dict[str, Any]] = {"connect_timeout": 0.5, "command_timeout": 1.0, "retries": 0}
 
 
 @dataclass(frozen=True)

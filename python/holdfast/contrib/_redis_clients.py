@@ -10,10 +10,7 @@ import holdfast
 import holdfast.asyncio
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from holdfast._base_client import BaseClient
-    from holdfast._keywords import Keywords
 
 __all__ = ["async_client_of", "client_of"]
 
@@ -28,7 +25,7 @@ class _Clients(Generic[ClientT]):
         self._known: WeakKeyDictionary[Any, ClientT] = WeakKeyDictionary()
         self._making = threading.Lock()
 
-    def of(self, redis: Any, options: Keywords) -> ClientT:
+    def of(self, redis: Any, options: dict[str, Any]) -> ClientT:
         """One client for each connection pool, or cluster."""
         source = getattr(redis, "connection_pool", redis)
         with self._making:
@@ -45,7 +42,7 @@ _clients = _Clients(holdfast.Client)
 _async_clients = _Clients(holdfast.asyncio.Client)
 
 
-def client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.Client:
+def client_of(redis: Any, **options: Any) -> holdfast.Client:
     """The client that the locks of a ``redis.Redis`` use, for locks of other kinds too.
 
     ``options`` (those of ``holdfast.Client``) may be given by the first call for this client,
@@ -54,6 +51,6 @@ def client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.Client:
     return _clients.of(redis, options)
 
 
-def async_client_of(redis: Any, **options: Unpack[Keywords]) -> holdfast.asyncio.Client:
+def async_client_of(redis: Any, **options: Any) -> holdfast.asyncio.Client:
     """The same for a ``redis.asyncio.Redis``."""
     return _async_clients.of(redis, options)
