@@ -89,6 +89,7 @@ def failing(self: Task, user: str) -> int:
     """Succeeds the third time."""
     redis = connect()
     redis.rpush(f"{user}:held", int(redis.exists(f"export:{user}")))
+    redis.rpush(f"{user}:ends", self.request.headers["holdfast_end"])
     if self.request.retries < 2:
         raise self.retry(countdown=0)
     return int(self.request.retries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from datetime import datetime, timedelta, timezone
@@ -138,8 +139,31 @@ def test_a_task_whose_lock_was_lost_with_the_data_runs(
     result = exports.enqueue_once(exports.plain, ("ann",), name="export:ann", lease=60)
     redis.delete("export:ann")
     redis.set("ann:go", 1)
-    start("threads")
+    worker = start("threads")
     assert result.get(timeout=30) == "done"
+    worker.wait_for("has lost its lock 'export:ann' before the end of its lease")
+    assert "starts after the lease" not in worker.log
+
+
+@pytest.mark.parametrize("countdown", [None, 300])
+def test_the_end_of_the_lease_travels_in_the_headers(
+    countdown: int | None, start: Start, exports: Any, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    name = "export:ann"
+    exports.enqueue_once(exports.failing, ("ann",), name=name, lease=60, countdown=countdown)
+    [message] = redis.lrange("celery", 0, -1)
+    end = json.loads(message)["headers"]["holdfast_end"]
+    assert seconds_until(end) == pytest.approx(redis.pttl(name) / 1000, abs=1)
+    if countdown is None:
+        start("threads")
+        eventually(lambda: redis.llen("ann:ends") == 3, within=30)
+        ends = [one.decode() for one in redis.lrange("ann:ends", 0, -1)]
+        assert end == ends[0] < ends[1] < ends[2]  # each retry has the lease again
+
+
+def seconds_until(moment: str) -> float:
+    return (datetime.fromisoformat(moment) - datetime.now(timezone.utc)).total_seconds()
 
 
 def test_a_late_task_that_is_delivered_again_runs_once(

@@ -21,7 +21,7 @@ import inspect
 import os
 import threading
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -56,9 +56,11 @@ __all__ = ["enqueue_once", "single"]
 
 BUSY = ("skip", "retry", "wait")
 
-#: The headers of a message whose sender holds the lock for the task; without a ticket, the lock
-#: could not go with the message.
+#: The headers of a message whose sender holds the lock for the task: the ticket and the end of its
+#: lease (ISO 8601, as Celery's ``eta``), which are left out where the lock could not go with the
+#: message; the lock's name, and the seconds of the lease for a retry.
 TICKET = "holdfast_ticket"
+END = "holdfast_end"
 NAME = "holdfast_name"
 LEASE = "holdfast_lease"
 
@@ -71,6 +73,8 @@ LATER = 5
 
 logger = get_task_logger("holdfast.celery")
 
+LATE = "%s[%s] starts after the lease of its lock %r, which was free, and takes it again: %s"
+TAKEN = "%s[%s] has lost its lock %r before the end of its lease, and takes it again: %s"
 NOT_RECORDED = "whether the ticket of %s was used is not recorded on the server: %s"
 
 _clients: dict[str, Client] = {}
@@ -225,7 +229,8 @@ def enqueue_once(
     in seconds, from the task's countdown or ETA on. A task that starts later takes the lock again
     and runs. It is skipped with a warning, and its result is ``REVOKED``, where another has the
     lock by then, or where an earlier delivery of it has begun, which a key on the server records
-    for a day (or ``lease``). ``options``: those of ``apply_async``. A retry is sent with the same
+    for a day (or to the end of
+    its lease). ``options``: those of ``apply_async``. A retry is sent with the same
     lease, from its countdown on; one that cannot take the lock along takes it again before it runs.
 
     Raises ``TypeError`` or ``ValueError`` for bad arguments, ``holdfast.ConnectionError`` without a
@@ -244,10 +249,16 @@ def enqueue_once(
     except LockTimeout:
         return None
     with _undone_by(hold.release):
-        ticket = hold.detach(lease=lease + _delay(options))
-    headers = {**(options.pop("headers", None) or {}), TICKET: ticket, NAME: name, LEASE: lease}
-    with _undone_by(lambda: client.attach(ticket).release()):
+        held = _detached(hold, lease + _delay(options))
+    headers = {**(options.pop("headers", None) or {}), NAME: name, LEASE: lease, **held}
+    with _undone_by(lambda: client.attach(held[TICKET]).release()):
         return task.apply_async(args, kwargs, headers=headers, **options)
+
+
+def _detached(hold: Any, lease: float) -> dict[str, str]:
+    """The headers by which a hold goes with a message."""
+    end = datetime.now(timezone.utc) + timedelta(seconds=lease)
+    return {TICKET: hold.detach(lease=lease), END: end.isoformat()}
 
 
 @contextmanager
@@ -331,13 +342,16 @@ def _hold_for(client: Client, task: Any) -> Any:
 
 
 def _late_hold(client: Client, task: Any, error: LockLostError) -> Any:
+    """A new hold in the place of a ticket that has expired, or was taken away before its end."""
     name = task.request.headers[NAME]
+    over = not _seconds_until(task.request.headers.get(END))
     try:
         hold = client.lock(name).hold(wait=0)
     except LockTimeout:
-        msg = f"its ticket for the lock {name!r} has expired, and another has the lock"
+        gone = "has expired" if over else "was taken away before the end of its lease"
+        msg = f"its ticket for the lock {name!r} {gone}, and another has the lock"
         raise _Skipped(msg) from error
-    text = "%s[%s] starts after the lease of its lock %r, which was free, and takes it again: %s"
+    text = LATE if over else TAKEN
     logger.warning(text, task.name, task.request.id, name, error)
     return hold
 
@@ -350,7 +364,7 @@ class _Used:
         self._name = _core.options_of(self._core).name_prefix + checked_name("name", headers[NAME])
         digest = hashlib.sha256(headers[TICKET].encode()).hexdigest()[:32]  # it opens the lock
         self._key = used_ticket(self._name, digest.encode())
-        self._lifetime = max(USED_FOR, headers[LEASE])
+        self._lifetime = max(USED_FOR, _seconds_until(headers.get(END)))
 
     def is_recorded(self) -> bool:
         """Whether it is known to be used; without the right to look it is not."""
@@ -399,10 +413,11 @@ def _before_publish(headers: Any = None, **_: Any) -> None:
     known = task.request.headers  # the message of a task that replaces this one has none of them
     lease = known[LEASE] + _seconds_until(headers.get("eta"))
     headers.update({NAME: known[NAME], LEASE: known[LEASE]})
+    for old in (TICKET, END):
+        headers.pop(old, None)
     try:
-        headers[TICKET] = hold.detach(lease=lease)
+        headers.update(_detached(hold, lease))
     except HoldfastError as error:  # the end of the run releases the hold
-        headers.pop(TICKET, None)
         text = "%s[%s] is sent without its lock %r, and takes it again before it runs: %s"
         logger.warning(text, task.name, task.request.id, hold.name, error)
         return
