@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -317,8 +318,10 @@ def test_opentelemetry_instrument_finds_it_by_itself(server: Server, flavour: An
         with holdfast.Client({server.url!r}) as client, client.lock("nightly"):
             pass
         """
-    instrument = Path(sys.executable).with_name("opentelemetry-instrument")
-    command = [str(instrument), sys.executable, "-c", program]
+    folders = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    instrument = shutil.which("opentelemetry-instrument", path=os.pathsep.join(folders))
+    assert instrument is not None, folders
+    command = [instrument, sys.executable, "-c", program]
     exporters = {f"OTEL_{what}_EXPORTER": "none" for what in ("METRICS", "LOGS")}
     environment = {**os.environ, **exporters, "OTEL_TRACES_EXPORTER": "console"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
