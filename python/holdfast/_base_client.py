@@ -48,7 +48,7 @@ class BaseClient(Configured):
         read = read_options(url, options, asynchronous=self._asynchronous)
         self._lease_ms = read.lease_ms
         self._url = read.url
-        self._name = read.core.client_name  # as given, for monitoring
+        self._client_name = read.core.client_name
         self._name_prefix = read.core.name_prefix
         self._callables = read.password, read.address_map  # kept for the engine
         self._waits_for_replicas = read.core.replicas_to_wait > 0
@@ -68,6 +68,16 @@ class BaseClient(Configured):
     def id(self) -> str:
         """The client's UUID; after ``fork()`` the child's copy has a new one."""
         return self._core.id
+
+    @property
+    def client_name(self) -> str | None:
+        """The name of its connections, as given; ``None``: the default one."""
+        return self._client_name
+
+    @property
+    def name_prefix(self) -> bytes:
+        """What is put before each name on the server."""
+        return self._name_prefix
 
     def stats(self) -> holdfast.Stats:
         """The figures of this client's locks since it was made; no command is sent."""

@@ -5,11 +5,12 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias, final, overload
+from typing import Any, TypeAlias, final, overload
 
 from typing_extensions import Self
 
 from ._arguments import LeaseTime, Seconds
+from ._observer import Observer
 
 __version__: str
 
@@ -383,24 +384,8 @@ def events_running() -> bool: ...  # a run was begun and not stopped
 def await_end_of_threads(seconds: float, /) -> None: ...
 def await_exit(thread_id: int, /) -> None: ...  # of a thread that has returned
 
-# The observer. It is called on the threads of callers, and of event loops, before the call returns.
-# An Exception that it raises is reported as unraisable; a KeyboardInterrupt gives the grant back.
-# `client`: the id of the lock's client, of a lock made of several the first member's: owners of
-# different clients may have the same number.
-# `kind` is one of "lock", "fair_lock", "fenced_lock", "spin_lock", "read", "write", "multi_lock"
-# and "red_lock".
-class _Observer(Protocol):
-    # An acquisition is about to begin; what this returns is given to ended().
-    def begun(self, kind: str, name: bytes, /) -> Any: ...
-    # `outcome`: "acquired", "timed_out", "cancelled" or "failed".
-    def ended(self, begun: Any, outcome: str, client: str, owner: int, /) -> None: ...
-    # An owner's last hold was given back.
-    def released(self, name: bytes, client: str, owner: int, /) -> None: ...
-    # A hold is gone; reported once or twice.
-    def lost(self, name: bytes, client: str, owner: int, reason: str, /) -> None: ...
-
 # One for the process; None: no observer.
-def set_observer(observer: _Observer | None, /) -> None: ...
+def set_observer(observer: Observer | None, /) -> None: ...
 
 # Wait until no thread is inside a blocking method, at most for the given time.
 def thread_refused() -> BaseException: ...

@@ -113,7 +113,7 @@ def explained(client: BaseClient, event: Event) -> str:
     The record of that is asked for once per ``FORCED_INTERVAL``: after the loss of many holds at
     once, as by ``FLUSHALL``, the other losses do not wait for the answers.
     """
-    from .inspect._forced import forcing
+    from ._forced import forcing
 
     if monotonic() < client._forced_queried + FORCED_INTERVAL:
         return event.reason

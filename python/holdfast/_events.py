@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._base_client import BaseClient
+    from ._observer import Observer
 
 __all__ = [
     "Listener",
@@ -70,8 +71,8 @@ MOST_CALLS = 100_000
 #: How long what is under way may take at the interpreter's end.
 EXIT_SECONDS = 1.0
 
-#: Who observes the locks of this process, see holdfast.contrib.opentelemetry.
-observer: _core._Observer | None = None
+#: Who observes the locks of this process, see holdfast.observe.
+observer: Observer | None = None
 
 
 def _tell_dropped(where: str, number: int) -> None:
@@ -342,7 +343,7 @@ def _log_explained(client: BaseClient, event: Event, log: Callable[[str], object
     _log.post(partial(log, reason))
 
 
-def _notify(to: _core._Observer, event: Event) -> None:
+def _notify(to: Observer, event: Event) -> None:
     try:
         if event.word == "lost":
             to.lost(event.name, event.client, event.owner, event.reason)

@@ -1,4 +1,4 @@
-"""How messages, logs and reprs show a name."""
+"""How messages, logs and reprs show a name, and the keys beside its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import _core
 if TYPE_CHECKING:
     from ._arguments import Name
 
-__all__ = ["quoted", "shown"]
+__all__ = ["braced", "quoted", "shown"]
 
 
 def shown(name: Name) -> str:
@@ -25,3 +25,8 @@ def shown(name: Name) -> str:
 def quoted(name: Name) -> str:
     """The same between single quotes."""
     return f"'{shown(name)}'"
+
+
+def braced(name: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
+    """A key or channel that belongs to a name: in a cluster, in the slot of the name's own key."""
+    return before + (name if b"{" in name else b"{" + name + b"}") + after

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import holdfast
 import holdfast.inspect
+from holdfast import testing
 
 from ._verdict import leave
 
@@ -39,7 +40,7 @@ def closing(client: Any, test: pytest.Item) -> Generator[None]:
     """Close the client at the end; the test fails when it still held something."""
     yield
     held = _held_by(client) | {
-        name.decode(errors="backslashreplace") for name in client._core.close().names
+        name.decode(errors="backslashreplace") for name in testing.closed(client)
     }
     if held:
         names = ", ".join(map(repr, sorted(held)))

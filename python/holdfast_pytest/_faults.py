@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import holdfast
 import holdfast.inspect
-from holdfast._arguments import milliseconds
-from holdfast._base_client import all_clients
-from holdfast._lock import NO_OWNER
+from holdfast import observe, testing
+from holdfast.integration import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
-    from holdfast._base_client import BaseClient
-    from holdfast._lock import BaseLock
+    from holdfast.integration import BaseClient, BaseLock
 
     from ._server import TestServer
 
@@ -34,24 +31,29 @@ class _Holder:
 
     def __init__(self, lock: BaseLock) -> None:
         self._lock = lock
-        self.asynchronous = lock._client._asynchronous
-        self.owners = [owner for owner, _ in lock._core.known_owners()]
+        self.asynchronous = testing.is_asynchronous(lock)
+        self.owners = testing.owners(lock)
 
     def lose(self) -> None:
         """Remove the holds from the server."""
-        self._lock._core.force_release(NO_OWNER)
+        testing.remove(self._lock)
 
     def knows(self, deadline: float) -> bool:
         """Whether all of them have learnt of their loss."""
         if time.monotonic() > deadline:
             msg = f"an owner of {self._lock.name!r} did not learn of its loss in {BOUND:.0f} s"
             raise AssertionError(msg)
-        return all(map(self._lock._core.known_lost, self.owners))
+        return testing.have_lost(self._lock, self.owners)
 
 
 def _on_a_loop() -> bool:
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class Faults:
@@ -71,14 +73,12 @@ class Faults:
         """
         if isinstance(lock, (str, bytes)):
             return self._lose_name(lock)
-        if not lock._core.known_count(lock._owner()):
+        if not testing.is_held(lock):
             msg = f"{lock.name!r} is not held by the caller: it cannot lose it"
             raise holdfast.NotOwnedError(msg)
-        if lock._client._asynchronous:
-            from holdfast.asyncio._loop import request
-
-            return self._learn_async(lock, request(lock._core.start_force_release, NO_OWNER))
-        lock._core.force_release(NO_OWNER)  # not the caller's: that would refuse no acquire
+        if testing.is_asynchronous(lock):
+            return self._learn_async(lock, testing.start_remove(lock))
+        testing.remove(lock)
         self._learn(lock)
         return None
 
@@ -103,8 +103,8 @@ class Faults:
             await asyncio.sleep(STEP)
 
     def _holders(self, name: str | bytes) -> Generator[_Holder]:
-        for client in all_clients():
-            if client is self._thief or client._core.closed:
+        for client in observe.clients():
+            if client is self._thief or testing.is_closed(client):
                 continue
             both = cast("Any", client).read_write_lock(name)
             for lock in (cast("Any", client).lock(name), both.read, both.write):
@@ -144,11 +144,11 @@ class Faults:
     @contextmanager
     def pause_renewals(self, client: BaseClient) -> Generator[None]:
         """Inside the block the watchdog of the client renews nothing: leases run out."""
-        client._core.pause_renewals(True)
+        testing.pause_renewals(client, on=True)
         try:
             yield
         finally:
-            client._core.pause_renewals(False)
+            testing.pause_renewals(client, on=False)
 
     def drop_connections(self) -> None:
         """Cut every connection to the server, those of subscribers too."""

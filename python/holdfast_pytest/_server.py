@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import holdfast
-from holdfast import _core
+from holdfast import servers
 from holdfast._demo.servers import NoServerError, Server
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class TestServer:
             [word if isinstance(word, bytes) else word.encode() for word in words]
             for words in commands
         ]
-        replies = _core.send_commands(self._client._core, encoded[0][0], encoded)
+        replies = servers.send(self._client, encoded[0][0], encoded)
         for reply in replies:
             if isinstance(reply, Exception):
                 raise reply

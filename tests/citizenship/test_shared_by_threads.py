@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import _base_client, _core
-from holdfast.contrib import _observers
+from holdfast import _base_client, _core, observe
 from tests.citizenship.conftest import NAME
 from tests.support.processes import StartChild
 from tests.support.servers import Server
@@ -240,10 +239,10 @@ def test_an_observer_is_replaced_while_threads_acquire(client: holdfast.Client) 
 
     def replace() -> None:
         observer: Any = Observer()
-        _observers.add_observer(observer)
+        observe.add_observer(observer)
         if observer.begun_:
             seen.append(observer)
-        _observers.remove_observer(observer)
+        observe.remove_observer(observer)
 
     by_all_while(use, replace)
     assert not any(len(each.ended_) < len(each.begun_) for each in seen)

@@ -14,7 +14,7 @@ import pytest
 
 import holdfast
 import holdfast.asyncio
-from holdfast import inspect
+from holdfast import inspect, servers
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -100,9 +100,11 @@ def test_nothing_is_recorded_where_nothing_was_released(
     assert server.keys() == set()
     client.lock("demo", lease=60).acquire()
     found = inspect.lock(client, "demo")
+    assert found is not None
     client.lock("demo").release()
     # As when the owner releases between the two steps.
-    assert not inspect._force_release(inspect.deployment_of(operator), b"demo", found)
+    owners = [owner.id for owner in found.owners]
+    assert not servers.of(operator).force_release(b"demo", found.kind, owners)
     assert server.keys() == set()
 
 

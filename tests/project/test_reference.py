@@ -15,10 +15,14 @@ PACKAGE = ROOT / "python" / "holdfast"
 
 
 def public_modules() -> list[str]:
-    contrib = [path.stem for path in (PACKAGE / "contrib").iterdir() if path.stem[0] != "_"]
-    return ["holdfast", "holdfast.asyncio", "holdfast.inspect"] + [
-        f"holdfast.contrib.{name}" for name in sorted(contrib)
-    ]
+    folders = {"holdfast": PACKAGE, "holdfast.contrib": PACKAGE / "contrib"}
+    modules = {
+        f"{package}.{path.stem}"
+        for package, folder in folders.items()
+        for path in folder.iterdir()
+        if path.stem[0] != "_" and path.name not in {"cli", "contrib", "py.typed"}
+    }
+    return ["holdfast", *sorted(modules)]
 
 
 def test_every_public_module_is_in_the_reference() -> None:

@@ -6,7 +6,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from holdfast import _core
-from holdfast.inspect import deployment_of
+from holdfast.servers import of as deployment_of
 
 from ._measure import Result, Stand, measure
 from ._peer import Peer, serve

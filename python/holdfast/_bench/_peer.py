@@ -13,9 +13,9 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import Client
-from holdfast.inspect import deployment_of
 from holdfast.inspect._names import lock_channel
 from holdfast.inspect._people import subscribers
+from holdfast.servers import of as deployment_of
 
 from ._bare import Bare, encoded
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from holdfast._client import Client
-from holdfast._errors import HoldfastError
+from holdfast import Client, HoldfastError
 
 from .processes import Children
 from .scenes import SCENES, Stage

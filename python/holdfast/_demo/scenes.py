@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from holdfast import _core
+from holdfast.integration import guard_obstacle
 
 from .story import Story, check, ms
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from holdfast._client import Client
+    from holdfast import Client
 
     from .processes import Children
 
@@ -104,7 +104,7 @@ def guarded(stage: Stage) -> None:
     """A killed owner with a guard: its lock is free at once."""
     story, lock = stage.story, stage.client.lock(stage.name)
     story.title("A holder with a guard is killed")
-    obstacle = _core.guard_obstacle()
+    obstacle = guard_obstacle()
     if obstacle:
         story.tell(f"not on this system: {obstacle}")
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from holdfast._errors import ConnectionError
+from holdfast import ConnectionError
 
 from .processes import guarded
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from holdfast._client import Client
+    from holdfast import Client
 
 __all__ = ["NoServerError", "Server"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from holdfast import _core
 from holdfast._errors import ConnectionError, HoldfastError, ServerError
-from holdfast.inspect import deployment_of
+from holdfast.servers import of as deployment_of
 
 from ._certificate import check_certificate
 from ._configuration import CHECKS, Account

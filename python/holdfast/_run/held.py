@@ -6,8 +6,8 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from holdfast._errors import HoldfastError, LockTimeout
-from holdfast._names import quoted
+from holdfast import HoldfastError, LockTimeout
+from holdfast.integration import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

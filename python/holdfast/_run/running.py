@@ -13,10 +13,9 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast import HoldfastError, LockTimeout, NotOwnedError
 from holdfast import asyncio as holdfast
-from holdfast._errors import HoldfastError, LockTimeout, NotOwnedError
-from holdfast._guard import guard_by_default
-from holdfast._names import quoted
+from holdfast.integration import guard_by_default, quoted
 
 from .descendants import adopt_orphans
 from .group import Group

@@ -16,7 +16,8 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from holdfast import _errors, inspect
+import holdfast
+from holdfast import inspect
 
 from .access import Access, Guard
 from .feed import Feed, TooManyStreamsError
@@ -52,7 +53,7 @@ def make_app(client: Client, feed: Feed, access: Access) -> ASGIApp:
             Route("/api/server", api.server),
         ],
         exception_handlers={
-            _errors.HoldfastError: _server_failed,
+            holdfast.HoldfastError: _server_failed,
             TooManyStreamsError: _too_many_streams,
         },
     )
@@ -74,7 +75,7 @@ class _Api:
         name = unquote_to_bytes(request.path_params["key"])
         try:
             found = await in_thread(lambda: inspect.lock(self._client, name))
-        except _errors.LockError as error:
+        except holdfast.LockError as error:
             return _problem(404, str(error))
         if found is None:
             forced = await in_thread(lambda: inspect.forced_releases(self._client, name))
@@ -86,7 +87,7 @@ class _Api:
         name = unquote_to_bytes(request.path_params["key"])
         try:
             released = await in_thread(lambda: inspect.force_release(self._client, name))
-        except _errors.LockError as error:
+        except holdfast.LockError as error:
             return _problem(409, str(error))
         return JSONResponse({"released": released})
 

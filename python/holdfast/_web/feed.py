@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sse_starlette import ServerSentEvent
 
-from holdfast._errors import HoldfastError
+from holdfast import HoldfastError
 
 from .threads import in_thread
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.inspect import deployment_of
+from holdfast.servers import of as deployment_of
 
 if TYPE_CHECKING:
     from holdfast import Client

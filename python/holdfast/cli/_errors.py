@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from holdfast._errors import ConnectionError, LockError, ServerError
-from holdfast._names import shown
+from holdfast import ConnectionError, LockError, ServerError
+from holdfast.inspect import shown
 
 __all__ = [
     "Status",

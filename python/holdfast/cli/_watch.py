@@ -11,8 +11,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from holdfast import Client, inspect
-from holdfast._errors import ConnectionError
+from holdfast import Client, ConnectionError, inspect
 
 from ._changes import Change, Changes
 from ._errors import complain

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from holdfast._base_client import BaseClient
+from holdfast.integration import BaseClient
 
 __all__ = ["HELP", "by_program", "checked_clients"]
 
@@ -36,7 +36,7 @@ HELP = {
 
 def by_program(client: BaseClient) -> str:
     """The name that the client was given, else ``host:program``: the same after each start."""
-    return client._name or f"{socket.gethostname()}:{_program()}"
+    return client.client_name or f"{socket.gethostname()}:{_program()}"
 
 
 def _program() -> str:

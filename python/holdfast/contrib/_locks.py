@@ -5,8 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from holdfast._arguments import checked_count, checked_lease, checked_wait
-from holdfast._decorators import KINDS, checked_fields, checked_word
+from holdfast.integration import (
+    KINDS,
+    checked_count,
+    checked_fields,
+    checked_lease,
+    checked_wait,
+    checked_word,
+)
 
 __all__ = ["PERMITS", "checked_options", "new_lock", "seconds_to_retry"]
 

@@ -3,21 +3,22 @@
 # pyright: basic, reportMissingModuleSource=false
 from __future__ import annotations
 
+import os
 import threading
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, cast
+from weakref import WeakSet
 
-from holdfast import Histogram, _core
-from holdfast._arguments import encoded_text
-from holdfast._names import shown
-from holdfast.inspect._names import matcher
+from holdfast import Histogram
+from holdfast.integration import encoded_text, matcher, shown
+from holdfast.observe import BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from holdfast._base_client import BaseClient
+    from holdfast.integration import BaseClient
 
     Naming = Callable[[str], str | None] | Iterable[str]
 
@@ -39,22 +40,21 @@ NAMED_HELP: Final = {
     "hold_seconds": "Time from a grant to its last release, or its loss",
 }
 COUNTS: Final = ("acquired", "timed_out", "cancelled", "failed", "lost")
-_BOUNDS: Final = _core.histogram_bounds()
 
 
 class _Times:
     """A histogram that grows."""
 
     def __init__(self) -> None:
-        self._counts = [0] * (len(_BOUNDS) + 1)
+        self._counts = [0] * (len(BOUNDS) + 1)
         self._sum = 0.0
 
     def add(self, seconds: float) -> None:
-        self._counts[bisect_left(_BOUNDS, seconds)] += 1
+        self._counts[bisect_left(BOUNDS, seconds)] += 1
         self._sum += seconds
 
     def read(self) -> Histogram:
-        return Histogram(_BOUNDS, tuple(self._counts), self._sum, sum(self._counts))
+        return Histogram(BOUNDS, tuple(self._counts), self._sum, sum(self._counts))
 
 
 @dataclass
@@ -97,12 +97,12 @@ class NamedFigures:
 
     def __init__(self, clients: Sequence[BaseClient], names: Naming) -> None:
         self._clients = clients
-        self._prefixes = [_core.options_of(client._core).name_prefix for client in clients]
+        self._prefixes = [client.name_prefix for client in clients]
         self._label = _naming(names)
         self._begin()
+        _all.add(self)
 
     def _begin(self) -> None:
-        self._epoch = _core.epoch()
         self._mutex = threading.Lock()
         self._labels: set[str] = set()
         self._figures: dict[tuple[int, str], _Figures] = {}
@@ -110,22 +110,15 @@ class NamedFigures:
 
     def read(self) -> list[tuple[BaseClient, str, dict[str, Any]]]:
         """The client, the label and the figures of each."""
-        self._after_fork()
         with self._mutex:
             return [
                 (self._clients[at], label, {name: figures.read(name) for name in NAMED_HELP})
                 for (at, label), figures in self._figures.items()
             ]
 
-    def _after_fork(self) -> None:
-        """A forked child starts at zero."""
-        if self._epoch != _core.epoch():
-            self._begin()
-
-    # ---- as holdfast._core._Observer
+    # ---- as holdfast.observe.Observer
 
     def begun(self, _kind: str, name: bytes) -> tuple[bytes, float]:
-        self._after_fork()
         return name, perf_counter()
 
     def ended(self, begun: tuple[bytes, float], outcome: str, client: str, owner: int) -> None:
@@ -181,3 +174,18 @@ class NamedFigures:
             return OTHER
         self._labels.add(text)
         return text
+
+    def after_fork_in_child(self) -> None:
+        """A forked child starts at zero."""
+        self._begin()
+
+
+_all: WeakSet[NamedFigures] = WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for each in _all:
+        each.after_fork_in_child()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -10,7 +10,7 @@ import holdfast
 import holdfast.asyncio
 
 if TYPE_CHECKING:
-    from holdfast._base_client import BaseClient
+    from holdfast.integration import BaseClient
 
 __all__ = ["async_client_of", "client_of"]
 

@@ -39,18 +39,23 @@ from holdfast import (
     LockLostError,
     LockTimeout,
     ServerError,
-    _core,
+    servers,
 )
-from holdfast._arguments import checked_name, milliseconds
-from holdfast._decorators import checked_function, checked_word, finished
-from holdfast._names import quoted
 from holdfast.contrib._locks import checked_options, seconds_to_retry
-from holdfast.inspect._names import used_ticket
+from holdfast.integration import (
+    braced,
+    checked_function,
+    checked_name,
+    checked_word,
+    finished,
+    milliseconds,
+    quoted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from holdfast._arguments import Seconds
+    from holdfast.integration import Seconds
 
 __all__ = ["enqueue_once", "single"]
 
@@ -360,10 +365,10 @@ class _Used:
     """The record on the server that a ticket has been used: a key that expires."""
 
     def __init__(self, client: Client, headers: Any) -> None:
-        self._core = client._core
-        self._name = _core.options_of(self._core).name_prefix + checked_name("name", headers[NAME])
+        self._client = client
+        self._name = client.name_prefix + checked_name("name", headers[NAME])
         digest = hashlib.sha256(headers[TICKET].encode()).hexdigest()[:32]  # it opens the lock
-        self._key = used_ticket(self._name, digest.encode())
+        self._key = braced(self._name, b"holdfast_used:", b":" + digest.encode())
         self._lifetime = max(USED_FOR, _seconds_until(headers.get(END)))
 
     def is_recorded(self) -> bool:
@@ -378,7 +383,7 @@ class _Used:
             logger.warning(NOT_RECORDED, quoted(self._name), error)
 
     def _ask(self, command: tuple[bytes, ...]) -> object:
-        [reply] = _core.send_commands(self._core, self._name, [command])
+        [reply] = servers.send(self._client, self._name, [command])
         if isinstance(reply, Exception):
             logger.warning(NOT_RECORDED, quoted(self._name), reply)
             return None

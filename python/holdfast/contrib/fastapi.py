@@ -25,11 +25,10 @@ from starlette.background import BackgroundTask
 from starlette.requests import HTTPConnection
 from starlette.routing import Mount
 
-from holdfast import HoldfastError, LockTimeout, _log
-from holdfast._arguments import Seconds
-from holdfast._errors import is_busy
+from holdfast import HoldfastError, LockTimeout
 from holdfast.asyncio import Client
 from holdfast.contrib._locks import PERMITS, checked_options, new_lock, seconds_to_retry
+from holdfast.integration import Seconds, is_busy, log_error
 
 __all__ = ["Locked", "lifespan"]
 
@@ -124,7 +123,7 @@ class Locked:
                 left = None if self._kind == PERMITS else await lock.ttl()
                 after = seconds_to_retry(left)
         except HoldfastError as error:
-            _log.error("%r could not be acquired for a request: %s", lock.name, error)
+            log_error("%r could not be acquired for a request: %s", lock.name, error)
             detail = f"the server of the lock {lock.name!r} cannot be used; try again later"
             raise _refusal(connection, HTTP_UNAVAILABLE, detail) from error
         why = "has no free permit" if self._kind == PERMITS else "is held by another request"
@@ -202,7 +201,7 @@ class _Release:
         try:
             await self._hold.release()
         except HoldfastError as error:
-            _log.error("%r could not be released after a request: %s", self._hold.name, error)
+            log_error("%r could not be released after a request: %s", self._hold.name, error)
 
 
 class _Canceller:

@@ -18,11 +18,10 @@ from opentelemetry import context, metrics, trace
 from opentelemetry.metrics import Observation
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
-from holdfast import Stats, __version__, _core, _log
-from holdfast._base_client import all_clients
-from holdfast._names import shown
+from holdfast import Stats, __version__
 from holdfast.contrib._figures import HELP, by_program
-from holdfast.contrib._observers import add_observer, remove_observer
+from holdfast.integration import log_warning, shown
+from holdfast.observe import BOUNDS, add_observer, clients, remove_observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -63,7 +62,7 @@ class HoldfastInstrumentor:
     ) -> None:
         """Begin; without providers with the global ones. No effect when it has begun already."""
         if self._recorder is not None:
-            _log.warning("holdfast is instrumented already; uninstrument() it first")
+            log_warning("holdfast is instrumented already; uninstrument() it first")
             return
         tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
         meter = metrics.get_meter(SCOPE, __version__, meter_provider)
@@ -125,7 +124,7 @@ class _Recorder:
         #: By name, client and owner: a thread is the same owner to all clients.
         self._holds: dict[tuple[bytes, str, int], _Held] = {}
         self._stopped = False
-        bounds = list(_core.histogram_bounds())
+        bounds = list(BOUNDS)
         for field in fields(Stats):
             name, words = f"holdfast.{field.name}", HELP[field.name]
             if field.name in _TIMES:
@@ -153,14 +152,14 @@ class _Recorder:
             if self._stopped:
                 return []
             sums: dict[str, int] = {}
-            for client in all_clients():
+            for client in clients():
                 name = by_program(client)
                 sums[name] = sums.get(name, 0) + getattr(client.stats(), field)
             return [Observation(value, {CLIENT: name}) for name, value in sums.items()]
 
         return read
 
-    # ---- as holdfast._core._Observer
+    # ---- as holdfast.observe.Observer
 
     def begun(self, kind: str, name: bytes) -> _Acquisition:
         return _Acquisition(self._tracer, kind, name)

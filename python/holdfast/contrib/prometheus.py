@@ -22,12 +22,12 @@ from prometheus_client.core import (
 from holdfast import Histogram, Stats
 from holdfast.contrib._figures import HELP, by_program, checked_clients
 from holdfast.contrib._named import NAMED_HELP, NamedFigures
-from holdfast.contrib._observers import add_observer, remove_observer
+from holdfast.observe import add_observer, remove_observer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from holdfast._base_client import BaseClient
+    from holdfast.integration import BaseClient
 
 __all__ = ["Collector", "by_program"]
 

@@ -28,9 +28,9 @@ from redis import exceptions
 
 import holdfast
 import holdfast.asyncio
-from holdfast._errors import is_busy
 from holdfast.contrib import _redis_scripts
 from holdfast.contrib._redis_clients import async_client_of, client_of
+from holdfast.integration import is_busy, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from holdfast._arguments import Seconds
+    from holdfast.integration import Seconds
 
 __all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
 
@@ -100,7 +100,7 @@ class _BaseLock:
         self._key = self._encoded(name)
         self._client: Any = self._client_of(redis)
         self._lock: Any = self._client.lock(self._key)
-        self._server_key: bytes = self._client._name_prefix + self._key
+        self._server_key: bytes = self._client.name_prefix + self._key
         self.register_scripts()
 
     def _client_of(self, redis: Any) -> Any:
@@ -233,7 +233,7 @@ class _BaseLock:
 
 
 def _field_of(client: Any, hold: Any) -> bytes:
-    return f"{client.id}:{hold._owner}".encode()
+    return owner_of(client, hold).encode()
 
 
 def _field_of_ticket(ticket: str) -> bytes:

@@ -15,15 +15,10 @@ with an asyncio client too (``asyncio.to_thread``).
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
-from holdfast._arguments import checked_name, encoded_text
-from holdfast._base_client import BaseClient
-from holdfast._errors import ConnectionError
+from holdfast import servers
+from holdfast.integration import checked_name, encoded_text
 
-from ._deployment import Deployment
-from ._force import force_release as _force_release
-from ._forced import read_forced
 from ._lookup import lookup
 from ._model import (
     KINDS,
@@ -38,7 +33,7 @@ from ._names import escaped, shown
 from ._scan import scan
 
 if TYPE_CHECKING:
-    from holdfast._arguments import Name
+    from holdfast.integration import BaseClient, Name
 
 __all__ = [
     "KINDS",
@@ -56,8 +51,6 @@ __all__ = [
     "shown",
 ]
 
-_deployments: WeakKeyDictionary[BaseClient, Deployment] = WeakKeyDictionary()
-
 
 def locks(client: BaseClient, pattern: Name | None = None) -> list[LockInfo]:
     """The locks that are held, by name, including permit semaphores with permits in use.
@@ -71,7 +64,7 @@ def locks(client: BaseClient, pattern: Name | None = None) -> list[LockInfo]:
 
     Raises ``ConnectionError`` or ``ServerError``, and ``TypeError`` for another type.
     """
-    deployment = deployment_of(client)
+    deployment = servers.of(client)
     return scan(deployment, b"*" if pattern is None else encoded_text("pattern", pattern))
 
 
@@ -84,7 +77,7 @@ def lock(client: BaseClient, name: Name, kind: str | None = None) -> LockDetail 
     Raises ``LockError`` if the key is something else, ``ConnectionError`` or ``ServerError``, and
     ``TypeError`` or ``ValueError`` for a bad name or kind.
     """
-    deployment = deployment_of(client)
+    deployment = servers.of(client)
     if kind is not None and kind not in KINDS:
         msg = f"kind must be one of {', '.join(KINDS)}, not {kind!r}"
         raise ValueError(msg)
@@ -100,9 +93,13 @@ def force_release(client: BaseClient, name: Name) -> bool:
     For a permit semaphore, all permits in use are released. Raises ``LockError`` for kinds without
     owners (semaphores, latches) and for keys that are not locks; otherwise as ``lock()``.
     """
-    deployment = deployment_of(client)
+    deployment = servers.of(client)
     encoded = checked_name("name", name)
-    return _force_release(deployment, encoded, lookup(deployment, encoded, None))
+    found = lookup(deployment, encoded, None)
+    if found is None:
+        return False
+    owners = [owner.id for owner in found.owners]
+    return deployment.force_release(encoded, found.kind, owners)
 
 
 def forced_releases(client: BaseClient, name: Name) -> tuple[ForcedRelease, ...]:
@@ -111,20 +108,6 @@ def forced_releases(client: BaseClient, name: Name) -> tuple[ForcedRelease, ...]
     They are kept for 30 days after the last one. None, if this user may not read them. Raises as
     ``lock()``.
     """
-    deployment = deployment_of(client)
+    deployment = servers.of(client)
     key = deployment.prefix + checked_name("name", name)
-    return read_forced(lambda commands: deployment.ask(key, commands), key)
-
-
-def deployment_of(client: object) -> Deployment:
-    """The connections for the client's queries; made with the first one."""
-    if not isinstance(client, BaseClient):
-        msg = f"client must be holdfast.Client, not {type(client).__name__}"
-        raise TypeError(msg)
-    if client._core.closed:
-        msg = "the client was closed"
-        raise ConnectionError(msg)
-    deployment = _deployments.get(client)
-    if deployment is None:
-        deployment = _deployments.setdefault(client, Deployment(client._core))
-    return deployment
+    return servers.forced_releases(lambda commands: deployment.ask(key, commands), key)

@@ -6,10 +6,10 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from holdfast._errors import LockError
+from holdfast import LockError
+from holdfast.servers import forced_releases
 
 from . import _names as names
-from ._forced import read_forced
 from ._model import LockDetail, LockInfo, QueuedOwner
 from ._people import Clients, info_of, subscribers
 from ._read import COUNTER_BYTES, Held, checked, is_number, read_locks, read_permits
@@ -17,7 +17,8 @@ from ._read import COUNTER_BYTES, Held, checked, is_number, read_locks, read_per
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ._deployment import Deployment
+    from holdfast.servers import Deployment
+
     from ._read import Ask
 
 __all__ = ["lookup"]
@@ -169,7 +170,7 @@ def _detail(ask: Ask, info: LockInfo, parts: _Parts, **more: Any) -> LockDetail:
     base = {field.name: getattr(info, field.name) for field in fields(LockInfo)}
     return LockDetail(
         **base,
-        forced=read_forced(ask, parts.keys[0]),
+        forced=forced_releases(ask, parts.keys[0]),
         keys=tuple(map(names.shown, there)),
         channels=tuple(map(names.shown, parts.channels)),
         **more,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
-from ._names import quoted, shown
+from holdfast.servers import ForcedRelease, OwnerClient
 
 __all__ = [
     "KINDS",
@@ -29,49 +27,6 @@ KINDS: Final = (
     "permit_semaphore",
     "count_down_latch",
 )
-
-
-#: The length of the part of a client's id that ends the names of its connections.
-ID_DIGITS: Final = 8
-#: The name of a connection of holdfast.
-NAME: Final = re.compile(
-    rf"(?P<label>.+):(?P<process>[^:]*:\d+):(?P<digits>[0-9a-f]{{{ID_DIGITS}}})"
-)
-
-
-@dataclass(frozen=True)
-class OwnerClient:
-    """The client of an owner, as the server's list of connections has it."""
-
-    #: Host and port.
-    address: str
-    #: The connection's name.
-    name: str
-    #: Library and version, where the client says it.
-    library: str | None
-
-    @property
-    def label(self) -> str | None:
-        """Its ``client_name``, by default ``holdfast``; ``None`` for a name of another library."""
-        return self._part("label")
-
-    @property
-    def process(self) -> str | None:
-        """Host and process of the program, ``host:pid``; ``None`` for a name of another library."""
-        return self._part("process")
-
-    @property
-    def id_digits(self) -> str | None:
-        """How the client's id begins; ``None`` for a name of another library."""
-        return self._part("digits")
-
-    def _part(self, part: str) -> str | None:
-        match = NAME.fullmatch(self.name)
-        return None if match is None else match[part]
-
-    def to_json(self) -> dict[str, Any]:
-        """The object as the command line prints it."""
-        return {"address": self.address, "name": self.name, "library": self.library}
 
 
 @dataclass(frozen=True)
@@ -114,35 +69,6 @@ class QueuedOwner:
             "id": self.id,
             "timeout": self.timeout,
             "client": self.client.to_json() if self.client else None,
-        }
-
-
-@dataclass(frozen=True)
-class ForcedRelease:
-    """A release by force, as its record beside the lock has it."""
-
-    #: When, in seconds since 1970, by the server's clock.
-    at: float
-    #: The server's user that did it.
-    user: str
-    #: The connection that did it; ``None`` where it is not known.
-    client: OwnerClient | None
-    #: Who held the lock until then, as ``Owner.id``.
-    owners: tuple[str, ...]
-
-    def __str__(self) -> str:
-        when = datetime.fromtimestamp(self.at, timezone.utc).isoformat(" ", "milliseconds")
-        client = self.client or OwnerClient("", "", None)
-        where = shown(" ".join(one for one in (client.name, client.address) if one))
-        return f"at {when} by user {quoted(self.user)}" + (f", connection {where}" if where else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """The object as the command line prints it."""
-        return {
-            "at": self.at,
-            "user": self.user,
-            "client": self.client.to_json() if self.client else None,
-            "owners": list(self.owners),
         }
 
 

@@ -1,4 +1,4 @@
-"""Names: the keys and channels of a name, its printable form, and globs over names.
+"""Names: the keys and channels of a name, and its printable form.
 
 Keys and channels are those of ``cpp/sync/recipes/keys.h``.
 """
@@ -6,11 +6,10 @@ Keys and channels are those of ``cpp/sync/recipes/keys.h``.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
-from holdfast._names import quoted, shown
+from holdfast.integration import braced, escaped, matcher, quoted, shown
 
 __all__ = [
     "REQUESTS",
@@ -19,7 +18,6 @@ __all__ = [
     "escaped",
     "fair_queue",
     "fair_timeouts",
-    "forced_releases",
     "latch_channel",
     "lock_channel",
     "matcher",
@@ -33,7 +31,6 @@ __all__ = [
     "semaphores_of",
     "shown",
     "token_counter",
-    "used_ticket",
 ]
 
 
@@ -43,10 +40,6 @@ REQUESTS: Final = b"redisson_request:"
 REQUEST: Final = re.compile(
     REQUESTS + rb"(.+):[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d{1,20}", re.DOTALL
 )
-
-
-def braced(name: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
-    return before + (name if b"{" in name else b"{" + name + b"}") + after
 
 
 def lock_channel(name: bytes) -> bytes:
@@ -75,16 +68,6 @@ def fair_timeouts(name: bytes) -> bytes:
 
 def token_counter(name: bytes) -> bytes:
     return braced(name, b"redisson_lock_token:")
-
-
-def forced_releases(name: bytes) -> bytes:
-    """The record of releases by force, which is no part of the lock."""
-    return braced(name, b"holdfast_forced:")
-
-
-def used_ticket(name: bytes, digest: bytes) -> bytes:
-    """The record that a task of ``enqueue_once`` has begun by a ticket; no part of the lock."""
-    return braced(name, b"holdfast_used:", b":" + digest)
 
 
 def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:
@@ -121,56 +104,3 @@ def _unbraced(whole: bytes) -> list[bytes]:
 
 def percent_encoded(raw: bytes) -> str:
     return quote(raw, safe="")
-
-
-def escaped(raw: bytes) -> bytes:
-    """A glob that matches these bytes only."""
-    return re.sub(rb"([*?\[\]\\])", rb"\\\1", raw)
-
-
-@lru_cache(maxsize=8)
-def matcher(pattern: bytes) -> re.Pattern[bytes]:
-    """A glob of ``SCAN MATCH`` as a regular expression for ``fullmatch``, byte by byte."""
-    parts: list[bytes] = []
-    at = 0
-    while at < len(pattern):
-        part, at = _translated(pattern, at)
-        if not (part == b".*" and parts[-1:] == [part]):
-            parts.append(part)
-    return re.compile(b"".join(parts), re.DOTALL)
-
-
-def _translated(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """The element of a glob that begins there, translated, and where the next one begins."""
-    byte = pattern[at : at + 1]
-    if byte == b"*":
-        return b".*", at + 1
-    if byte == b"?":
-        return b".", at + 1
-    if byte == b"[":
-        return _translated_set(pattern, at + 1)
-    if byte == b"\\" and at + 1 < len(pattern):
-        return re.escape(pattern[at + 1 : at + 2]), at + 2
-    return re.escape(byte), at + 1
-
-
-def _translated_set(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """A set in brackets; one that is not closed ends with the pattern."""
-    negated = pattern[at : at + 1] == b"^"
-    at += negated
-    members: set[int] = set()
-    while at < len(pattern) and pattern[at : at + 1] != b"]":
-        if pattern[at : at + 1] == b"\\" and at + 1 < len(pattern):
-            members.add(pattern[at + 1])
-            at += 2
-        elif pattern[at + 1 : at + 2] == b"-" and at + 2 < len(pattern):
-            low, high = sorted((pattern[at], pattern[at + 2]))
-            members.update(range(low, high + 1))
-            at += 3
-        else:
-            members.add(pattern[at])
-            at += 1
-    if negated:
-        members = set(range(256)) - members
-    body = b"".join(b"\\x%02x" % byte for byte in sorted(members))
-    return (b"[" + body + b"]" if body else rb"(?!)"), at + 1

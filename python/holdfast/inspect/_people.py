@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ._deployment import listed
-from ._model import ID_DIGITS, LockInfo, Owner, OwnerClient
+from holdfast.servers import ID_DIGITS, OwnerClient, client_of, described, listed
+
+from ._model import LockInfo, Owner
 from ._names import percent_encoded, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ._deployment import Deployment, Server
+    from holdfast.servers import Deployment, Server
+
     from ._read import Held, Hold
 
-__all__ = ["Clients", "channels_like", "client_of", "info_of", "owners_of", "subscribers"]
+__all__ = ["Clients", "channels_like", "info_of", "owners_of", "subscribers"]
 
 #: The list of a server with more connections is not read: making it takes long.
 MOST_CONNECTIONS: Final = 5000
@@ -45,10 +47,10 @@ def _connections(server: Server) -> dict[str, OwnerClient]:
     if not isinstance(listed, bytes):
         return {}  # this user has no right to it
     # The server lists its connections in an order that changes from one second to the next.
-    lines = sorted(map(_fields, listed.splitlines()), key=_precedence)
+    lines = sorted(map(described, listed.splitlines()), key=_precedence)
     found: dict[str, OwnerClient] = {}
     for line in lines:
-        client = _client(line)
+        client = client_of(line)
         digits = client.id_digits
         if digits is None:
             continue
@@ -75,21 +77,6 @@ def connected(info: bytes) -> int:
         if line.startswith(b"connected_clients:"):
             return int(line.partition(b":")[2])
     return 0
-
-
-def client_of(line: bytes) -> OwnerClient:
-    """The client that a line of ``CLIENT LIST``, or ``CLIENT INFO``, describes."""
-    return _client(_fields(line))
-
-
-def _fields(line: bytes) -> dict[str, str]:
-    words = (word.partition("=") for word in line.decode(errors="backslashreplace").split(" "))
-    return {field: value.strip() for field, _, value in words}
-
-
-def _client(pairs: dict[str, str]) -> OwnerClient:
-    library = f"{pairs.get('lib-name', '')} {pairs.get('lib-ver', '')}".strip()
-    return OwnerClient(pairs.get("addr", ""), pairs.get("name", ""), library or None)
 
 
 def subscribers(

@@ -9,15 +9,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast._errors import ServerError
+from holdfast import ServerError
+from holdfast.servers import listed, moved
 
 from . import _names as names
-from ._deployment import listed, moved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ._deployment import Command
+    from holdfast.servers import Command
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 

@@ -12,7 +12,8 @@ from ._read import Held, checked, read_locks, read_permits, read_semaphore
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ._deployment import Command, Deployment, Server
+    from holdfast.servers import Command, Deployment, Server
+
     from ._model import LockInfo
     from ._read import Ask
 

@@ -20,7 +20,7 @@ from django.core.signals import setting_changed
 from django.db import transaction
 
 from holdfast import Client, LockLostError
-from holdfast._decorators import checked_function, finished
+from holdfast.integration import checked_function, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from holdfast import Lock
-    from holdfast._arguments import Seconds
+    from holdfast.integration import Seconds
 
 __all__ = ["atomic_lock", "get_client", "locked"]
 

@@ -7,25 +7,23 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast import _core, _log
-from holdfast._names import quoted
-
-from ._deployment import listed
-from ._model import ForcedRelease, OwnerClient
-from ._names import forced_releases
-from ._people import client_of
+from . import _core, _log
+from ._connections import OwnerClient, client_of, described
+from ._names import braced, quoted, shown
+from ._replies import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ._deployment import Command
+    from ._replies import Command
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = ["forcing", "read_forced", "record", "withdraw"]
+__all__ = ["ForcedRelease", "forcing", "read_forced", "record", "withdraw"]
 
 #: The most releases that are kept of a lock, and how long after the last one, in ms.
 KEPT: Final = 10
@@ -33,6 +31,40 @@ LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
 CLIENT: Final = ("address", "name", "library")
 #: The most owners that a record names.
 MOST_OWNERS: Final = 20
+
+
+@dataclass(frozen=True)
+class ForcedRelease:
+    """A release by force, as its record beside the lock has it."""
+
+    #: When, in seconds since 1970, by the server's clock.
+    at: float
+    #: The server's user that did it.
+    user: str
+    #: The connection that did it; ``None`` where it is not known.
+    client: OwnerClient | None
+    #: Who held the lock until then, as ``Owner.id``.
+    owners: tuple[str, ...]
+
+    def __str__(self) -> str:
+        when = datetime.fromtimestamp(self.at, timezone.utc).isoformat(" ", "milliseconds")
+        client = self.client or OwnerClient("", "", None)
+        where = shown(" ".join(one for one in (client.name, client.address) if one))
+        return f"at {when} by user {quoted(self.user)}" + (f", connection {where}" if where else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {
+            "at": self.at,
+            "user": self.user,
+            "client": self.client.to_json() if self.client else None,
+            "owners": list(self.owners),
+        }
+
+
+def _key(name: bytes) -> bytes:
+    """The record's key, which is no part of the lock."""
+    return braced(name, b"holdfast_forced:")
 
 
 def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | None:
@@ -43,7 +75,7 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
     commands = [(b"CLIENT", b"INFO"), (b"ACL", b"WHOAMI"), (b"TIME",)]
     info, user, clock = _core.send_commands(core, key, commands)
     at = int(clock[0]) + int(clock[1]) / 1e6 if listed(clock) else time.time()
-    client = client_of(info) if isinstance(info, bytes) else None
+    client = client_of(described(info)) if isinstance(info, bytes) else None
     options = _core.options_of(core)
     fallback = options.endpoint.username or "default"
     forced = ForcedRelease(
@@ -53,7 +85,7 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
         owners=tuple(owners[:MOST_OWNERS]),
     )
     entry = json.dumps(forced.to_json()).encode()
-    record = forced_releases(key)
+    record = _key(key)
     replies = _core.send_commands(
         core,
         key,
@@ -74,12 +106,12 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
 def withdraw(core: _core.Client, key: bytes, entry: bytes | None) -> None:
     """Remove a record: the lock was free, and nothing was released."""
     if entry is not None:
-        _core.send_commands(core, key, [(b"ZREM", forced_releases(key), entry)])
+        _core.send_commands(core, key, [(b"ZREM", _key(key), entry)])
 
 
 def read_forced(ask: Ask, key: bytes) -> tuple[ForcedRelease, ...]:
     """The latest releases by force, the newest first; none if this user may not read them."""
-    [entries] = ask([(b"ZRANGE", forced_releases(key), b"%d" % -KEPT, b"-1")])
+    [entries] = ask([(b"ZRANGE", _key(key), b"%d" % -KEPT, b"-1")])
     read = [_parsed(entry) for entry in listed(entries)]
     return tuple(one for one in reversed(read) if one is not None)
 

@@ -1,0 +1,57 @@
+"""Releases by force, so that waiters wake, with a record of who did it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _core
+from ._errors import LockError, ServerError
+from ._forced import record, withdraw
+from ._lock import NO_OWNER
+from ._names import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["force_release"]
+
+#: For a fair lock that is only released: it does not wait.
+NO_PATIENCE_MS = 1
+
+
+def force_release(core: _core.Client, name: bytes, kind: str, owners: Sequence[str]) -> bool:
+    """Release a lock of that kind, which has these owners; ``False`` if it is free by now."""
+    if not owners:
+        return _released(core, name, kind, owners)
+    key = _core.options_of(core).name_prefix + name
+    entry = record(core, key, owners)  # first: the owner looks for it when it learns
+    try:
+        released = _released(core, name, kind, owners)
+    except ServerError:
+        withdraw(core, key, entry)
+        raise
+    if not released:
+        withdraw(core, key, entry)
+    return released
+
+
+def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str]) -> bool:
+    if kind in {"lock", "fair_lock"}:
+        return _force(core, kind, name)
+    if kind == "read_write_lock":
+        written = _force(core, "write_lock", name)
+        return _force(core, "read_lock", name) or written
+    if kind == "permit_semaphore":
+        semaphore = _core.PermitSemaphore(core, name)
+        released = [semaphore.release(bytes.fromhex(permit)) for permit in owners]
+        return any(one is not None for one in released)
+    msg = (
+        f"{quoted(name)} is a {kind}, not a lock: it has no owners; "
+        "change its number with its own methods"
+    )
+    raise LockError(msg)
+
+
+def _force(core: _core.Client, word: str, name: bytes) -> bool:
+    lock = _core.new_lock(core, word, name, 0, NO_PATIENCE_MS, None)
+    return lock.force_release(NO_OWNER) == 1
