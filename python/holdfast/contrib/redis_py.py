@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import re
 import threading
 import time
@@ -29,6 +28,7 @@ from redis import exceptions
 import holdfast
 import holdfast.asyncio
 from holdfast.contrib import _redis_scripts
+from holdfast.contrib._redis_attempts import NO_LOCK, Attempt, answered, completed, is_busy
 from holdfast.contrib._redis_clients import async_client_of, client_of
 from holdfast.integration import is_busy, owner_of
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncLock", "Lock", "async_client_of", "client_of"]
 
-#: The server's error for a key that is not a lock of holdfast: redis-py's are strings.
-NO_LOCK = "WRONGTYPE"
 #: The field of an owner in a lock's hash.
 FIELD = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d+")
 #: The number of an owner that is known by its token: of a ticket, not of a thread, task or hold.
@@ -241,45 +239,6 @@ def _field_of_ticket(ticket: str) -> bytes:
     return f"{client_id}:{number}".encode()
 
 
-class _Attempt:
-    """One call of ``acquire``: its deadline, and its handling of errors."""
-
-    def __init__(
-        self,
-        lock: _BaseLock,
-        sleep: Seconds | None,
-        blocking: bool | None,
-        timeout: Seconds | None,
-    ) -> None:
-        timeout = lock.blocking_timeout if timeout is None else timeout
-        self.pause = lock.sleep if sleep is None else sleep
-        self._blocking = lock.blocking if blocking is None else blocking
-        self._deadline = math.inf if timeout is None else time.monotonic() + timeout
-
-    def goes_on(self) -> bool:
-        """Whether to wait until the lock is free."""
-        return self._blocking and time.monotonic() < self._deadline
-
-    def may_sleep(self) -> bool:
-        """Whether to try again after the pause."""
-        return time.monotonic() + self.pause <= self._deadline
-
-    def left(self) -> float | None:
-        """For ``hold()``: the time that is left."""
-        left = self._deadline - time.monotonic()
-        return None if left == math.inf else max(left, 0.0)
-
-
-def _is_busy(error: holdfast.HoldfastError) -> bool:
-    """Whether another holds the lock.
-
-    A key that is one of redis-py's locks is busy, and no message says when it is free.
-    """
-    if isinstance(error, holdfast.ServerError):
-        return error.code == NO_LOCK
-    return isinstance(error, holdfast.LockTimeout) and is_busy(error)
-
-
 class Lock(_BaseLock):
     """A lock in the place of ``redis.lock.Lock``.
 
@@ -299,9 +258,9 @@ class Lock(_BaseLock):
         token: str | bytes | None = None,
     ) -> bool:
         """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
-        attempt = _Attempt(self, sleep, blocking, blocking_timeout)
+        attempt = Attempt(self, sleep, blocking, blocking_timeout)
         word = self._given(token)
-        while not self.do_acquire(word):
+        while not self._tried(word, given=token is not None):
             if not attempt.goes_on():
                 return False
             if self._waits_by_message() and self._wait(attempt, word):
@@ -310,6 +269,21 @@ class Lock(_BaseLock):
                 return False
             time.sleep(attempt.pause)
         return self._granted(word, given=token is not None)
+
+    def _tried(self, token: bytes, *, given: bool) -> bool:
+        """As ``do_acquire``; an interrupt leaves nothing set for a token that was made here.
+
+        A token that was given may have the lock since an earlier acquire.
+        """
+        try:
+            return self.do_acquire(token)
+        except Exception:
+            raise
+        except BaseException:
+            if not given:
+                with suppress(exceptions.RedisError):
+                    self.lua_release(**self._by_token(token))
+            raise
 
     def _waits_by_message(self) -> bool:
         return type(self).do_acquire is Lock.do_acquire
@@ -328,11 +302,11 @@ class Lock(_BaseLock):
             try:
                 return self._lock.hold(wait=wait, lease=self._lease())
             except holdfast.HoldfastError as error:
-                if not _is_busy(error):
+                if not is_busy(error):
                     raise
                 return None
 
-    def _wait(self, attempt: _Attempt, token: bytes) -> bool:
+    def _wait(self, attempt: Attempt, token: bytes) -> bool:
         """Wait for the lock and take it; ``False``: it is busy."""
         hold = self._hold(attempt.left())
         ms = self._milliseconds()
@@ -450,7 +424,7 @@ class AsyncLock(_BaseLock):
         token: str | bytes | None = None,
     ) -> bool:
         """Take the lock; ``False`` when it stays held by another for ``blocking_timeout``."""
-        attempt = _Attempt(self, None, blocking, blocking_timeout)
+        attempt = Attempt(self, None, blocking, blocking_timeout)
         word = self._given(token)
         while not await self.do_acquire(word):
             if not attempt.goes_on():
@@ -469,7 +443,11 @@ class AsyncLock(_BaseLock):
         """Try once to take the lock for a token."""
         ms = self._milliseconds()
         if ms is not None:
-            return bool(await self.lua_acquire(**self._by_token(token, ms)))
+            arguments = self._by_token(token)
+            return await answered(
+                self.lua_acquire(**self._by_token(token, ms)),
+                lambda: self.lua_release(**arguments),
+            )
         hold = await self._hold(0)
         return hold is not None and self._renews(hold, self._encoded(token))
 
@@ -479,11 +457,11 @@ class AsyncLock(_BaseLock):
             try:
                 return await self._lock.hold(wait=wait, lease=self._lease())
             except holdfast.HoldfastError as error:
-                if not _is_busy(error):
+                if not is_busy(error):
                     raise
                 return None
 
-    async def _wait(self, attempt: _Attempt, token: bytes) -> bool:
+    async def _wait(self, attempt: Attempt, token: bytes) -> bool:
         """Wait for the lock and take it; ``False``: it is busy."""
         hold = await self._hold(attempt.left())
         ms = self._milliseconds()
@@ -497,7 +475,7 @@ class AsyncLock(_BaseLock):
         except exceptions.LockNotOwnedError:
             return False  # its lease is over already
         except BaseException:
-            await asyncio.shield(self._give_up(hold, ticket, token))
+            await completed(self._give_up(hold, ticket, token))
             raise
 
     async def _give_up(self, hold: Any, ticket: str, token: bytes) -> None:

@@ -166,9 +166,10 @@ class _AtomicLock:
         self._refuse_another_transaction()
         lock = get_client().lock(self._name, **self._options)
         committed = False
+        block: Any = transaction.atomic(using=self._using, durable=True)  # or a decorator
         try:
             with lock:
-                with transaction.atomic(using=self._using, durable=True):
+                with block:
                     yield lock
                     if lock.lost:
                         raise LockLostError(self._lost("before the commit", "is rolled back"))
