@@ -30,7 +30,7 @@ import holdfast.asyncio
 from holdfast.contrib import _redis_scripts
 from holdfast.contrib._redis_attempts import NO_LOCK, Attempt, answered, completed, is_busy
 from holdfast.contrib._redis_clients import async_client_of, client_of
-from holdfast.integration import is_busy, owner_of
+from holdfast.integration import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
