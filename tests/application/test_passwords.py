@@ -12,6 +12,7 @@ import holdfast
 from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -53,7 +54,7 @@ def test_each_connection_has_the_password_of_its_time(
     guarded: Server, make_client: MakeClient, alice: Any
 ) -> None:
     secret = Secret("first")
-    client = make_client(guarded.url, password=secret, lease=0.6)
+    client = make_client(guarded.url, password=secret, lease=KEPT)
     lock = client.lock("name")
     assert alice.do(lock.acquire)
     secret.word = "second"

@@ -15,6 +15,7 @@ import pytest
 from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -125,7 +126,7 @@ def test_open_connections_outlive_their_first_credentials(
 def test_a_hold_is_renewed_across_the_end_of_many_tokens(
     guarded: Server, tokens: Tokens, make_lock: MakeLock, alice: Any
 ) -> None:
-    lock = make_lock(lease=0.9)
+    lock = make_lock(lease=KEPT)
     alice.do(lock.acquire)
     for number in range(5):
         before, user = tokens.given[0], f"user{number}"

@@ -16,11 +16,6 @@ TIMEOUTS = "{mySemaphore}:timeout"
 CHANNEL = "redisson_sc:{mySemaphore}"
 UNKNOWN = "0123456789abcdef" * 2
 
-SHORT = 0.6
-"""A watchdog lease that is renewed each 0.2 s, for what is to end."""
-KEPT = 1.5
-"""The same for what is to be kept: a machine that is busy for most of a second keeps it."""
-
 
 class Permits:
     """A semaphore with a given number of permits, and the owners that use it."""

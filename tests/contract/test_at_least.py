@@ -9,12 +9,12 @@ import pytest
 import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind
+from tests.support.renewals import SHORT
 from tests.support.waiting import SLACK, let_pass
 
 pytestmark = pytest.mark.awaited
 
 WITH_MINIMUM = {"lock", "fenced_lock", "spin_lock"}
-SHORT = 0.6
 
 
 @pytest.fixture(params=[kind for kind in KINDS if kind.name in WITH_MINIMUM], ids=repr)

@@ -10,10 +10,8 @@ import pytest
 import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind
+from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import SLACK, eventually, stays
-
-SHORT = 0.6
-"""A lease that is renewed every 0.2 s, and over after 0.6 s."""
 
 MOVABLE = [
     kind for kind in KINDS if kind.name in {"lock", "fair_lock", "fenced_lock", "write_lock"}
@@ -87,7 +85,7 @@ def test_a_ticket_is_worth_nothing_once_the_lock_is_gone(alice: Any, stage: Stag
 @pytest.mark.costly
 @pytest.mark.realtime
 def test_a_detached_hold_is_not_renewed_and_an_attached_one_is(alice: Any, stage: Stage) -> None:
-    client = stage.client(lease=SHORT)
+    client = stage.client(lease=KEPT)
     ticket = alice.do(alice.do(stage.lock(client).hold).detach, 3)
     stays(lambda: bool(stage.holds()), during=SHORT)
     hold = alice.do(client.attach, ticket)

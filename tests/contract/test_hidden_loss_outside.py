@@ -11,11 +11,9 @@ import pytest
 import holdfast
 from tests.contract.conftest import Stage
 from tests.support.losses import Program, refused, until
+from tests.support.renewals import SHORT
 from tests.support.servers import Server
 from tests.support.waiting import SLACK, eventually
-
-SHORT = 0.6
-"""The lease of the holds that get lost: renewed every 0.2 s, over after 0.6 s."""
 
 
 def _lose(stage: Stage, client: Any) -> None:

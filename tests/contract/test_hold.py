@@ -11,10 +11,8 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import NAME, Stage
+from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import SLACK, eventually
-
-SHORT = 0.6
-"""A lease that is renewed every 0.2 s, and over after 0.6 s."""
 
 
 def test_any_owner_may_use_and_release_it(alice: Any, bob: Any, stage: Stage) -> None:
@@ -72,15 +70,15 @@ def test_it_is_released_once(alice: Any, bob: Any, stage: Stage) -> None:
 @pytest.mark.costly
 @pytest.mark.realtime
 def test_it_is_renewed_or_has_its_lease(alice: Any, stage: Stage) -> None:
-    lock = stage.lock(stage.client(lease=SHORT))
+    lock = stage.lock(stage.client(lease=KEPT))
     hold = alice.do(lock.hold)
-    stage.see_renewals(3)
+    stage.see_renewals(2)
     assert not hold.lost
     assert alice.do(hold.extend, 5)
-    assert SHORT < hold.left <= 5
+    assert KEPT < hold.left <= 5
     alice.do(hold.release)
     hold = alice.do(lock.hold, lease=7)
-    assert SHORT < hold.left <= 7
+    assert KEPT < hold.left <= 7
     alice.do(hold.release)
 
 

@@ -9,12 +9,8 @@ import pytest
 import holdfast
 from holdfast import _synchronizer
 from tests.contract.conftest import Stage
+from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
-
-SHORT = 0.6
-"""The lease of a client whose watchdog is watched: renewed every 0.2 s."""
-KEPT = 1.5
-"""The same for what is to be kept: a machine that is busy for most of a second keeps it."""
 
 
 @pytest.fixture

@@ -12,13 +12,8 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import NAME, Stage
+from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import SLACK, eventually, stays
-
-SHORT = 0.6
-"""The lease of the holds that get lost: renewed every 0.2 s, over after 0.6 s."""
-
-KEPT = 1.5
-"""The lease of what is to be kept: a machine that is busy for most of a second keeps it."""
 
 FIXED = 0.8
 """One without renewal: it is to outlive a nested acquire, and a look, on a busy machine."""

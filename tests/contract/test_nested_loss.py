@@ -8,10 +8,8 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import Stage
+from tests.support.renewals import SHORT
 from tests.support.waiting import SLACK, eventually, stays
-
-SHORT = 0.6
-"""The lease of the holds that get lost: renewed every 0.2 s, over after 0.6 s."""
 
 ROUNDS = 30
 

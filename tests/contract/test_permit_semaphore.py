@@ -11,8 +11,9 @@ import pytest
 
 import holdfast
 from holdfast import _permit_semaphore
-from tests.contract.permits import KEPT, NAME, SHORT, TIMEOUTS, UNKNOWN, Permits
+from tests.contract.permits import NAME, TIMEOUTS, UNKNOWN, Permits
 from tests.support.owners import MakeClient
+from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import eventually, stays
 
 # ---- taking and giving back

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.permits import KEPT, NAME, SHORT, TIMEOUTS, UNKNOWN, Permits
+from tests.contract.permits import NAME, TIMEOUTS, UNKNOWN, Permits
+from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import BOUND, eventually, stays
 
 LONG = 600
@@ -77,7 +78,7 @@ def test_each_can_be_given_back_alone(permits: Permits, lease: float | None) -> 
 @pytest.mark.realtime
 def test_the_loss_of_each_is_reported(permits: Permits) -> None:
     lost: list[str] = []
-    client = permits.semaphore(3, lease=SHORT)._client
+    client = permits.semaphore(3, lease=KEPT)._client
     semaphore = client.permit_semaphore(NAME, on_lost=lost.append)
     first, second, third = permits.do(semaphore.acquire_many, 3)
     permits.take_away(first)
@@ -224,7 +225,7 @@ def test_what_was_not_released_is_renewed_as_before(permits: Permits) -> None:
 
 @pytest.mark.realtime
 def test_a_lost_one_is_reported_once_and_keeps_the_others(permits: Permits) -> None:
-    semaphore = permits.semaphore(2, lease=SHORT)
+    semaphore = permits.semaphore(2, lease=KEPT)
     first, second = permits.do(semaphore.acquire_many, 2)
     permits.take_away(second)
     eventually(lambda: semaphore.lost)
@@ -241,7 +242,7 @@ def test_no_loss_is_reported_of_what_is_released(
     permits: Permits, caplog: pytest.LogCaptureFixture
 ) -> None:
     lost: list[str] = []
-    client = permits.semaphore(9, lease=SHORT)._client
+    client = permits.semaphore(9, lease=KEPT)._client
     semaphore = client.permit_semaphore(NAME, on_lost=lost.append)
     for _ in range(30):
         permits.do(semaphore.release_many, permits.do(semaphore.acquire_many, 9))

@@ -9,14 +9,9 @@ import pytest
 import holdfast
 from tests.contract.read_write_lock import CHANNEL, NAME, begin, fields, left
 from tests.support.owners import MakeActor, MakeClient
+from tests.support.renewals import KEPT, SHORT
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, SLACK, eventually, stays
-
-SHORT = 0.6
-"""The lease of a client whose watchdog is watched: renewed every 0.2 s."""
-KEPT = 1.5
-"""The same for what is to be kept: a machine that is busy for most of a second keeps it."""
-
 
 # ---- leases
 

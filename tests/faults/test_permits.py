@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.permits import NAME, SHORT, Permits
-from tests.faults.conftest import IMPATIENT, LASTING
+from tests.contract.permits import NAME, Permits
+from tests.faults.conftest import IMPATIENT, LASTING, SHORT
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy

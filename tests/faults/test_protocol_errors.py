@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.conftest import NAME, holds
+from tests.faults.conftest import LASTING, NAME, holds
 from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
@@ -92,7 +92,7 @@ def test_a_text_that_is_no_token_grants_no_fenced_lock(
 def test_a_renewal_of_one_lock_believes_no_reply_about_others(
     make_client: MakeClient, proxy: FaultProxy, alice: Any, reply: bytes
 ) -> None:
-    client = make_client(proxy.url, lease=0.6, tracking="off")
+    client = make_client(proxy.url, lease=LASTING, tracking="off")
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     sprung = proxy.replace_reply(reply)

@@ -223,7 +223,7 @@ def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
 def test_the_log_tells_a_members_loss_from_that_of_the_red_lock(
     alice: Any, cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lock = cluster.red_lock(watchdog=SHORT)
+    lock = cluster.red_lock(watchdog=LASTING)
     acquire_everywhere(alice, lock, cluster)
     caplog.clear()
     cluster.servers[0].inspect.delete(NAME)

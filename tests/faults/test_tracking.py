@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import CHANNEL, NAME
+from tests.faults.conftest import CHANNEL, LASTING, NAME
 from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
@@ -302,7 +302,7 @@ def test_without_the_option_nothing_is_asked(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
     before = _calls(private_server, "hello")
-    client = make_client(private_server.url, tracking="off", lease=0.6)
+    client = make_client(private_server.url, tracking="off", lease=LASTING)
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     eventually(lambda: client.stats().renewals >= 2)

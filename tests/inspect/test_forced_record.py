@@ -15,6 +15,7 @@ import pytest
 import holdfast
 import holdfast.asyncio
 from holdfast import inspect, servers
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
@@ -159,7 +160,7 @@ def _expected(caplog: pytest.LogCaptureFixture) -> Any:
 def test_the_former_owner_logs_who_did_it(
     server: Server, operator: holdfast.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with holdfast.Client(server.url, lease=0.6, name_prefix="de") as owner:
+    with holdfast.Client(server.url, lease=KEPT, name_prefix="de") as owner:
         lock = owner.lock("mo")
         lock.acquire()
         assert inspect.force_release(operator, "demo")
@@ -188,7 +189,7 @@ def test_so_does_the_process_of_a_task(
     server: Server, operator: holdfast.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        async with holdfast.asyncio.Client(server.url, lease=0.6) as owner:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as owner:
             lock = owner.lock("demo")
             await lock.acquire()
             assert await asyncio.to_thread(inspect.force_release, operator, "demo")
@@ -208,7 +209,7 @@ def test_so_does_the_process_of_a_task(
 def test_a_loss_without_a_record_says_nothing_of_force(
     server: Server, operator: holdfast.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with holdfast.Client(server.url, lease=0.6) as owner:
+    with holdfast.Client(server.url, lease=KEPT) as owner:
         owner.lock("demo").acquire()
         assert inspect.force_release(operator, "demo")
         eventually(_expected(caplog))

@@ -1,4 +1,4 @@
-"""Sees on a server that a watchdog renews a hold."""
+"""Leases that a watchdog renews, and how to see on a server that it does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections.abc import Callable
 
 from tests.support.servers import Server
 from tests.support.waiting import eventually
+
+SHORT = 0.6
+"""The lease of what gets lost: renewed every 0.2 s, over after 0.6 s."""
+KEPT = 2.0
+"""The lease of what is to be kept: a machine that is busy for a second keeps it."""
 
 
 def see_renewals(server: Server, times: int = 1, key: str | bytes = "myLock") -> None:
