@@ -94,6 +94,12 @@ def test_what_a_closed_client_held_is_not_released(
     assert list(holds(server).values()) == [1]
 
 
+def _has_no_connection(server: Server) -> bool:
+    """The failure shows those that are there."""
+    assert server.connections() == []
+    return True
+
+
 def test_a_client_that_is_forgotten_is_closed(
     flavour: Flavour, alice: Any, server: Server, notices: Notices
 ) -> None:
@@ -106,7 +112,7 @@ def test_a_client_that_is_forgotten_is_closed(
     eventually(lambda: gc.collect() >= 0 and forgotten() is None)
     assert all("was closed while it held" in text for text in notices.naming(NAME))
     if server.real:
-        eventually(lambda: len(server.connections()) == 0)
+        eventually(lambda: _has_no_connection(server))
 
 
 def test_close_after_orderly_use_is_silent(
@@ -118,7 +124,7 @@ def test_close_after_orderly_use_is_silent(
     alice.do(client.close)
     assert notices.texts == []
     if server.real:
-        eventually(lambda: len(server.connections()) == 0)
+        eventually(lambda: _has_no_connection(server))
 
 
 def test_a_client_closes_itself_in_a_with_block(

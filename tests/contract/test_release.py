@@ -134,9 +134,12 @@ def test_a_hash_that_is_no_lock_is_not_released_by_force(
 
 
 @pytest.mark.servers("real")
-def test_a_forced_release_is_one_command(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
+def test_a_forced_release_is_one_command(
+    alice: Any, bob: Any, quiet_lock: Any, stage: Stage
+) -> None:
+    """The owner that lost it asks who did it: `quiet_lock` does so at its next renewal only."""
     theirs = stage.lock(stage.client())
-    alice.do(lock.acquire, lease=3600)
+    alice.do(quiet_lock.acquire, lease=3600)
     bob.do(theirs.locked)
     with stage.server.recording() as recording:
         assert bob.do(theirs.force_release) is True

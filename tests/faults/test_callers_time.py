@@ -28,7 +28,7 @@ TIME = 0.5
 LATE = 1.3
 """Seconds by which a busy machine may be late: less than any other limit here."""
 
-PATIENT: dict[str, Any] = {"command_timeout": 8, "retries": 1000}
+PATIENT: dict[str, Any] = {"command_timeout": 4, "retries": 1000}
 """Options of clients whose own limits are far from the callers'."""
 
 NAMES_SECONDS = rf"within {TIME:g} s"
@@ -69,8 +69,8 @@ def no_answer(most: float = TIME + LATE, match: str = NAMES_SECONDS) -> Iterator
 
 
 @pytest.fixture
-def own(start_server: StartServer) -> Iterator[Server]:
-    """A server that a test may stop."""
+def own(start_server: StartServer, make_client: MakeClient) -> Iterator[Server]:
+    """A server that a test may stop; it runs again before the clients are closed."""
     server = start_server()
     yield server
     server.resume()

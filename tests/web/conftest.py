@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from tests.support.servers import Server, why_absent
+from tests.support.waiting import eventually
 from tests.web.inspector import Inspector
 
 pytest.importorskip("starlette", reason="the inspector needs the extra web")
@@ -45,9 +46,19 @@ def inspector(locks_server: Server, running_inspector: Inspector) -> Inspector:
 
 @pytest.fixture
 def client(locks_server: Server) -> Iterator[Any]:
-    """A client of the inspector's server."""
+    """A client of the inspector's server, whose connections are all there.
+
+    The pages show the address of an owner's connection for renewals, once there is one.
+    """
     with warnings.catch_warnings():
         # What a test still holds ends with the server's data.
         warnings.simplefilter("ignore", ResourceWarning)
         with holdfast.Client(locks_server.url) as client:
+            with client.lock("first hold"):
+                eventually(lambda: _tracks(locks_server))
             yield client
+
+
+def _tracks(server: Server) -> bool:
+    """Whether a connection for renewals is there."""
+    return any("t" in each["flags"] for each in server.connections())
