@@ -201,7 +201,7 @@ def shells(session: nox.Session) -> None:
     if absent:
         session.error(f"install the system's packages {', '.join(absent)}, as .ci/run does")
     install_package(session, "test")
-    session.run("pytest", "tests/cli/test_shells.py", *session.posargs)
+    session.run("pytest", "--matrix", "full", "tests/cli/test_shells.py", *session.posargs)
 
 
 @nox.session

@@ -17,7 +17,12 @@ from tools.lint.tree import ROOT
 
 pytestmark = pytest.mark.skipif(why_absent("redis") is not None, reason="no redis-server")
 
-OPTIONS = ("-p", "no:cacheprovider", "-p", "no:randomly")
+#: Without what these tests do not use: to import it takes longer than they do.
+OPTIONS = [
+    word
+    for plugin in ("cacheprovider", "randomly", "hypothesispytest", "valkey")
+    for word in ("-p", f"no:{plugin}")
+]
 
 
 def run(pytester: pytest.Pytester, program: str, *options: str) -> pytest.RunResult:

@@ -13,7 +13,7 @@ from tests.cli.conftest import BOUND, COMMAND, environment
 from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.servers("redis")
+pytestmark = [pytest.mark.servers("redis"), pytest.mark.sampled]
 
 CLOSED = {"out": ">&-", "err": "2>&-", "both": ">&- 2>&-", "all": "<&- >&- 2>&-"}
 

@@ -12,7 +12,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ import pytest
 import holdfast
 from holdfast import inspect
 from tests.cli.conftest import BOUND, environment
+from tests.support.matrix import choose, is_whole
 from tests.support.servers import Server
 from tests.support.shells import SHELLS, absent_shells
 
@@ -59,6 +60,21 @@ SETUP = {
 }
 
 
+MakeNames = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def hostile(request: pytest.FixtureRequest) -> MakeNames:
+    """The names that a shell has to complete: in a quick run each by one of the shells."""
+
+    def names(shell: str) -> list[str]:
+        whole = is_whole(request.config)
+        installed = [each for each in SHELLS if each not in absent_shells()]
+        return [name for name in HOSTILE if whole or choose(installed, name) == shell]
+
+    return names
+
+
 @pytest.fixture
 def folder(tmp_path: Path, server: Server) -> Path:
     """A folder with the program `holdfast`, and a file that a glob would find."""
@@ -85,6 +101,7 @@ class Terminal:
     """An interactive shell that completes the command's words."""
 
     def __init__(self, shell: str, folder: Path, server: Server) -> None:
+        self.shell = shell
         self._terminal, end = pty.openpty()
         self._process = subprocess.Popen(
             INTERACTIVE[shell],
@@ -129,9 +146,9 @@ def terminal(request: pytest.FixtureRequest, folder: Path, server: Server) -> It
 
 
 def test_a_completed_name_is_an_argument_and_no_command(
-    terminal: Terminal, client: holdfast.Client, folder: Path
+    terminal: Terminal, client: holdfast.Client, folder: Path, hostile: MakeNames
 ) -> None:
-    for name in HOSTILE:
+    for name in hostile(terminal.shell):
         with client.lock(name, lease=60):
             [info] = inspect.locks(client)
             terminal.type("holdfast show --json \t\necho do''ne\n")
@@ -140,13 +157,15 @@ def test_a_completed_name_is_an_argument_and_no_command(
         assert not (folder / "x").exists(), name
 
 
-def test_fish_gets_each_name_as_data(client: holdfast.Client, folder: Path, server: Server) -> None:
+def test_fish_gets_each_name_as_data(
+    client: holdfast.Client, folder: Path, server: Server, hostile: MakeNames
+) -> None:
     if "fish" in absent_shells():
         pytest.skip("not installed: install the system's package fish")
     command = ["fish", "--no-config", "-c"]
     complete = "holdfast completion fish | source; "
     complete += 'eval holdfast show --json (complete --escape -C "holdfast show ")'
-    for name in HOSTILE:
+    for name in hostile("fish"):
         with client.lock(name, lease=60):
             [info] = inspect.locks(client)
             done = subprocess.run(

@@ -6,9 +6,10 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tests.support.servers import Server
+if TYPE_CHECKING:  # children import this module: without it they start in half the time
+    from tests.support.servers import Server
 
 Name = str | bytes
 

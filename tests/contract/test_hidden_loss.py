@@ -16,9 +16,7 @@ import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.support.actors import Flavour
 from tests.support.losses import Program, entered, left, lost_inside, refused, until
-
-SHORT = 0.6
-"""The lease of the holds that get lost: renewed every 0.2 s, over after 0.6 s."""
+from tests.support.renewals import SHORT
 
 
 class Loss:
@@ -147,17 +145,13 @@ FOLLOWS = (
 )
 
 
-def _table(causes: tuple[str, ...]) -> Any:
-    rows = [(cause, follow) for cause in causes for follow in FOLLOWS]
-    return pytest.mark.values("row", rows, ids=lambda row: row[0] + row[1].__name__)
-
-
 @pytest.mark.realtime
-@_table(CAUSES)
+@pytest.mark.sampled
+@pytest.mark.values("cause", CAUSES)
+@pytest.mark.values("follow", FOLLOWS, ids=lambda follow: follow.__name__.lstrip("_"))
 def test_a_block_that_lost_its_grant_refuses_and_raises_at_its_end(
-    alice: Any, stage: Stage, row: tuple[str, Callable[[Loss, Any], Program]]
+    alice: Any, stage: Stage, cause: str, follow: Callable[[Loss, Any], Program]
 ) -> None:
-    cause, follow = row
     loss = Loss(stage)
     lock = loss.lock
 

@@ -51,6 +51,7 @@ REFUSED = (
 )
 LOCK = next(kind for kind in KINDS if kind.name == "lock")
 
+pytestmark = pytest.mark.sampled
 all_kinds = pytest.mark.parametrize("kind", KINDS, ids=repr)
 Interrupted = Callable[[Child], str]
 

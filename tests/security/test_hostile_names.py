@@ -142,6 +142,7 @@ def test_the_log_of_a_loss(server: Server, log: io.StringIO, word: str, name: by
         assert harmless(text)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("words", [["ls"], ["show"], ["watch"], ["unlock"], ["ls", "--json"]])
 def test_the_command_line(server: Server, word: str, name: bytes, words: list[str]) -> None:
     command = [*COMMAND, "--url", server.url, *words]

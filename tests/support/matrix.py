@@ -8,6 +8,7 @@
 | a test for all kinds of locks | lock and fair lock by sync and asyncio, others by one | by both |
 | `@pytest.mark.costly` | by sync or by asyncio, chosen by a hash | by both |
 | `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
+| `@pytest.mark.sampled` | each value of each parameter, not each combination | all |
 | `@pytest.mark.slow` | not run, unless named as file.py::test | run |
 
 `--servers valkey` runs the tests that allow it on that kind. `--pairing TEXT` gives each test of a
@@ -68,6 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "servers(*kinds): the kinds of servers that a test needs; it runs on one, or on each",
         "values(names, values, ids=None): as parametrize; in a quick run all on one kind of lock",
         "costly: takes about a second: a quick run tries each case by one of the two clients",
+        "sampled: a table: a quick run tries each value of each parameter, not each combination",
     ):
         config.addinivalue_line("markers", line)
     config.stash[_MATRIX] = config.getoption("--matrix")
@@ -112,8 +114,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Drop the items that no installed kind of server fits, and what a quick run leaves out."""
-    whole = is_full(config) or config.stash[_NAMED]
-    kept = [item for item in items if _fits(item) and (whole or not _is_left_out(item))]
+    kept = [item for item in items if _fits(item)]
+    if not is_whole(config):
+        kept = [item for item in kept if not _is_left_out(item)]
+        beside = _beside_the_samples(kept)
+        kept = [item for item in kept if item not in beside]
     config.hook.pytest_deselected(items=[*set(items).difference(kept)])
     items[:] = kept
 
@@ -141,6 +146,19 @@ def _is_left_out(item: pytest.Item) -> bool:
     return flavour != choose(FLAVOURS, f"{_name(item)} {'-'.join(others)}")
 
 
+def _beside_the_samples(items: list[pytest.Item]) -> set[pytest.Item]:
+    """What a quick run leaves out of tables: items whose values are all in others that it takes."""
+    tables = [item for item in items if item.get_closest_marker("sampled") is not None]
+    covered: set[tuple[str, str, str]] = set()
+    beside = set()
+    for item in sorted(tables, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest()):
+        values = {(_name(item), name, repr(value)) for name, value in _params(item).items()}
+        if values <= covered:
+            beside.add(item)
+        covered |= values
+    return beside
+
+
 def _name(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
 
@@ -148,6 +166,11 @@ def _name(item: pytest.Item) -> str:
 def is_full(config: pytest.Config) -> bool:
     """Whether this run tries everything on everything."""
     return config.stash[_MATRIX] == "full"
+
+
+def is_whole(config: pytest.Config) -> bool:
+    """Whether this run leaves out no item and no case of the tests that it runs."""
+    return is_full(config) or config.stash[_NAMED]
 
 
 def server_kinds(item: pytest.Item) -> list[str]:
