@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from redis import exceptions
 
 import holdfast
-from holdfast import _errors
+from holdfast import integration
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from holdfast._arguments import Seconds
+    from holdfast.integration import Seconds
 
 __all__ = ["NO_LOCK", "Attempt", "answered", "completed", "is_busy"]
 
@@ -64,7 +64,7 @@ def is_busy(error: holdfast.HoldfastError) -> bool:
     """
     if isinstance(error, holdfast.ServerError):
         return error.code == NO_LOCK
-    return isinstance(error, holdfast.LockTimeout) and _errors.is_busy(error)
+    return isinstance(error, holdfast.LockTimeout) and integration.is_busy(error)
 
 
 async def answered(call: Awaitable[Any], free: Callable[[], Awaitable[Any]]) -> bool:
