@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import click
 
 from holdfast import __version__
-from holdfast.cli import holdfast
+from holdfast_tools.cli import holdfast
 from tools.lint import tree
 
 PAGE = tree.ROOT / "docs" / "man" / "holdfast.1"

@@ -20,9 +20,10 @@ ENTRY = {"PyInit__core"}
 #: What every wheel has to contain.
 PARTS = (
     "holdfast/_core*.so",
-    "holdfast/_web/static/index.html",
     "holdfast/py.typed",
     "holdfast_pytest/py.typed",
+    "holdfast_tools/py.typed",
+    "holdfast_tools/web/static/index.html",
     "*.data/data/share/man/man1/holdfast.1",
     "*.dist-info/licenses/LICENSE",
     "*.dist-info/licenses/hiredis/COPYING",

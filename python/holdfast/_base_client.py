@@ -70,6 +70,11 @@ class BaseClient(Configured):
         return self._core.id
 
     @property
+    def url(self) -> str:
+        """The URL, without user and password."""
+        return self._url
+
+    @property
     def client_name(self) -> str | None:
         """The name of its connections, as given; ``None``: the default one."""
         return self._client_name

@@ -1,4 +1,4 @@
-"""What the log says of an event."""
+"""An event of a hold or a client, and what the log says of it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ._names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from ._base_client import BaseClient
-    from ._events import Event
     from ._red_lock import BaseRedLock
 
     Entry = tuple[Callable[..., None], str]
 
-__all__ = ["FOREIGN", "entry", "explained", "red_locks"]
+__all__ = ["FOREIGN", "Event", "entry", "explained", "red_locks"]
 
 #: Those of this process: the loss of a member is logged as that, not as the loss of a lock.
 red_locks: WeakSet[BaseRedLock] = WeakSet()
@@ -30,6 +30,39 @@ FORCED_INTERVAL = 0.05
 FOREIGN = (
     "its key never expires, so another program wrote this key: use another name, or delete the key"
 )
+
+
+class Event:
+    """An event, as the engine has it."""
+
+    __slots__ = ("client", "name", "numbers", "owner", "reason", "server", "token", "word")
+
+    word: str
+    name: bytes
+    owner: int
+    #: The numbers of the listeners.
+    numbers: list[int]
+    reason: str
+    token: int | None
+    #: The client's id.
+    client: str
+    #: The address of the server that answered a command sent again; else empty.
+    server: str
+
+    def __init__(self, *parts: Any) -> None:
+        (
+            self.word,
+            self.name,
+            self.owner,
+            self.numbers,
+            self.reason,
+            self.token,
+            self.client,
+            self.server,
+        ) = parts
+
+    def __repr__(self) -> str:
+        return repr(tuple(getattr(self, part) for part in self.__annotations__))
 
 
 def entry(event: Event, client: BaseClient | None) -> Callable[[str], object]:

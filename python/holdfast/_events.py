@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from . import _core, _event_log, _log
+from ._event_log import Event
 from ._names import quoted
 from ._workers import Worker, countdown, gevent_patched, start_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from ._base_client import BaseClient
     from ._observer import Observer
@@ -91,39 +91,6 @@ def note(error: BaseException, text: str) -> None:
     else:
         vars(error).setdefault("__notes__", []).append(text)
     _log.error("%s", text)
-
-
-class Event:
-    """An event, as the engine has it."""
-
-    __slots__ = ("client", "name", "numbers", "owner", "reason", "server", "token", "word")
-
-    word: str
-    name: bytes
-    owner: int
-    #: The numbers of the listeners.
-    numbers: list[int]
-    reason: str
-    token: int | None
-    #: The client's id.
-    client: str
-    #: The address of the server that answered a command sent again; else empty.
-    server: str
-
-    def __init__(self, *parts: Any) -> None:
-        (
-            self.word,
-            self.name,
-            self.owner,
-            self.numbers,
-            self.reason,
-            self.token,
-            self.client,
-            self.server,
-        ) = parts
-
-    def __repr__(self) -> str:
-        return repr(tuple(getattr(self, part) for part in self.__annotations__))
 
 
 class Loss:

@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from . import _core
 from ._base_client import BaseClient
 from ._connections import ID_DIGITS, OwnerClient, client_of, described
+from ._core import script_text
 from ._errors import ConnectionError, HoldfastError
 from ._force import force_release
 from ._forced import ForcedRelease
@@ -43,6 +44,7 @@ __all__ = [
     "listed",
     "moved",
     "of",
+    "script_text",
     "send",
 ]
 
@@ -91,6 +93,8 @@ class Needs(NamedTuple):
 
     replicas_to_wait: int
     guarded: bool
+    #: Whether its connections are to have names.
+    named: bool
     #: ``auto``, ``off`` or ``require``.
     tracking: str
 
@@ -149,13 +153,17 @@ class Deployment:
 
     def __init__(self, client: BaseClient) -> None:
         options = _core.options_of(client._core)
-        self.needs = Needs(options.replicas_to_wait, bool(options.guard), options.tracking)
+        self.needs = Needs(
+            options.replicas_to_wait,
+            guarded=bool(options.guard),
+            named=options.client_name != "",
+            tracking=options.tracking,
+        )
         options.asynchronous = False
         options.resp3 = False
         options.set_tracking("off")
         options.replicas_to_wait = 0
         options.id = ""  # of no owner
-        self.options = options
         self._endpoint = options.endpoint
         #: The client's ``name_prefix``.
         self.prefix = options.name_prefix

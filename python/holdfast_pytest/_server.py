@@ -12,7 +12,7 @@ import pytest
 
 import holdfast
 from holdfast import servers
-from holdfast._demo.servers import NoServerError, Server
+from holdfast_tools.server import NoServerError, Server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

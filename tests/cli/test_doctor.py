@@ -13,7 +13,7 @@ import pytest
 
 import holdfast
 import holdfast.inspect
-from holdfast._doctor import KINDS, LEVELS, Finding, examine
+from holdfast_tools.doctor import KINDS, LEVELS, Finding, examine
 from tests.cli.conftest import Run
 from tests.security.test_rights import rights_of
 from tests.support.certificates import make_certificates

@@ -105,7 +105,7 @@ def test_versions_of_what_is_inside() -> None:
 WITHOUT = """
 import sys
 sys.modules["click"] = None  # as where it is not installed
-from holdfast.__main__ import main
+from holdfast_tools.__main__ import main
 sys.exit(main(sys.argv[1:]))
 """
 

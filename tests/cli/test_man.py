@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from holdfast.cli import COMMANDS
+from holdfast_tools.cli import COMMANDS
 from tools import man
 
 

@@ -13,8 +13,8 @@ import pytest
 
 import holdfast
 from holdfast import inspect
-from holdfast.cli._changes import Changes
 from holdfast.inspect import LockInfo, Owner
+from holdfast_tools.cli._changes import Changes
 from tests.cli.conftest import BOUND, COMMAND, environment
 from tests.support.fixtures import StartServer
 from tests.support.servers import Server

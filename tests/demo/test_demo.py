@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import _demo
-from holdfast._demo.servers import NoServerError
-from holdfast._demo.servers import Server as EmbeddedServer
+from holdfast_tools import demo as demonstration
+from holdfast_tools.server import NoServerError
+from holdfast_tools.server import Server as EmbeddedServer
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -233,9 +233,9 @@ def test_the_first_server_found_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_signals_are_as_before(capsys: pytest.CaptureFixture[str]) -> None:
     """Run inside another program it leaves that program's handlers alone."""
-    before = [signal.getsignal(number) for number in _demo.SIGNALS]
-    assert _demo.run("redis://127.0.0.1:1?retries=0", []) == 1
-    assert [signal.getsignal(number) for number in _demo.SIGNALS] == before
+    before = [signal.getsignal(number) for number in demonstration.SIGNALS]
+    assert demonstration.run("redis://127.0.0.1:1?retries=0", []) == 1
+    assert [signal.getsignal(number) for number in demonstration.SIGNALS] == before
     assert "127.0.0.1:1" in capsys.readouterr().out
 
 

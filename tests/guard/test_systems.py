@@ -100,7 +100,7 @@ def test_a_sandbox_that_lets_nothing_be_executed_is_reported_once(
 def test_the_doctor_warns_of_it(start_child: StartChild, call: str) -> None:
     child = start_child(
         f"{SANDBOX}\nrefuse({call})\n"
-        "from holdfast._doctor._guard import check_guard\n"
+        "from holdfast_tools.doctor._guard import check_guard\n"
         "finding = check_guard()\n"
         "say(finding.level, finding.check, finding.found)\n"
     )

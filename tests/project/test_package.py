@@ -30,6 +30,7 @@ NEEDED_BY_THE_BUILD = [
     "python/README.md",
     "python/holdfast/__init__.py",
     "python/holdfast/py.typed",
+    "python/holdfast_tools/py.typed",
 ]
 
 
@@ -61,7 +62,7 @@ def test_the_command_is_installed_under_both_names() -> None:
         if entry.dist is not None and entry.dist.name == "holdfast-locks"
     ]
     assert {command.name for command in commands} == {"holdfast", "holdfast-locks"}
-    assert {command.value for command in commands} == {"holdfast.__main__:main"}
+    assert {command.value for command in commands} == {"holdfast_tools.__main__:main"}
     assert all(callable(command.load()) for command in commands)
 
 

@@ -17,7 +17,7 @@ import redis
 from redis.exceptions import NoPermissionError, ResponseError, TimeoutError
 
 import holdfast
-from holdfast.inspect import _names as names
+from holdfast_tools.inspect import _names as names
 from tests.security.test_rights import KINDS, SECRET, for_names_with_braces, rights_of
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, settled

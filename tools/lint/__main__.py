@@ -7,10 +7,24 @@ import sys
 import time
 from collections.abc import Callable
 
-from tools.lint import cpp, hosting, layers, markdown, names, pages, python, sizes, texts
+from tools.lint import (
+    cpp,
+    floors,
+    hosting,
+    layers,
+    markdown,
+    names,
+    pages,
+    python,
+    seams,
+    sizes,
+    texts,
+)
 
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
+    "floors": floors.check,
+    "seams": seams.check,
     "sizes": sizes.check,
     "texts": texts.check,
     "names": names.check,

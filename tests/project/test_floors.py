@@ -1,0 +1,55 @@
+"""The layer rule of the library's Python, and that the check which holds it can see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.lint import floors
+
+ALLOWED = [
+    ("_names.py", "from . import _core"),
+    ("_names.py", "import re"),
+    ("asyncio/_lock.py", "from holdfast._lock import BaseLock"),
+    ("asyncio/_lock.py", "from ._loop import request"),
+    ("servers.py", "from ._base_client import BaseClient"),
+]
+FORBIDDEN = [
+    ("_names.py", "from ._lock import Lock", "_lock is not on a lower floor"),
+    ("_names.py", "if TYPE_CHECKING: from ._lock import Lock", "_lock is not on a lower floor"),
+    ("_names.py", "def f(): from . import _lock", "_lock is not on a lower floor"),
+    ("_names.py", "from holdfast import Client", "holdfast is not on a lower floor"),
+    ("_fair_lock.py", "from ._spin_lock import SpinLock", "_spin_lock is not on a lower floor"),
+    ("_lock.py", "from .asyncio import _loop", "asyncio._loop is not on a lower floor"),
+    ("_extra.py", "import re", "holdfast._extra is on no floor"),
+]
+
+
+def tree_with(root: Path, name: str, text: str) -> Path:
+    file = root / "python" / "holdfast" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{text}\n")
+    return root
+
+
+def test_no_module_imports_what_lies_above_it() -> None:
+    assert floors.check() == []
+
+
+@pytest.mark.parametrize(("name", "text"), ALLOWED)
+def test_what_lies_below_may_be_imported(tmp_path: Path, name: str, text: str) -> None:
+    assert floors.check(tree_with(tmp_path, name, text), upward={}) == []
+
+
+@pytest.mark.parametrize(("name", "text", "reason"), FORBIDDEN)
+def test_a_breach_is_named(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    [problem] = floors.check(tree_with(tmp_path, name, text), upward={})
+    assert problem == f"python/holdfast/{name}: {reason}"
+
+
+def test_an_exception_that_is_no_longer_needed_has_to_go(tmp_path: Path) -> None:
+    root = tree_with(tmp_path, "_names.py", "from ._lock import Lock")
+    assert floors.check(root, upward={"_names": "_lock"}) == []
+    [problem] = floors.check(root, upward={"_names": "_client _lock"})
+    assert "does not import _client any more" in problem

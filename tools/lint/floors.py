@@ -1,0 +1,104 @@
+"""The layer rule of python/: a module imports only modules of lower floors.
+
+Imports inside functions and those for type checkers alone count: a name is known where it is used.
+``UPWARD`` lists the imports that break the rule; the check wants no more of them, and each entry
+that is no longer needed away, so that the list can only get shorter.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.lint import seams, tree
+
+#: From below; the modules of a line do not import each other.
+FLOORS = (
+    "_arguments _connections _from_redis _globs _observer _pace _passwords",
+    "_core _keywords",
+    "_address_map _entering _hints _names _stats",
+    "_errors",
+    "_decorators _replies",
+    "_decorating _workers",
+    "_log",
+    "_forced _guard",
+    "_event_log _options",
+    "_events",
+    "_base_client",
+    "_synchronizer _watcher",
+    "_lock",
+    "_force _greenlets _hold _quorum",
+    "_count_down_latch _fair_lock _fenced_lock _multi_lock _permit_semaphore _read_write_lock "
+    "_red_lock _semaphore _spin_lock",
+    "_client",
+    "asyncio._loop",
+    "asyncio._lock",
+    "asyncio._hold",
+    "asyncio._count_down_latch asyncio._fair_lock asyncio._fenced_lock asyncio._multi_lock "
+    "asyncio._read_write_lock asyncio._red_lock asyncio._semaphore asyncio._spin_lock",
+    "asyncio._permit_semaphore",
+    "asyncio._client",
+    "asyncio",
+    "holdfast",
+    "integration observe servers testing",
+)
+UPWARD = {
+    # Types, and what is imported when it is first used.
+    "_base_client": "_permit_semaphore holdfast",
+    "_event_log": "_base_client _red_lock",
+    "_events": "_base_client _greenlets",
+    "_hold": "_client",
+    "_lock": "_hold",
+    "_watcher": "_lock",
+    "_workers": "_greenlets",
+    "asyncio._hold": "asyncio._client",
+    "asyncio._lock": "asyncio._hold",
+    "asyncio._loop": "asyncio._lock",
+}
+FLOOR = {
+    "holdfast" if name == "holdfast" else f"holdfast.{name}": number
+    for number, names in enumerate(FLOORS)
+    for name in names.split()
+}
+
+
+def check(root: Path = tree.ROOT, upward: dict[str, str] = UPWARD) -> list[str]:
+    """Returns one line for each import that breaks the rule, and each needless exception."""
+    problems = []
+    for path in filter(is_ranked, tree.files(root)):
+        name = seams.module_of(path)
+        if name not in FLOOR:
+            problems.append(f"{path}: {name} is on no floor")
+            continue
+        found = set(imported(root / path, path))
+        above = {short(one) for one in found if FLOOR[one] >= FLOOR[name]}
+        known = set(upward.get(short(name), "").split())
+        problems += [f"{path}: {one} is not on a lower floor" for one in sorted(above - known)]
+        text = "any more: shorten UPWARD of tools/lint/floors.py"
+        problems += [f"{path}: does not import {one} {text}" for one in sorted(known - above)]
+    return problems
+
+
+def is_ranked(path: Path) -> bool:
+    """Whether a file is part of the library."""
+    if path.parts[:2] != ("python", "holdfast") or path.suffix not in {".py", ".pyi"}:
+        return False
+    name = path.as_posix()
+    return seams.package_of(seams.module_of(path)) == "holdfast" and name not in seams.EXCEPTIONS
+
+
+def short(module: str) -> str:
+    return module.removeprefix("holdfast.")
+
+
+def imported(file: Path, path: Path) -> Iterator[str]:
+    """The modules of the library that a file imports."""
+    module = ast.parse(file.read_text(encoding="utf-8"))
+    here = seams.module_of(path)
+    for _, whole in seams.imports(module, here, path.name == "__init__.py"):
+        parts = whole.split(".")
+        names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+        name = next((one for one in names if one in FLOOR), here)
+        if name != here:
+            yield name
