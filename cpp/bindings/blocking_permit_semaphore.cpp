@@ -151,7 +151,7 @@ PyObject* acquire_method(PyObject* self, PyObject* const* passed, Py_ssize_t cou
     }
     const Expected expected(self, *state->semaphore, 1);
     if (acquire(self, arguments, expected)) return expected.ids()[0];
-    if (arguments.blocking) self_of(self).attr("_mind_time_out")();
+    if (arguments.blocking) self_of(self).attr("_check_number")();
     return py::none();
   });
 }
@@ -164,7 +164,7 @@ PyObject* acquire_many(PyObject* self, PyObject* const* passed, Py_ssize_t count
     const PermitSemaphore::AcquireArguments arguments = arguments_of(request);
     const Expected expected(self, *state->semaphore, request[3].cast<std::int64_t>());
     if (acquire(self, arguments, expected)) return expected.ids();
-    if (arguments.blocking) self_of(self).attr("_mind_time_out")();
+    if (arguments.blocking) self_of(self).attr("_check_number")();
     return py::none();
   });
 }

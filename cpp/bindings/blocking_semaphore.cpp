@@ -50,7 +50,7 @@ PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
     before_acquire(self);
     py::object granted =
         wait_for(OperationKind::kAcquire, semaphore.acquire(permits, blocking, wait_time(seconds)));
-    if (blocking && granted.is(py::bool_(false))) self_of(self).attr("_mind_time_out")();
+    if (blocking && granted.is(py::bool_(false))) self_of(self).attr("_check_number")();
     return granted;
   });
 }

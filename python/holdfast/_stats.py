@@ -63,8 +63,8 @@ class Stats:
     commands: int
     #: Connections established again.
     reconnects: int
-    #: Connections ended because the server, or what stands between, sent what cannot be the replies
-    #: to the client's commands; unanswered commands were sent again on another one.
+    #: Connections ended because the server, or a proxy, sent bytes that match no command.
+    #: Unanswered commands were sent again on another connection.
     protocol_errors: int
     #: Holds and permits now; nested holds count once.
     held: int

@@ -90,18 +90,18 @@ class Synchronizer(_core.Native):
 class Permits(Synchronizer):
     """The common part of the two semaphores."""
 
-    __slots__ = ("_core", "_minded", "_wait")
+    __slots__ = ("_core", "_number_checked", "_wait")
 
     _released_word = "a permit of "
 
     _core: Any
     _wait: float
-    #: A time-out of ``acquire`` has been looked into.
-    _minded: bool
+    #: Whether the warning about a missing ``try_set_permits()`` was checked.
+    _number_checked: bool
 
     def __init__(self, client: BaseClient, name: Name) -> None:
         super().__init__(client, name)
-        self._minded = False
+        self._number_checked = False
         _events.start()  # also for the events of the client: a warning needs no lock
 
     def _set(self, count: int, answer: int) -> bool:
@@ -131,7 +131,7 @@ class Permits(Synchronizer):
 
     def _warn_unless(self, exists: bool) -> None:
         """After the first ``acquire`` that timed out, which returns no reason."""
-        self._minded = True
+        self._number_checked = True
         if not exists:
             _log.warning("timed out waiting for a permit of %r: %s", self.name, NEVER_INITIALIZED)
 
@@ -147,8 +147,8 @@ class BlockingPermits(Permits):
             exists = self._core.late_value() is not None
         return self._timeout(exists)
 
-    def _mind_time_out(self) -> None:
-        if self._minded:
+    def _check_number(self) -> None:
+        if self._number_checked:
             return
         with suppress(HoldfastError):  # the time-out is what matters
             self._warn_unless(self._core.late_value() is not None)

@@ -83,7 +83,7 @@ class TaskWatcher(Watcher):
         return isinstance(exc, CancelledError)
 
     def owner_ends(self, owner: int) -> None:
-        """The task is done, so the lock drops it; a hold that it has left is reported yet."""
+        """The task is done: the lock drops it, but still reports a hold that it leaves behind."""
         lock = self.lock
         if lock._watchers.get(owner) is not self:
             return  # of a release whose end is to be reported

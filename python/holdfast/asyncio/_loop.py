@@ -1,7 +1,7 @@
-"""Between the engine and one event loop: a task awaits what starts an operation.
+"""Connects the engine to one event loop.
 
-The loop polls the descriptor of a queue, whose native part reads the server's replies, or takes
-what another thread has completed, and has the tasks go on that wait for them.
+The loop polls the descriptor of a queue. Its native part reads the server's replies, or takes the
+operations that another thread has completed, and resumes the tasks that wait for them.
 """
 
 from __future__ import annotations

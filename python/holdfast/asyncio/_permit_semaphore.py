@@ -112,7 +112,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         seconds = checked_timeout(blocking, timeout)
         permits = await self._acquire(1, bool(blocking), seconds, self._lease_of(lease))
         if blocking and permits is None:
-            await self._mind_time_out()
+            await self._check_number()
         return permits[0] if permits else None
 
     @instead_of(ACQUIRE_KEYWORDS)
@@ -133,7 +133,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         seconds = checked_timeout(blocking, timeout)
         permits = await self._acquire(count, bool(blocking), seconds, self._lease_of(lease))
         if blocking and permits is None:
-            await self._mind_time_out()
+            await self._check_number()
         return permits
 
     async def _acquire(

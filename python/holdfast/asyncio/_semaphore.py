@@ -40,8 +40,8 @@ class TaskPermits(Permits):
             exists = await request(self._core.start_late_value) is not None
         return self._timeout(exists)
 
-    async def _mind_time_out(self) -> None:
-        if self._minded:
+    async def _check_number(self) -> None:
+        if self._number_checked:
             return
         with suppress(HoldfastError):  # the time-out is what matters
             self._warn_unless(await request(self._core.start_late_value) is not None)
@@ -72,7 +72,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         seconds = checked_timeout(blocking, timeout)
         granted = await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
         if blocking and not granted:
-            await self._mind_time_out()
+            await self._check_number()
         return granted
 
     async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
