@@ -178,7 +178,7 @@ Client::Core* Client::make_core(bool first) {
   part->attach(topology, *keeper);
   hub->set_on_lost(setup.on_lost);
   hub->set_topology(topology);
-  keeper->watchdog().set_topology(topology);
+  keeper->watchdog().set_topology(topology, options_.command_timeout);
   if (options_.tracking != client::TrackingMode::kOff) keeper->watchdog().track();
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());

@@ -43,10 +43,13 @@ void HoldBook::arm(Hold& hold, TimePoint now) {
   const TimePoint at = std::max(std::min(command, hold.trusted()), now);
   if (hold.armed() && hold.at() == at) return;
   wheel.arm(hold, at);
-  if (at < next_step) {
-    next_step = at;
-    drive();
-  }
+  step_by(at);
+}
+
+void HoldBook::step_by(TimePoint at) {
+  if (at >= next_step) return;
+  next_step = at;
+  drive();
 }
 
 void HoldBook::plan_first_renewal(Hold& hold, TimePoint sent) const {
@@ -116,22 +119,26 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
 }
 
 void HoldBook::note_late_renewal(Hold& hold) {
-  if (hold.in_flight && hold.sent_renewal && !closed) late_renewals.emplace_back(&hold);
+  if (closed || !hold.renewal_may_come(clock.now())) return;
+  if (late_renewals.size() == late_renewals.capacity()) forget_late_renewals();
+  late_renewals.emplace_back(&hold);
 }
 
 bool HoldBook::renewal_on_wire(const LockName& name, OwnerNumber owner) const {
-  const auto unanswered = [&](const HoldPtr& hold) {
-    return hold->in_flight && hold->owner == owner && hold->name == name;
+  const TimePoint now = clock.now();
+  const auto late = [&](const HoldPtr& hold) {
+    return hold->owner == owner && hold->name == name && hold->renewal_may_come(now);
   };
-  if (std::any_of(late_renewals.begin(), late_renewals.end(), unanswered)) return true;
+  if (std::any_of(late_renewals.begin(), late_renewals.end(), late)) return true;
   const Hold* const hold = holds.find(name, owner);
-  const bool fixed = hold != nullptr && hold->held() && !hold->renewed();
-  return fixed && hold->in_flight && hold->sent_renewal;
+  return hold != nullptr && hold->held() && !hold->renewed() && hold->renewal_may_come(now);
 }
 
 void HoldBook::forget_late_renewals() {
-  const auto answered = [](const HoldPtr& hold) { return !hold->in_flight; };
-  late_renewals.erase(std::remove_if(late_renewals.begin(), late_renewals.end(), answered),
+  const auto over = [now = clock.now()](const HoldPtr& hold) {
+    return !hold->renewal_may_come(now);
+  };
+  late_renewals.erase(std::remove_if(late_renewals.begin(), late_renewals.end(), over),
                       late_renewals.end());
 }
 

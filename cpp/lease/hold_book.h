@@ -43,6 +43,8 @@ class HoldBook {
   void set_records(std::shared_ptr<HeldRecords> kept) HOLDFAST_EXCLUDES(mutex);
   // The watchdog steps soon.
   void drive() const;
+  // The same at that time, or before it.
+  void step_by(TimePoint at) HOLDFAST_REQUIRES(mutex);
 
   // For the moment when the hold is to be renewed, or its lease is over; at `now` at the earliest.
   void arm(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
@@ -70,7 +72,7 @@ class HoldBook {
   // Whether the server may still execute a renewal of the owner's that sets a longer lease than a
   // command without renewal asks for now: of an ended hold, or of one that is not renewed any more.
   bool renewal_on_wire(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex);
-  // Those that have been answered.
+  // Those that cannot be executed any more.
   void forget_late_renewals() HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock.
   void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);

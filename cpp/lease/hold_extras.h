@@ -31,6 +31,9 @@ struct HoldExtras {
   // Of a hold without renewal: the end of what another client has left of its lease, as the latest
   // look has found it; kNever: all of it. Another client may lengthen it again.
   TimePoint cut_until = kNever;
+  // Of a renewal that was written to a connection that has failed: what stands between may pass it
+  // on to the server until then.
+  TimePoint renewal_comes_until{};
   ShortenedLease shortened;
   LookBudget looks;                         // that changes have caused
   std::vector<std::uint64_t> tracked_keys;  // by TrackedHolds, beside its name: their hashes

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "lease/hold_extras.h"
 #include "lease/hold_ptr.h"
 #include "lease/levels.h"
+#include "lease/sending.h"
 
 namespace holdfast::lease {
 
@@ -57,6 +57,7 @@ class Hold final : public Timer {
     sent_renewal = renews;
     sent_either = move() != nullptr;
     if (renews) sent_lease = wanted;
+    sending.begin();
   }
   // It goes out with others.
   bool in_batch() const { return sent_renewal && !sent_either; }
@@ -98,6 +99,13 @@ class Hold final : public Timer {
     return extras_ ? extras_->shortened.part_of(whole, now) : whole;
   }
 
+  // An earlier renewal may reach the server after what its owner sends now, as it is unanswered, or
+  // its connection has failed. Not one that was not written when the hold was stopped.
+  bool renewal_may_come(TimePoint now) const {
+    const bool unanswered = in_flight && sent_renewal && (sending.written() || !sending.stopped());
+    return unanswered || (extras_ && now < extras_->renewal_comes_until);
+  }
+
   bool sent_before_move() const { return move() != nullptr && !sent_either; }
   // A renewal that does not find it shows nothing: a step that ends it may have been executed.
   bool may_be_gone() const { return joint || sent_before_move(); }
@@ -112,7 +120,7 @@ class Hold final : public Timer {
   // Its timer and its renewals end.
   void stop_renewing() {
     disarm();
-    stopped.store(true, std::memory_order_release);
+    sending.stop();
   }
 
   void listen(std::uint64_t listener) {
@@ -162,8 +170,7 @@ class Hold final : public Timer {
   bool alone = false;         // the server has refused the batch that it was in
   bool sent_renewal = false;  // what is in flight: a renewal, or a check
   bool sent_either = false;   // the renewal is good for the field of the move, too
-  // Nothing is sent for it any more. Read without the keeper's lock.
-  std::atomic<bool> stopped{false};
+  Sending sending;            // read and changed without the keeper's lock, too
 
  private:
   std::unique_ptr<HoldExtras> extras_;

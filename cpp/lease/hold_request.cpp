@@ -7,7 +7,7 @@ namespace holdfast::lease {
 resp::ReplyKinds HoldRequest::encode(std::string& out) const {
   script::Writer writer(out, hold_->by_text);
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
-  if (!to || hold_->stopped.load(std::memory_order_acquire)) {
+  if (!to || !hold_->sending.write()) {
     hold_->renewal->renew(writer, {}, hold_->sent_lease);  // of nothing
     return writer.replies();
   }

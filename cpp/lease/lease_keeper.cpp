@@ -191,7 +191,7 @@ std::vector<std::string> LeaseKeeper::close(std::shared_ptr<void> reports) {
   const TimePoint now = book_->clock.now();
   for (Hold* const hold : book_->holds.all()) {
     if (!hold->held()) continue;
-    hold->stopped.store(true, std::memory_order_release);
+    hold->sending.stop();
     book_->arm(*hold, now);
     held.push_back(hold->name.text());
   }

@@ -34,7 +34,7 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out) const {
   sent_.clear();
   sent_.reserve(holds_.size());
   for (std::size_t i = 0; i < holds_.size(); ++i) {
-    if (!holds_[i]->stopped.load(std::memory_order_acquire)) sent_.push_back(i);
+    if (holds_[i]->sending.write()) sent_.push_back(i);
   }
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
   const std::string client = (to ? to->client_id() : std::string()) + ':';

@@ -62,9 +62,10 @@ std::shared_ptr<client::Connection> way_of(topology::Topology& topology,
 
 }  // namespace
 
-void Watchdog::set_topology(std::weak_ptr<topology::Topology> topology) {
+void Watchdog::set_topology(std::weak_ptr<topology::Topology> topology, Millis command_timeout) {
   const MutexLock guard(book_->mutex);
   topology_ = std::move(topology);
+  command_timeout_ = command_timeout;
 }
 
 void Watchdog::track() {
@@ -101,14 +102,15 @@ net::Interest Watchdog::step(TimePoint now) {
 // Once for each renewal, whether it waits for a connection or for its reply.
 void Watchdog::count_overdue(TimePoint now) {
   while (!submitted_.empty()) {
-    const auto batch = submitted_.front().batch.lock();
-    if (batch && submitted_.front().overdue > now) return;
+    const auto& [overdue, submitted] = *submitted_.begin();
+    const auto batch = submitted.lock();
+    if (batch && overdue > now) return;
     if (batch) batch->overdue = true;
     for (const HoldPtr& hold : batch ? batch->holds() : std::vector<HoldPtr>()) {
       const bool waits = hold->in_flight && hold->serial != 0 && hold->held();
       if (waits) book_->events.count_renewal(*hold, std::nullopt);
     }
-    submitted_.pop_front();
+    submitted_.erase(submitted_.begin());
   }
 }
 
@@ -120,6 +122,7 @@ net::Interest Watchdog::next_step(TimePoint now) {
   net::Interest next;
   next.done = empty && (book_->closed || !busy);
   next.until = empty ? busy_until_ : book_->wheel.next();
+  if (!submitted_.empty()) next.until = std::min(next.until, submitted_.begin()->first);
   // No grant is due for its first look before the next step, so none has to wake the thread.
   if (busy && book_->tracks) next.until = std::min(next.until, after(now, kYoung));
   book_->next_step = next.done ? kNever : next.until;
@@ -196,7 +199,7 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
   }
   for (const client::RequestPtr& request : requests) {
     const Status closed = way_of(*topology, *request)->submit(request);
-    if (!closed.ok()) break;
+    if (!closed.ok()) request->complete(closed, {});
   }
   return overdue;
 }
@@ -205,8 +208,9 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
 TimePoint Watchdog::expect(const std::shared_ptr<const RenewalBatch>& batch) {
   const MutexLock guard(book_->mutex);
   const Millis timeout = std::min(kOverdue, batch->lease() / 3);
-  submitted_.push_back({batch, after(book_->clock.now(), timeout)});
-  return submitted_.back().overdue;
+  const TimePoint overdue = after(book_->clock.now(), timeout);
+  submitted_.emplace(overdue, batch);
+  return overdue;
 }
 
 void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& reply,
@@ -220,7 +224,7 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
   alone_until_ = std::max(alone_until_, alone_until(reply, now));
   for (std::size_t i = 0; i < found.size(); ++i) {
     Hold& hold = *batch.holds()[i];
-    hold.in_flight = false;
+    landed(hold, reply, sent);
     hold.by_text = unknown;
     // A refusal may be another hold's. And a proxy may have sent the batch where its first key is.
     hold.alone = refused || (found.size() > 1 && found[i] == 0);
@@ -239,13 +243,23 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
 void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
   const MutexLock guard(book_->mutex);
   note_failure(reply);
-  hold.in_flight = false;
+  landed(hold, reply, sent);
   book_->forget_late_renewals();
   hold.by_text = unknown_script(reply);
   if (hold.serial == 0 || !hold.held()) return;
   std::optional<std::int64_t> found;
   if (reply.ok() && reply.value().is_integer()) found = reply.value().integer();
   conclude(hold, answer(found, reply, false), sent, book_->clock.now());
+}
+
+// Nothing that the client sees says when the server cannot get any more what was written to a
+// connection that has failed: it counts as on its way for as long as the answer to a command is
+// waited for.
+void Watchdog::landed(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
+  hold.in_flight = false;
+  const bool answered = reply.ok() && !sent.repeated;
+  if (answered || !hold.sent_renewal || !hold.sending.written()) return;
+  hold.extras().renewal_comes_until = after(book_->clock.now(), command_timeout_);
 }
 
 // What a loss says of the renewals that failed.
@@ -359,7 +373,9 @@ void Watchdog::changed(const client::Changes& changes) {
       due(*hold, now, looks);
     }
   }
-  (void)submit(looks);
+  const TimePoint overdue = submit(looks);
+  const MutexLock guard(book_->mutex);
+  book_->step_by(overdue);
 }
 
 // It may have changed, or was not tracked for a moment.

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,8 +32,10 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
   explicit Watchdog(std::shared_ptr<HoldBook> book) : book_(std::move(book)) {}
 
   const std::string& client_id() const { return book_->client_id; }
-  // Where renewals go; to be set once, before the first grant.
-  void set_topology(std::weak_ptr<topology::Topology> topology) HOLDFAST_EXCLUDES(book_->mutex);
+  // Where renewals go, and how long any command is waited for; to be set once, before the first
+  // grant.
+  void set_topology(std::weak_ptr<topology::Topology> topology, Millis command_timeout)
+      HOLDFAST_EXCLUDES(book_->mutex);
 
   // A connection broke: verifies every hold now.
   void verify() HOLDFAST_EXCLUDES(book_->mutex);
@@ -76,6 +78,8 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
                        bool overdue);
   void conclude(Hold& hold, const Answer& answer, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(book_->mutex);
+  void landed(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent)
+      HOLDFAST_REQUIRES(book_->mutex);
   void note_failure(const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(book_->mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void gone(Hold& hold, const char* reason, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
@@ -92,15 +96,14 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
 
   const std::shared_ptr<HoldBook> book_;
   std::weak_ptr<topology::Topology> topology_ HOLDFAST_GUARDED_BY(book_->mutex);
+  Millis command_timeout_ HOLDFAST_GUARDED_BY(book_->mutex){0};
   std::uint64_t grants_ HOLDFAST_GUARDED_BY(book_->mutex) = 0;  // before the last step
   TimePoint busy_until_ HOLDFAST_GUARDED_BY(book_->mutex){};
   LookBudget looks_ HOLDFAST_GUARDED_BY(book_->mutex);
   bool verify_ HOLDFAST_GUARDED_BY(book_->mutex) = false;
-  struct Submitted {
-    std::weak_ptr<const RenewalBatch> batch;  // which is gone once it is answered
-    TimePoint overdue;
-  };
-  std::deque<Submitted> submitted_ HOLDFAST_GUARDED_BY(book_->mutex);
+  // By the time when each is overdue; gone once it is answered.
+  std::multimap<TimePoint, std::weak_ptr<const RenewalBatch>> submitted_
+      HOLDFAST_GUARDED_BY(book_->mutex);
   std::size_t most_keys_ HOLDFAST_GUARDED_BY(book_->mutex) = RenewalBatch::kMostKeys;  // of a batch
   // A proxy takes keys of one slot only, and this client does not know the slots.
   TimePoint alone_until_ HOLDFAST_GUARDED_BY(book_->mutex){};

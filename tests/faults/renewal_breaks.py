@@ -22,6 +22,28 @@ RENEWAL_BREAKS = (
         "::test_a_hold_is_renewed_by_the_connection_that_is_there",
     ),
     Break(
+        (10,),
+        "a renewal whose connection has failed cannot arrive any more",
+        "cpp/lease/watchdog.cpp",
+        (
+            (
+                "  hold.extras().renewal_comes_until = after(book_->clock.now(), "
+                "command_timeout_);\n",
+                "",
+            ),
+        ),
+        "tests/faults/test_late_renewals.py"
+        "::test_a_renewal_whose_connection_failed_may_still_arrive",
+    ),
+    Break(
+        (10,),
+        "a renewal that was not written holds up the owner's next fixed lease",
+        "cpp/lease/hold_record.h",
+        ((" && (sending.written() || !sending.stopped());", ";"),),
+        "tests/faults/test_late_renewals.py"
+        "::test_a_renewal_that_waits_for_its_connection_holds_up_nothing",
+    ),
+    Break(
         (28,),
         "a batch has one owner for all its holds",
         "lua/lock/renew.lua",
@@ -84,8 +106,8 @@ BATCHES = (
     batched(
         "a hold that was released stays in its batch",
         "renewal_batch.cpp",
-        "if (!holds_[i]->stopped.load(std::memory_order_acquire)) sent_",
-        "sent_",
+        "if (holds_[i]->sending.write()) sent_",
+        "(void)holds_[i]->sending.write();\n    sent_",
     ),
     batched(
         "the numbers of a reply are those of holds that were left out",
@@ -122,6 +144,30 @@ BATCHES = (
         "watchdog.cpp",
         "kAloneFor{60'000}",
         "kAloneFor{0}",
+    ),
+    batched(
+        "a closed connection ends the round of renewals",
+        "watchdog.cpp",
+        "if (!closed.ok()) request->complete(closed, {});",
+        "if (!closed.ok()) break;",
+    ),
+    batched(
+        "another step puts off the count of an overdue renewal",
+        "watchdog.cpp",
+        "  if (!submitted_.empty()) next.until = std::min(next.until, "
+        "submitted_.begin()->first);\n",
+    ),
+    batched(
+        "a renewal for a short lease is overdue as late as one for a long lease",
+        "watchdog.cpp",
+        "std::min(kOverdue, batch->lease() / 3);",
+        "kOverdue;",
+    ),
+    batched(
+        "a renewal whose connection has failed is answered",
+        "watchdog.cpp",
+        "const bool answered = reply.ok() && !sent.repeated;",
+        "const bool answered = reply.ok() || !sent.repeated;",
     ),
     Break(
         (),

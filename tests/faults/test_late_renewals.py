@@ -14,6 +14,7 @@ from tests.support.waiting import BOUND, eventually, stays
 
 LEASE = 6.0
 FIXED = 1.0
+COMMAND_TIMEOUT = 2.0
 
 pytestmark = [pytest.mark.realtime, pytest.mark.servers("redis", "valkey")]
 
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.realtime, pytest.mark.servers("redis", "valkey")]
 @pytest.fixture
 def held_up(alice: Any, make_client: MakeClient, proxy: FaultProxy) -> Any:
     """A held lock with a renewal that the proxy holds back."""
-    lock = make_client(proxy.url, lease=LEASE).lock(NAME)
+    lock = make_client(proxy.url, lease=LEASE, command_timeout=COMMAND_TIMEOUT).lock(NAME)
     alice.do(lock.acquire)
     eventually(lambda: lock._client.stats().tracked == 1)
     proxy.hold_renewals()
@@ -38,6 +39,32 @@ def test_the_owners_next_fixed_lease_is_not_lengthened(
     proxy.heal()
     assert acquiring.result(BOUND) is True
     assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+
+
+def test_a_renewal_whose_connection_failed_may_still_arrive(
+    alice: Any, held_up: Any, proxy: FaultProxy, server: Server
+) -> None:
+    alice.do(held_up.release)
+    proxy.leave_renewals()
+    acquiring = alice.begin(held_up.acquire, lease=FIXED)
+    stays(lambda: not acquiring.done(), during=COMMAND_TIMEOUT / 2)
+    proxy.heal()
+    assert acquiring.result(BOUND) is True
+    assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+
+
+def test_a_renewal_that_waits_for_its_connection_holds_up_nothing(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy
+) -> None:
+    lock = make_client(proxy.url, lease=LEASE).lock(NAME)
+    alice.do(lock.acquire)
+    eventually(lambda: lock._client.stats().tracked == 1)
+    proxy.hold_renewals()
+    proxy.cut()
+    eventually(lambda: proxy.held_renewals == 1, what="the greeting")
+    alice.do(lock.release)
+    assert alice.begin(lock.acquire, lease=FIXED).result(COMMAND_TIMEOUT / 2) is True
+    proxy.heal()
 
 
 def test_an_extension_is_not_lengthened(

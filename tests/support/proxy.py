@@ -65,6 +65,7 @@ class _Faults:
     requests: int = 0
     scripts: int = 0
     renewals: asyncio.Event = field(default_factory=asyncio.Event)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
     held_renewals: int = 0
 
 
@@ -148,6 +149,21 @@ class FaultProxy:
         """Hold back what connections for renewals send, until `heal` lets it through."""
         self._call(self._faults.renewals.clear)
 
+    def leave_renewals(self) -> None:
+        """Reset the clients' ends of these connections: what is held back arrives by `heal`.
+
+        What connections of later send passes at once.
+        """
+
+        def leave() -> None:
+            self._change(renewals=asyncio.Event())
+            self._faults.renewals.set()
+            for link in self._links:
+                link.leave()
+
+        self._faults.left = self._faults.renewals
+        self._call(leave)
+
     @property
     def held_renewals(self) -> int:
         """How many pieces of it are held back."""
@@ -225,6 +241,7 @@ class FaultProxy:
             self._change(latency=0.0, jitter=0.0, slice=65536)
             self._faults.open.set()
             self._faults.renewals.set()
+            self._faults.left.set()
 
         self._call(heal)
 
@@ -269,8 +286,9 @@ class FaultProxy:
         return lost
 
     async def let_renewals_pass(self) -> None:
+        passing = self._faults.renewals
         self._faults.held_renewals += 1
-        await self._faults.renewals.wait()
+        await passing.wait()
         self._faults.held_renewals -= 1
 
     def pause_before_passing(self) -> float:
@@ -318,6 +336,7 @@ class FaultProxy:
         self._faults.refuse = True
         self._faults.open.set()
         self._faults.renewals.set()
+        self._faults.left.set()
         while any(not task.done() for task in self._tasks):
             self._cut()
             await asyncio.wait(self._tasks, timeout=0.01)
@@ -372,6 +391,10 @@ class _Link:
     def abort(self) -> None:
         self._back.transport.abort()
         self._forth.transport.abort()
+
+    def leave(self) -> None:
+        if self._tracks:
+            self._back.transport.abort()
 
     def inject(self, data: bytes) -> None:
         self._back.write(data)

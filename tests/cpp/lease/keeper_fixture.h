@@ -56,6 +56,7 @@ class LeaseKeeperTest : public ::testing::Test {
   }
 
   LeaseKeeper& keeper() { return client_->keeper(); }
+  Client& client() { return *client_; }
   void pass(Duration time) { loop_.run(time); }
 
   // By what plan the owner would attempt to acquire it now, and nothing comes of it.

@@ -14,6 +14,7 @@
 
 #include "lease/hold_record.h"
 #include "lease/keeper_fixture.h"
+#include "support/scripted_stream.h"
 #include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::lease {
@@ -261,6 +262,101 @@ TEST_F(RenewalBatchTest, AServerThatDoesNotAnswerCostsAllTheHoldsOfABatch) {
   server.pause(kLease * 5);
   pass(kLease);
   EXPECT_EQ(events.size(), 5U);
+}
+
+// What was on its way when its connection failed may be executed yet.
+TEST_F(RenewalBatchTest, ARenewalWhoseConnectionFailedMayArriveUntilTheCommandTimeOut) {
+  hold_locks(2);
+  begin_for_all();
+  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, false).verdict,
+            ReleasePlan::Verdict::kFinal);
+  EXPECT_TRUE(keeper().renewal_on_wire(lock(0), kAlice));
+  break_connection();
+  resume();
+  EXPECT_TRUE(keeper().renewal_on_wire(lock(0), kAlice));
+  pass(client().plan().command_timeout);
+  EXPECT_FALSE(keeper().renewal_on_wire(lock(0), kAlice));
+}
+
+TEST_F(RenewalBatchTest, ARenewalThatWasNotWrittenBeforeTheReleaseIsNotOnItsWay) {
+  hold_locks(2);
+  server.restart(true, Millis(100), {});
+  break_connection();
+  pass(Millis(5));
+  keeper().watchdog().verify();
+  pass(Millis(1));
+  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, false).verdict,
+            ReleasePlan::Verdict::kFinal);
+  EXPECT_FALSE(keeper().renewal_on_wire(lock(0), kAlice));
+}
+
+// As a node of a cluster that has left it.
+class OneClosedTopology final : public topology::Topology {
+ public:
+  OneClosedTopology(std::string key, std::shared_ptr<topology::Topology> others)
+      : key_(std::move(key)), others_(std::move(others)) {
+    closed_->close(Status::closed("the node has left"));
+  }
+  std::shared_ptr<client::Connection> route(std::string_view key,
+                                            topology::Traffic traffic) override {
+    return key == key_ ? closed_ : others_->route(key, traffic);
+  }
+  std::optional<topology::Slot> slot(std::string_view key) const override {
+    return static_cast<topology::Slot>(key == key_ ? 1 : 2);
+  }
+  void subscribe(const std::string& /*channel*/) override {}
+  void release(const std::string& /*channel*/, Duration /*linger*/) override {}
+  std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
+    return nullptr;
+  }
+  std::string_view publish_command() const override { return "publish"; }
+  std::string text() const override { return "two servers"; }
+  void close(const Status& /*why*/) override {}
+
+ private:
+  const std::string key_;
+  const std::shared_ptr<topology::Topology> others_;
+  simulation::World world_{1};
+  simulation::NoLoop loop_;
+  const std::shared_ptr<client::Connection> closed_ =
+      std::make_shared<client::Connection>(world_, loop_, client::Connection::Setup{});
+};
+
+TEST_F(RenewalBatchTest, AClosedConnectionOfOneHoldKeepsNoOtherFromItsRenewal) {
+  const auto topology = std::make_shared<OneClosedTopology>("lock0", client().context()->topology);
+  keeper().watchdog().set_topology(topology, Millis(1000));
+  hold_locks(3);
+  for (int i = 0; i < 4; ++i) pass(kLease / 3);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_NE(events[0].find("lock0 of 1 lost: "), std::string::npos) << events[0];
+  EXPECT_EQ(renewed_keys.count("lock0"), 0U);
+  for (const int other : {1, 2}) EXPECT_TRUE(holds(lock(other)));
+}
+
+TEST_F(RenewalBatchTest, ARenewalCountsAsFailedWhenItIsOverdueWhateverComesBetween) {
+  const auto failures = [this] {
+    return client().context()->stats->total(Stats::Counter::kRenewalFailures);
+  };
+  constexpr Millis kLong{9000};  // overdue after a second, renewed after three
+  hold(lock(0), {kLong, true});
+  server.pause(kLong);
+  keeper().watchdog().verify();
+  pass(Millis(100));
+  hold(lock(1), {kLong, true});
+  pass(Millis(880));
+  EXPECT_EQ(failures(), 0);
+  pass(Millis(30));
+  EXPECT_EQ(failures(), 1);
+}
+
+TEST_F(RenewalBatchTest, ARenewalOfAShorterLeaseIsOverdueBeforeALongerOnesThatWentOutFirst) {
+  constexpr Millis kShort{600};
+  hold(lock(0));
+  hold(lock(1), {kShort, true});
+  server.pause(kLease);
+  keeper().watchdog().verify();
+  pass(kShort / 3 + kSoon);
+  EXPECT_EQ(client().context()->stats->total(Stats::Counter::kRenewalFailures), 1);
 }
 
 class TrackedBatchTest : public RenewalBatchTest {

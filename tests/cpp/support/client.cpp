@@ -76,7 +76,9 @@ class Topology final : public topology::Topology {
 std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop& loop,
                                      const ClientPlan& plan) {
   std::shared_ptr<Client> client(new Client(plan));
-  const auto keeper = std::make_shared<lease::LeaseKeeper>(world, loop, plan.id, client->events_);
+  const auto stats = std::make_shared<Stats>();
+  const auto keeper =
+      std::make_shared<lease::LeaseKeeper>(world, loop, plan.id, client->events_, stats);
   client->hub_ = std::make_shared<engine::WaitHub>();
   Topology::Setup setup;
   setup.id = plan.id;
@@ -96,7 +98,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   const auto topology = std::make_shared<Topology>(world, network, loop, setup);
   client->hub_->set_on_lost(setup.on_lost);
   client->hub_->set_topology(topology);
-  keeper->watchdog().set_topology(topology);
+  keeper->watchdog().set_topology(topology, plan.command_timeout);
   std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
   if (plan.replicas > 0) {
     const sync::ReplicationPolicy policy{plan.replicas, plan.command_timeout};
@@ -105,7 +107,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   client->context_ = std::shared_ptr<const sync::Context>(new sync::Context{
       world, plan.id, plan.command_timeout, topology, keeper,
       std::shared_ptr<wait::WaitRegistry>(client->hub_, &client->hub_->registry()),
-      std::make_shared<sync::Timers>(world, loop), std::move(acknowledger)});
+      std::make_shared<sync::Timers>(world, loop), std::move(acknowledger), stats});
   return client;
 }
 

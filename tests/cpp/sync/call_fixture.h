@@ -81,7 +81,7 @@ class CallFixture : public ::testing::Test {
     connection = std::make_shared<client::Connection>(script.clock, loop, setup);
     const auto topology = std::make_shared<OneServer>(connection);
     const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client", events);
-    keeper->watchdog().set_topology(topology);
+    keeper->watchdog().set_topology(topology, kTimeout);
     context = std::shared_ptr<const Context>(
         new Context{script.clock, "client", kTimeout, topology, keeper,
                     std::make_shared<wait::WaitRegistry>(subscriptions),
