@@ -240,6 +240,7 @@ getattr(lock, step)(*map(float, given))
 
 
 @pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
+@pytest.mark.sampled
 @pytest.mark.parametrize("given", [(10, None), (10, "word"), (None, None)], ids=str)
 def test_a_token_holds_the_lock_in_any_process(
     r: Any, lock_class: Any, server: Server, alice: Any, given: tuple[float | None, str | None]

@@ -62,9 +62,9 @@ def test_a_handler_of_another_client_delays_no_handler_and_no_record(
     make_client: MakeClient, server: Server, gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
     told = threading.Event()
-    make_client().lock(NAME, on_lost=gate).acquire(lease=0.1)
+    make_client().lock(NAME, on_lost=gate).acquire(lease=0.4)
     assert gate.entered.wait(BOUND)
-    make_client().lock(OTHER, on_lost=lambda _: told.set()).acquire(lease=0.1)
+    make_client().lock(OTHER, on_lost=lambda _: told.set()).acquire(lease=0.4)
     assert told.wait(SLACK)
     eventually(lambda: f"the hold on '{OTHER}'" in caplog.text, within=SLACK)
 
@@ -73,11 +73,11 @@ def test_a_handler_delays_the_handlers_of_its_client_only_in_order(
     make_client: MakeClient, server: Server, gate: Gate
 ) -> None:
     client, told = make_client(), list[str]()
-    client.lock(NAME, on_lost=gate).acquire(lease=0.1)
+    client.lock(NAME, on_lost=gate).acquire(lease=0.4)
     assert gate.entered.wait(BOUND)
     locks = [client.lock(f"{NAME}{i}", on_lost=lambda lock: told.append(lock.name)) for i in "123"]
     for lock in locks:
-        lock.acquire(lease=0.1)
+        lock.acquire(lease=0.4)
         eventually(lambda lock=lock: lock.lost)
     assert told == []
     gate.opened.set()
@@ -96,7 +96,7 @@ def _cancelled_in_time(server: Server) -> float:
         async with holdfast.asyncio.Client(server.url) as client:
             watch = Stopwatch()
             with pytest.raises(holdfast.LockLostError):
-                await _work(client.lock(OTHER, lease=0.1, cancel_on_lost=True))
+                await _work(client.lock(OTHER, lease=0.4, cancel_on_lost=True))
             return watch.seconds
 
     return asyncio.run(main())
@@ -105,7 +105,7 @@ def _cancelled_in_time(server: Server) -> float:
 def test_a_handler_of_a_client_delays_no_cancellation(
     make_client: MakeClient, server: Server, gate: Gate
 ) -> None:
-    make_client().lock(NAME, on_lost=gate).acquire(lease=0.1)
+    make_client().lock(NAME, on_lost=gate).acquire(lease=0.4)
     assert gate.entered.wait(BOUND)
     assert _cancelled_in_time(server) < SLACK
 
@@ -114,9 +114,9 @@ def test_a_log_handler_delays_no_loss_and_no_cancellation(
     make_client: MakeClient, server: Server, log_gate: Gate
 ) -> None:
     told = threading.Event()
-    make_client().lock(NAME).acquire(lease=0.1)
+    make_client().lock(NAME).acquire(lease=0.4)
     assert log_gate.entered.wait(BOUND)
-    make_client().lock(OTHER, on_lost=lambda _: told.set()).acquire(lease=0.1)
+    make_client().lock(OTHER, on_lost=lambda _: told.set()).acquire(lease=0.4)
     assert told.wait(SLACK)
     server.inspect.delete(OTHER)
     assert _cancelled_in_time(server) < SLACK
@@ -166,7 +166,7 @@ def test_what_the_log_drops_is_counted(
     client = make_client()
     locks = [client.lock(f"{NAME}{number}") for number in range(20)]
     for lock in locks:
-        lock.acquire(lease=0.1)
+        lock.acquire(lease=0.4)
     eventually(lambda: all(lock.lost for lock in locks))
     eventually(lambda: _log.worker._dropped >= 10)
     log_gate.opened.set()
@@ -189,10 +189,10 @@ def test_a_pipe_that_is_not_read_as_standard_error_delays_no_loss(
         except BlockingIOError:
             fcntl.fcntl(writer, fcntl.F_SETFL, 0)
         first = holdfast.Client(URL).lock("first")
-        first.acquire(lease=0.1)
+        first.acquire(lease=0.4)
         until(lambda: first.lost)
         client = holdfast.Client(URL)
-        client.lock(NAME, on_lost=lambda _: say("told")).acquire(lease=0.1)
+        client.lock(NAME, on_lost=lambda _: say("told")).acquire(lease=0.4)
         hear("read")
         text = b""
         while b"'second'" not in text:
@@ -217,7 +217,7 @@ def test_a_client_without_a_handler_has_no_thread_for_them(
 ) -> None:
     eventually(lambda: "holdfast-on-lost" not in _python_threads())  # of the tests before
     lock = make_client().lock(NAME)
-    lock.acquire(lease=0.1)
+    lock.acquire(lease=0.4)
     eventually(lambda: f"the hold on '{NAME}'" in caplog.text)
     assert "holdfast-on-lost" not in _python_threads()
 
@@ -227,7 +227,7 @@ def test_close_ends_the_threads(start_child: StartChild, server: Server) -> None
     child = start_child(
         """
         client = holdfast.Client(URL)
-        client.lock("myLock", on_lost=lambda _: say("told")).acquire(lease=0.1)
+        client.lock("myLock", on_lost=lambda _: say("told")).acquire(lease=0.4)
         hear("close")
         client.close()
         say("left", *[each.name for each in threading.enumerate() if "holdfast" in each.name])
@@ -257,10 +257,10 @@ def test_a_child_of_fork_starts_its_threads(start_child: StartChild, server: Ser
         PARENT = os.getpid()
         logging.getLogger("holdfast").addHandler(Blocking())
         client = holdfast.Client(URL)
-        client.lock("a", on_lost=lambda _: (say("blocked"), go.wait())).acquire(lease=0.1)
+        client.lock("a", on_lost=lambda _: (say("blocked"), go.wait())).acquire(lease=0.4)
         hear("fork")
         if os.fork() == 0:
-            client.lock("b", on_lost=lambda _: say("told")).acquire(lease=0.1)
+            client.lock("b", on_lost=lambda _: say("told")).acquire(lease=0.4)
             let_pass(2)
             os._exit(0)
         os.wait()
@@ -322,7 +322,7 @@ def test_a_log_handler_that_blocks_does_not_keep_the_interpreter(
                 threading.Event().wait()
         logging.getLogger("holdfast").addHandler(Blocking())
         lock = holdfast.Client(URL).lock("a")
-        lock.acquire(lease=0.1)
+        lock.acquire(lease=0.4)
         hear("end")
         """,
         URL=server.url,
@@ -349,7 +349,7 @@ def test_what_is_queued_for_the_log_is_written_at_the_end(
         client = holdfast.Client(URL)
         told = []
         for number in range(6):
-            client.lock(f"lock{number}", on_lost=told.append).acquire(lease=0.1)
+            client.lock(f"lock{number}", on_lost=told.append).acquire(lease=0.4)
         until(lambda: len(told) == 6)
         """,
         URL=server.url,

@@ -60,17 +60,18 @@ SETUP = {
 }
 
 
-MakeNames = Callable[[str], list[str]]
+Shares = Callable[[list[str], str], list[str]]
 
 
 @pytest.fixture
-def hostile(request: pytest.FixtureRequest) -> MakeNames:
-    """The names that a shell has to complete: in a quick run each by one of the shells."""
+def share(request: pytest.FixtureRequest) -> Shares:
+    """Those of some names that a shell has to complete: in a quick run each by one shell."""
 
-    def names(shell: str) -> list[str]:
-        whole = is_whole(request.config)
+    def names(names: list[str], shell: str) -> list[str]:
+        if is_whole(request.config):
+            return names
         installed = [each for each in SHELLS if each not in absent_shells()]
-        return [name for name in HOSTILE if whole or choose(installed, name) == shell]
+        return [name for name in names if choose(installed or SHELLS, name) == shell]
 
     return names
 
@@ -146,9 +147,9 @@ def terminal(request: pytest.FixtureRequest, folder: Path, server: Server) -> It
 
 
 def test_a_completed_name_is_an_argument_and_no_command(
-    terminal: Terminal, client: holdfast.Client, folder: Path, hostile: MakeNames
+    terminal: Terminal, client: holdfast.Client, folder: Path, share: Shares
 ) -> None:
-    for name in hostile(terminal.shell):
+    for name in share(HOSTILE, terminal.shell):
         with client.lock(name, lease=60):
             [info] = inspect.locks(client)
             terminal.type("holdfast show --json \t\necho do''ne\n")
@@ -158,14 +159,14 @@ def test_a_completed_name_is_an_argument_and_no_command(
 
 
 def test_fish_gets_each_name_as_data(
-    client: holdfast.Client, folder: Path, server: Server, hostile: MakeNames
+    client: holdfast.Client, folder: Path, server: Server, share: Shares
 ) -> None:
     if "fish" in absent_shells():
         pytest.skip("not installed: install the system's package fish")
     command = ["fish", "--no-config", "-c"]
     complete = "holdfast completion fish | source; "
     complete += 'eval holdfast show --json (complete --escape -C "holdfast show ")'
-    for name in hostile("fish"):
+    for name in share(HOSTILE, "fish"):
         with client.lock(name, lease=60):
             [info] = inspect.locks(client)
             done = subprocess.run(
@@ -184,14 +185,14 @@ def test_fish_gets_each_name_as_data(
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_what_cannot_be_typed_is_left_out(
-    client: holdfast.Client, folder: Path, server: Server, shell: str
+    client: holdfast.Client, folder: Path, server: Server, shell: str, share: Shares
 ) -> None:
     asked = {
         "_HOLDFAST_COMPLETE": f"{shell}_complete",
         "COMP_WORDS": "holdfast show ",
         "COMP_CWORD": "" if shell == "fish" else "2",
     }
-    for name in NEVER:
+    for name in share(NEVER, shell):
         with client.lock(name, lease=60), client.lock("plain", lease=60):
             done = subprocess.run(
                 ["holdfast"],

@@ -87,7 +87,7 @@ def test_a_task_that_has_ended_leaves_no_watcher(server: Server, end: str) -> No
             lock = client.lock(NAME, on_lost=lambda _: lost.set())
 
             async def work() -> None:
-                await lock.acquire(lease=0.05 if end == "lost" else None)
+                await lock.acquire(lease=0.4 if end == "lost" else None)
                 if end == "lost":
                     await lost.wait()
                 elif end == "released by another object":
@@ -161,7 +161,7 @@ def test_the_loss_of_a_task_names_the_task(
     async def lose() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
             lock = client.lock(NAME)
-            await lock.acquire(lease=0.1)
+            await lock.acquire(lease=0.4)
             await asyncio.to_thread(eventually, lambda: caplog.records)
             assert "lost by this task" in repr(lock)
 

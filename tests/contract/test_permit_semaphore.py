@@ -132,7 +132,7 @@ def test_a_delete_is_reported_as_a_loss_of_the_permit(permits: Permits) -> None:
 
 def test_a_lease_ends_by_itself_and_the_permit_comes_back(permits: Permits) -> None:
     semaphore = permits.semaphore(1)
-    permit = permits.take(semaphore, lease=0.05)
+    permit = permits.take(semaphore, lease=0.4)
     eventually(lambda: permits.do(semaphore.available_permits) == 1)
     assert permits.do(semaphore.try_release, permit) is False
     assert permits.do(semaphore.extend, permit, 10) is False
@@ -352,7 +352,7 @@ def test_a_client_keeps_its_latest_losses_only(
     lost: list[str] = []
     semaphores = [client.permit_semaphore(NAME, on_lost=lost.append) for _ in range(4)]
     for semaphore in semaphores:
-        permits.take(semaphore, lease=0.05)
+        permits.take(semaphore, lease=0.4)
     eventually(lambda: len(lost) == 4)
     assert len(client._permits) == 2
     assert [semaphore.lost for semaphore in semaphores].count(True) == 2

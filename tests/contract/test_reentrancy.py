@@ -63,9 +63,9 @@ def test_the_holder_never_waits_behind_others(
 
 
 def test_an_acquire_that_finds_the_earlier_hold_gone_says_why(
-    alice: Any, lock: Any, stage: Stage
+    alice: Any, quiet_lock: Any, stage: Stage
 ) -> None:
-    alice.do(lock.acquire)
+    alice.do(quiet_lock.acquire)
     stage.take_away()
     with pytest.raises(holdfast.LockLostError, match=r"was lost: .*did not find it on the server"):
-        alice.do(lock.acquire)
+        alice.do(quiet_lock.acquire)

@@ -12,9 +12,10 @@
 
 A program begins with `say(*words)` (a line to the parent), `hear(word=None)` (the parent's next
 line, which must be `word` if given), `until(condition)`, `let_pass(seconds)`, `turns()` for tasks,
-the modules os, sys, threading, time, signal, asyncio and holdfast, and the keyword arguments as
-names. `start_child` is the fixture of this module; it kills what is left at the end of the test.
-Children die with the test process.
+the modules os, sys, threading, time, signal, ctypes and holdfast, and the keyword arguments as
+names. One in which the word "async" occurs has asyncio and holdfast.asyncio, too, which others
+start without in half the time. `start_child` is the fixture of this module; it kills what is left
+at the end of the test. Children die with the test process.
 """
 
 from __future__ import annotations
@@ -40,9 +41,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 _END = "<end>"
 
 _PRELUDE = """\
-import asyncio, ctypes, os, signal, sys, threading, time
+import ctypes, os, signal, sys, threading, time
 import holdfast
-import holdfast.asyncio
 _parent_lines = sys.stdin
 
 def say(*words):
@@ -62,6 +62,11 @@ def until(condition):
 def let_pass(seconds):
     time.sleep(seconds)
 
+"""
+_FOR_TASKS = """\
+import asyncio
+import holdfast.asyncio
+
 async def turns():
     await asyncio.sleep(0)
 
@@ -79,7 +84,8 @@ class Child:
         environment: dict[str, str] | None = None,
     ) -> None:
         values = "".join(f"{name} = {value!r}\n" for name, value in names.items())
-        text = _PRELUDE + values + textwrap.dedent(program)
+        beginning = _PRELUDE + (_FOR_TASKS if "async" in program else "")
+        text = beginning + values + textwrap.dedent(program)
         self._stderr = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by close()
         self._process = subprocess.Popen(
             [sys.executable, "-u", *python, "-c", text],
