@@ -216,17 +216,25 @@ def test_figures_are_metrics_of_each_client(
     alice.do(client.lock("one").acquire)
     alice.do(named.lock("two").acquire)
     alice.do(named.lock("three").acquire)
-    points = telescope.points()
+
+    def values(name: str) -> dict[str, float]:
+        points = telescope.points()[f"holdfast.{name}"]
+        return {point.attributes["holdfast.client"]: point.value for point in points}
+
+    def are_told(name: str) -> bool:  # a command for renewals may come in between
+        told = values(name)
+        figures = [getattr(each.stats(), name) for each in (client, named)]
+        assert [told["api"], told["web"]] == figures, name
+        # Of a client without a name it is that of the program: the same after each start.
+        assert any(label.startswith(f"{socket.gethostname()}:") for label in told)
+        assert nameless.id not in told
+        return True
+
     for name in ("acquired", "contended", "timed_out", "cancelled", "failed", "released", "lost",
                  "renewals", "renewal_failures", "commands", "reconnects", "held",
                  "waiting"):  # fmt: skip
-        values = {p.attributes["holdfast.client"]: p.value for p in points[f"holdfast.{name}"]}
-        assert values["api"] == getattr(client.stats(), name), name
-        assert values["web"] == getattr(named.stats(), name), name
-        # Of a client without a name it is that of the program: the same after each start.
-        assert any(label.startswith(f"{socket.gethostname()}:") for label in values)
-        assert nameless.id not in values
-    assert {p.attributes["holdfast.client"]: p.value for p in points["holdfast.held"]}["web"] == 2
+        eventually(lambda name=name: are_told(name))
+    assert values("held")["web"] == 2
 
 
 def test_times_are_recorded_before_the_caller_goes_on(

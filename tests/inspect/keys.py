@@ -36,7 +36,7 @@ def put(connection: Any, name: str, key: Key) -> None:
     else:
         connection.set(name, spelled(str(key.value)))
     if key.ttl is not None:
-        connection.pexpire(name, int(key.ttl.expected))
+        connection.pexpire(name, _ahead(key.ttl.expected))
 
 
 def _member(text: str) -> bytes:
@@ -45,7 +45,14 @@ def _member(text: str) -> bytes:
 
 def _score(score: Any) -> int:
     """Recorded as a number of itself, or as a time from now."""
-    return int(score) if isinstance(score, float) else int(time.time() * 1000 + score.expected)
+    return (
+        int(score) if isinstance(score, float) else int(time.time() * 1000) + _ahead(score.expected)
+    )
+
+
+def _ahead(recorded: float) -> int:
+    """Milliseconds from now: what was not over when it was recorded is not over in a minute."""
+    return int(recorded if recorded <= 0 else max(recorded, 60_000))
 
 
 def expected(keys: dict[str, Key]) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def test_a_command_that_cannot_be_started_costs_one_line(
 def test_a_busy_lock_has_its_status(start: Start, client: holdfast.Client, marks: Marks) -> None:
     with client.lock("myLock"):
         command = ["--", "touch", marks.path("ran")]
-        assert start("myLock", "--wait", "0", *command).end() == (75, "", "")
-        assert start("myLock", "--wait", "0.1", "--busy-status", "1", *command).status() == 1
+        assert start("myLock", "--wait", "1", *command).end() == (75, "", "")
+        assert start("myLock", "--wait", "1", "--busy-status", "1", *command).status() == 1
     assert not marks.exists("ran")
 
 
