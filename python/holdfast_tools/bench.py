@@ -25,7 +25,7 @@ from holdfast_tools.inspect._people import subscribers
 from .sockets import connect_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 __all__ = ["Result", "bench", "serve"]
 
@@ -124,7 +124,7 @@ def _wake_up(client: Client, url: str | None, name: str, seconds: float) -> floa
 
 
 @contextmanager
-def _waiter(url: str | None, name: str) -> Iterator[Callable[[], float]]:
+def _waiter(url: str | None, name: str) -> Generator[Callable[[], float]]:
     """The second process: a call lets it take its next step, and returns the moment of that."""
     command = [sys.executable, "-c", "from holdfast_tools.bench import serve; serve()"]
     pipe = subprocess.PIPE
