@@ -52,8 +52,9 @@ def _new(kind: str) -> Server:
 def server(server_kind: str, running_servers: dict[str, Server]) -> Server:
     """A shared server with no keys and no subscribers on it."""
     if server_kind not in running_servers:
-        running_servers[server_kind] = _new(server_kind)
-        running_servers[server_kind].start()
+        new = _new(server_kind)
+        new.start()  # or the next test tries again
+        running_servers[server_kind] = new
     chosen = running_servers[server_kind]
     if server_kind != "fakeredis":  # a closed client ends its subscriptions a little later
         eventually(lambda: not chosen.subscribed_channels(), what="the last test's waiters left")

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from holdfast import _events, _log
 from tests.support.actors import RELEASES, Flavour
 from tests.support.matrix import FLAVOURS, spread
 from tests.support.servers import Server
@@ -71,8 +70,6 @@ def make_client(flavour: Flavour, request: pytest.FixtureRequest) -> Iterator[Ma
         warnings.simplefilter("ignore", ResourceWarning)
         for closing in [flavour.actor().begin(client.close) for client in clients]:
             closing.result(BOUND)
-    _events.join(BOUND)  # what they lost by it is logged before the next test
-    _log.worker.flush(BOUND)
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@
 
 A program begins with `say(*words)` (a line to the parent), `hear(word=None)` (the parent's next
 line, which must be `word` if given), `until(condition)`, `let_pass(seconds)`, `turns()` for tasks,
-the modules os, sys, threading, time, signal, ctypes and holdfast, and the keyword arguments as
-names. One in which the word "async" occurs has asyncio and holdfast.asyncio, too, which others
-start without in half the time. `start_child` is the fixture of this module; it kills what is left
-at the end of the test. Children die with the test process.
+the modules os, sys, threading, time, signal, logging, ctypes and holdfast, and the keyword
+arguments as names. One in which the word "async" occurs has asyncio and holdfast.asyncio, too;
+others start without in half the time. `start_child` is the fixture of this module; it kills what
+is left at the end of the test. Children die with the test process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _END = "<end>"
 
 _PRELUDE = """\
-import ctypes, os, signal, sys, threading, time
+import ctypes, logging, os, signal, sys, threading, time
 import holdfast
 _parent_lines = sys.stdin
 

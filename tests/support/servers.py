@@ -312,14 +312,15 @@ class Server:
     def _launch(self) -> None:
         assert self._process is None, "the server is already running"
         chosen = self.port or (0 if self.kind == "fakeredis" else free_port())
-        self._process = subprocess.Popen(
-            [*_die_with_parent(), *self._command(chosen)],
-            cwd=_ROOT,
-            env=self._environment,
-            stdout=subprocess.PIPE if self.kind == "fakeredis" else subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        with (self.directory / "errors").open("w") as errors:
+            self._process = subprocess.Popen(
+                [*_die_with_parent(), *self._command(chosen)],
+                cwd=_ROOT,
+                env=self._environment,
+                stdout=subprocess.PIPE if self.kind == "fakeredis" else subprocess.DEVNULL,
+                stderr=errors,
+                text=True,
+            )
         if self.kind == "fakeredis":
             assert self._process.stdout is not None
             chosen = int(self._process.stdout.readline() or 0)
@@ -378,8 +379,8 @@ class Server:
             known.close()
 
     def _log(self) -> str:
-        log = self.directory / "log"
-        return log.read_text()[-2000:] if log.exists() else "no log"
+        logs = [self.directory / name for name in ("log", "errors")]
+        return "".join(log.read_text() for log in logs if log.exists())[-2000:] or "no log"
 
 
 def _die_with_parent() -> list[str]:
