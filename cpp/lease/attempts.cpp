@@ -64,8 +64,8 @@ void Attempts::forget_block(const LockName& name, OwnerNumber owner) {
   Hold* const hold = book_.holds.find(name, owner);
   if (hold != nullptr && hold->blocks > 0) {
     --hold->blocks;
-  } else if (!book_.blocks.end_lost(name, owner)) {
-    book_.blocks.end_released(name, owner);
+  } else {
+    (void)book_.blocks.end(name, owner);
   }
 }
 
@@ -120,7 +120,6 @@ void Attempts::add(const Grant& grant, HeldRecords::Id record) {
   Hold& hold = hold_for(grant);
   hold.add_level(grant);
   if (grant.block) ++hold.blocks;
-  if (!book_.blocks.empty()) hold.blocks += book_.blocks.take_released(grant.name, grant.owner);
   if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
   if (book_.records) book_.record(hold, record);
   book_.arm(hold, grant.sent);

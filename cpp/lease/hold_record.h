@@ -156,7 +156,7 @@ class Hold final : public Timer {
   std::uint32_t extensions = 0;       // that have begun
   std::uint32_t sent_extensions = 0;  // those that had begun before what is in flight
   std::uint32_t group = 0;            // of holds whose renewals are to come together
-  int blocks = 0;                     // open `with` blocks whose grant it is
+  int blocks = 0;                     // open `with` blocks that began with its grants
   const bool counted;                 // among the figures of the client's locks
   State state = State::kHeld;
   bool tracked = false;    // is among the TrackedHolds

@@ -5,7 +5,14 @@
 
 namespace holdfast::lease {
 
+namespace {
+bool refuses(const OpenBlocks::Loss& loss) { return loss.refuses; }
+}  // namespace
+
 void OpenBlocks::lose(const LockName& name, OwnerNumber owner, Loss loss) {
+  OfName* const found = find(name, owner);
+  const int released = found != nullptr ? std::exchange(found->released, 0) : 0;
+  if (released > 0) found->losses.push_back({loss.reason, loss.refuses, released, true});
   if (loss.blocks > 0) at(name, owner).losses.push_back(std::move(loss));
 }
 
@@ -13,29 +20,26 @@ void OpenBlocks::release(const LockName& name, OwnerNumber owner, int blocks) {
   if (blocks > 0) at(name, owner).released += blocks;
 }
 
-int OpenBlocks::take_released(const LockName& name, OwnerNumber owner) {
+std::optional<std::string> OpenBlocks::end(const LockName& name, OwnerNumber owner) {
   OfName* const found = find(name, owner);
-  if (found == nullptr) return 0;
-  const int blocks = std::exchange(found->released, 0);
-  tidy(owner);
-  return blocks;
-}
-
-std::optional<std::string> OpenBlocks::end_lost(const LockName& name, OwnerNumber owner) {
-  OfName* const found = find(name, owner);
-  if (found == nullptr || found->losses.empty()) return std::nullopt;
-  Loss& newest = found->losses.back();
-  std::string reason = newest.reason;
-  if (--newest.blocks == 0) found->losses.pop_back();
+  if (found == nullptr) return std::nullopt;
+  std::optional<std::string> reason;
+  if (found->released > 0) {
+    --found->released;
+  } else {
+    Loss& newest = found->losses.back();
+    reason = newest.reason;
+    if (--newest.blocks == 0) found->losses.pop_back();
+    raised(name, owner);
+  }
   tidy(owner);
   return reason;
 }
 
-void OpenBlocks::end_released(const LockName& name, OwnerNumber owner) {
+void OpenBlocks::raised(const LockName& name, OwnerNumber owner) {
   OfName* const found = find(name, owner);
-  if (found == nullptr || found->released == 0) return;
-  --found->released;
-  tidy(owner);
+  if (found == nullptr) return;
+  for (Loss& loss : found->losses) loss.refuses = loss.refuses && !loss.retaken;
 }
 
 void OpenBlocks::explain(const LockName& name, OwnerNumber owner, const std::string& reason) {
@@ -48,7 +52,6 @@ const OpenBlocks::Loss* OpenBlocks::refusing(const LockName& name, OwnerNumber o
   if (of == owners_.end()) return nullptr;
   for (const OfName& each : of->second) {
     if (each.name.bytes() != name.bytes()) continue;
-    const auto refuses = [](const Loss& loss) { return loss.refuses; };
     const auto found = std::find_if(each.losses.begin(), each.losses.end(), refuses);
     if (found != each.losses.end()) return &*found;
   }
@@ -57,7 +60,7 @@ const OpenBlocks::Loss* OpenBlocks::refusing(const LockName& name, OwnerNumber o
 
 bool OpenBlocks::lost(const LockName& name, OwnerNumber owner) const {
   const OfName* const found = find(name, owner);
-  return found != nullptr && !found->losses.empty();
+  return found != nullptr && std::any_of(found->losses.begin(), found->losses.end(), refuses);
 }
 
 const OpenBlocks::OfName* OpenBlocks::find(const LockName& name, OwnerNumber owner) const {

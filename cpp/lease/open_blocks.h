@@ -11,9 +11,10 @@
 
 namespace holdfast::lease {
 
-// The open `with` blocks of one client's owners that have no grant: it was lost, or was released
-// inside the block. The blocks of a hold are counted by the hold (Hold::blocks). Of nested blocks
-// the newest one ends first. Not thread-safe: see HoldBook.
+// The open `with` blocks of one client's owners without the grant that they began with: it was
+// lost, or was released inside the block. The blocks of a hold are counted by the hold
+// (Hold::blocks). Of nested blocks the newest one ends first: those that were released are newer
+// than each loss. Not thread-safe: see HoldBook.
 class OpenBlocks {
  public:
   // A loss that open blocks have not raised yet.
@@ -21,19 +22,20 @@ class OpenBlocks {
     std::string reason;
     bool refuses = true;  // until they have ended, their owner acquires nothing of the name
     int blocks = 0;
+    bool retaken = false;  // they refuse until the loss has raised: a release may have ended them
   };
 
   bool empty() const { return owners_.empty(); }
 
+  // A hold is lost: the grant of these blocks, and of those whose hold was released before.
   void lose(const LockName& name, OwnerNumber owner, Loss loss);
-  // Their hold was released inside them. Once the owner has the lock again, they are the hold's.
+  // Their hold was released inside them. What its owner takes again is theirs.
   void release(const LockName& name, OwnerNumber owner, int blocks);
-  int take_released(const LockName& name, OwnerNumber owner);
 
-  // One block ends that had lost its grant: the reason. Nothing: there is none.
-  std::optional<std::string> end_lost(const LockName& name, OwnerNumber owner);
-  // One block ends whose grant was released. No effect where there is none.
-  void end_released(const LockName& name, OwnerNumber owner);
+  // One block ends, if one is there. The reason, if it had lost its grant.
+  std::optional<std::string> end(const LockName& name, OwnerNumber owner);
+  // A release or the end of a block has raised the loss.
+  void raised(const LockName& name, OwnerNumber owner);
 
   // More is known of why a hold of the name was lost.
   void explain(const LockName& name, OwnerNumber owner, const std::string& reason);

@@ -23,7 +23,7 @@ struct ReleasePlan {
   int remaining = 0;
   int ended = 0;             // how many holds end by it
   std::string reason;        // of kLost
-  bool held_again = false;   // of kLost: the owner has the lock again, which stays
+  bool held_again = false;   // of kLost: the owner has got the lock since, whatever of it is left
   std::uint64_t serial = 0;  // of the hold (kPartial), or of the entry in the ledger (kFinal)
   TimePoint trusted{};       // until when the hold may be believed to be there
   bool repeated = false;     // an earlier release of this hold may have been executed

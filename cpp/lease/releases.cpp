@@ -36,16 +36,18 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Command
                                 Caller caller) {
   const MutexLock guard(book_.mutex);
   ReleasePlan plan;
-  if (book_.attempts.any(name, owner)) {
-    plan.verdict = ReleasePlan::Verdict::kUnderWay;
-    return plan;
-  }
+  const bool under_way = book_.attempts.any(name, owner);
   Hold* const hold = book_.holds.find(name, owner);
   if (hold != nullptr) book_.lose_if_over(*hold);
   if (const std::optional<std::string> lost = close_block(name, owner, hold)) {
     plan.verdict = ReleasePlan::Verdict::kLost;
     plan.reason = *lost;
-    plan.held_again = hold != nullptr && hold->held();
+    const bool held = hold != nullptr && hold->held();
+    plan.held_again = held || under_way || book_.ledger.find(name, owner) != nullptr;
+    return plan;
+  }
+  if (under_way) {
+    plan.verdict = ReleasePlan::Verdict::kUnderWay;
     return plan;
   }
   if (hold == nullptr) return plan_pending(name, owner, command);
@@ -61,8 +63,7 @@ std::optional<std::string> Releases::close_block(const LockName& name, OwnerNumb
     return std::nullopt;
   }
   if (book_.blocks.empty()) return std::nullopt;
-  std::optional<std::string> lost = book_.blocks.end_lost(name, owner);
-  if (!lost) book_.blocks.end_released(name, owner);
+  std::optional<std::string> lost = book_.blocks.end(name, owner);
   if (lost && hold != nullptr && !hold->held()) hold->reported = true;
   return lost;
 }
@@ -100,6 +101,7 @@ ReleasePlan Releases::begin_with(Hold& hold, bool all, Command command, Caller c
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
     plan.serial = enter(hold, std::move(command), caller);
   }
+  if (plan.verdict == ReleasePlan::Verdict::kLost) book_.blocks.raised(hold.name, hold.owner);
   return plan;
 }
 
@@ -170,8 +172,7 @@ void Releases::found_nothing(const LockName& name, OwnerNumber owner, const Rele
   }
   Hold* hold = book_.holds.find(name, owner);
   if (hold == nullptr || hold->serial != plan.serial || !hold->held()) return;
-  book_.lose(*hold, reason);
-  hold->reported = true;
+  lose_in_release(*hold, reason);
 }
 
 // It turned out during its release that the hold is lost; that release reports it.
@@ -179,8 +180,13 @@ void Releases::lose(const HoldPtr& hold, const std::string& reason) {
   book_.end_record(hold);
   if (!hold || book_.closed || book_.holds.find(hold->name, hold->owner) != nullptr) return;
   book_.holds.put_back(hold);
-  book_.lose(*hold, reason);
-  hold->reported = true;
+  lose_in_release(*hold, reason);
+}
+
+void Releases::lose_in_release(Hold& hold, const std::string& reason) {
+  book_.lose(hold, reason);
+  hold.reported = true;
+  book_.blocks.raised(hold.name, hold.owner);
 }
 
 Releases::Serial Releases::take_back(const LockName& name, OwnerNumber owner, Command command,

@@ -92,6 +92,7 @@ class Releases {
       HOLDFAST_REQUIRES(book_.mutex);
   Serial enter(Hold& hold, Command command, Caller caller) HOLDFAST_REQUIRES(book_.mutex);
   void lose(const HoldPtr& hold, const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
+  void lose_in_release(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
   void expire(const HoldPtr& hold) HOLDFAST_REQUIRES(book_.mutex);
 
   // Of deferred releases.

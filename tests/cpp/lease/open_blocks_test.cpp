@@ -109,6 +109,57 @@ TEST_F(OpenBlocksTest, WhatIsTakenAgainInsideIsTheBlocksOwn) {
   EXPECT_FALSE(refused());
 }
 
+TEST_F(OpenBlocksTest, ABlockThatAReleaseEndedRefusesNothingAfterALaterLossHasRaised) {
+  enter();
+  release(kAlice);
+  acquire();
+  lose();
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Released::kLost);
+  EXPECT_FALSE(refused());
+  acquire();
+  release(kAlice);
+  EXPECT_FALSE(keeper().lost(name, kAlice));
+}
+
+TEST_F(OpenBlocksTest, NorAfterTheEndOfALaterBlockHasRaised) {
+  enter();
+  release(kAlice);
+  enter();
+  lose();
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, AReleaseThatFindsNothingRaisesOnceForItsBlock) {
+  enter();
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  keeper().releases().found_nothing(name, kAlice, plan, kReason);
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, ABlockThatEndsBesideAnAttemptIsOver) {
+  enter();
+  {
+    Attempt nested(keeper().attempts(), name, kAlice);
+    ASSERT_EQ(keeper().attempts().begin(nested).verdict, Attempted::kBegun);
+    EXPECT_EQ(leave(), Released::kUnderWay);
+  }
+  lose();
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Released::kLost);
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, ALostBlockThatEndsBesideAnAttemptLeavesItsGrant) {
+  enter();
+  keeper().forced(name, world.now(), kAlice);
+  Attempt again(keeper().attempts(), name, kAlice);
+  ASSERT_EQ(keeper().attempts().begin(again).verdict, Attempted::kBegun);
+  const ReleasePlan plan = keeper().releases().end_block(name, kAlice);
+  EXPECT_EQ(plan.verdict, Released::kLost);
+  EXPECT_TRUE(plan.held_again);
+}
+
 TEST_F(OpenBlocksTest, AGrantWithoutACallerOpensNoBlock) {
   acquire();
   enter();
@@ -126,6 +177,18 @@ TEST_F(OpenBlocksTest, TheOwnersOwnForceRefusesNothingAndItsBlockReleasesNothing
   acquire();
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
+}
+
+TEST_F(OpenBlocksTest, ALostBlockLeavesALaterReleaseThatIsUnderWay) {
+  enter();
+  keeper().forced(name, world.now(), kAlice);
+  acquire();
+  const ReleasePlan later =
+      keeper().releases().begin(name, kAlice, false, {}, Releases::Caller::kMayLeave);
+  ASSERT_TRUE(keeper().releases().defer(name, kAlice, later.serial));
+  const ReleasePlan plan = keeper().releases().end_block(name, kAlice);
+  EXPECT_EQ(plan.verdict, Released::kLost);
+  EXPECT_TRUE(plan.held_again);
 }
 
 TEST_F(OpenBlocksTest, LossesEndWithTheirOwner) {
