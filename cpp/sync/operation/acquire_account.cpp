@@ -25,7 +25,6 @@ void AcquireAccount::record() {
 }
 
 Status AcquireAccount::refuse() const {
-  if (!request_.recipe().makes_holds()) return {};
   const auto loss = context_->keeper->attempts().refuse(request_.name(), request_.owner);
   if (!loss) return {};
   return Status::lost("the hold on " + quoted(request_.name().bytes()) + " was lost: " + *loss);

@@ -220,8 +220,12 @@ AcquireMachine::Event AcquireOperation::begun(const lease::AttemptPlan& plan) co
 AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
   wake_at(until);
   using Plan = lease::AttemptPlan::Verdict;
-  const lease::AttemptPlan plan = account_.begin();
-  if (plan.verdict == Plan::kLost) return Event::of(Event::Kind::kFailed, account_.refuse());
+  lease::AttemptPlan plan = account_.begin();
+  while (plan.verdict == Plan::kLost) {
+    const Status lost = account_.refuse();
+    if (!lost.ok()) return Event::of(Event::Kind::kFailed, lost);
+    plan = account_.begin();  // the loss was raised, or forgotten, in between
+  }
   if (plan.verdict != Plan::kBegun) {
     return Event::of(Event::Kind::kFailed, closed_status(name()));
   }
