@@ -213,7 +213,8 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
     def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
-        return self._set(count, self._core.try_set_permits(count))
+        with self._setting(count):
+            return self._set(count, self._core.try_set_permits(count))
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(

@@ -72,7 +72,8 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
     def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         count = checked_count("n", n, least=0)
-        return self._set(count, self._core.call("try_set_permits", count))
+        with self._setting(count):
+            return self._set(count, self._core.call("try_set_permits", count))
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import _core, _events, _log
 from ._arguments import checked_lease
-from ._errors import HoldfastError, LockTimeout
+from ._errors import ConnectionError, HoldfastError, LockTimeout
 from ._names import quoted
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ NEVER_INITIALIZED: Final = (
 PLAUSIBLE_MS: Final = (100, 2 * 60 * 60 * 1000)
 #: What has been logged of leases in this process.
 _doubts: set[str] = set()
+
+
+def _in_doubt(error: BaseException) -> bool:
+    """Whether the command that raised it may have been executed: it was interrupted, too."""
+    return isinstance(error, ConnectionError) or not isinstance(error, HoldfastError)
 
 
 def _doubt(name: Name, ms: int) -> None:
@@ -114,12 +119,25 @@ class Permits(Synchronizer):
     def _expecting(self, change: int) -> Generator[None]:
         """The own number has changed so, as a waiter may wake before the reply is here.
 
-        It changes back if the command fails.
+        It changes back if the command fails. Where it may have been executed, the smaller number
+        stays: what is set up again must not be more than what was there.
         """
         try:
             yield
-        except HoldfastError:
-            self._core.expect_more(-change)
+        except BaseException as error:
+            if change > 0 or not _in_doubt(error):
+                self._core.expect_more(-change)
+            raise
+
+    @contextmanager
+    def _setting(self, count: int) -> Generator[None]:
+        """The same of ``try_set_permits``, of which only the answer says what is there."""
+        try:
+            yield
+        except BaseException as error:
+            change = self._core.expect(count) if _in_doubt(error) else 0
+            if change > 0:
+                self._core.expect_more(-change)
             raise
 
     def _timeout(self, exists: bool | None) -> LockTimeout:

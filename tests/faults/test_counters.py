@@ -44,8 +44,8 @@ class Far:
         self._make_client = make_client
         self.proxy = proxy
 
-    def __call__(self, kind: str, **options: Any) -> Any:
-        return getattr(self._make_client(self.proxy.url, **options), kind)(NAME)
+    def __call__(self, kind: str, its: dict[str, Any] | None = None, **options: Any) -> Any:
+        return getattr(self._make_client(self.proxy.url, **options), kind)(NAME, **(its or {}))
 
 
 @pytest.fixture
@@ -271,3 +271,36 @@ def test_ctrl_c_ends_a_wait(start_child: StartChild, server: Server, kind: str) 
         eventually(lambda: server.subscribers(channel) == 0)
         child.send("next")
     assert value(server) == before
+
+
+PERMITS_CHANGES: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "try_set_more": (lambda s: s.try_set_permits(4), 2),
+    "try_set_less": (lambda s: s.try_set_permits(1), 1),
+    "add": (lambda s: s.add_permits(1), 2),
+    "remove": (lambda s: s.add_permits(-1), 1),
+    "set_more": (lambda s: s.set_permits(4), 2),
+    "set_less": (lambda s: s.set_permits(1), 1),
+}
+PERMITS_CASES = [
+    (kind, change)
+    for kind in ("semaphore", "permit_semaphore")
+    for change in PERMITS_CHANGES
+    if kind == "permit_semaphore" or not change.startswith("set")
+]
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("case", PERMITS_CASES, ids="-".join)
+def test_a_change_without_a_reply_sets_up_the_smaller_number_later(
+    alice: Any, far: Far, server: Server, case: tuple[str, str]
+) -> None:
+    kind, name = case
+    change, expected = PERMITS_CHANGES[name]
+    semaphore = far(kind, {"permits": 2}, command_timeout=0.3)
+    far.proxy.deafen()
+    with pytest.raises(holdfast.ConnectionError):
+        alice.do(change, semaphore)
+    far.proxy.heal()
+    server.inspect.flushdb()
+    taken = [bool(alice.do(semaphore.acquire, timeout=1)) for _ in range(expected + 1)]
+    assert taken == [True] * expected + [False]

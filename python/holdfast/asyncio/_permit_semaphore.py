@@ -94,7 +94,8 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
-        return self._set(count, await request(self._core.start_try_set_permits, count))
+        with self._setting(count):
+            return self._set(count, await request(self._core.start_try_set_permits, count))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(

@@ -58,7 +58,8 @@ class Semaphore(BaseSemaphore, TaskPermits):
     async def try_set_permits(self, n: int) -> bool:
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         count = checked_count("n", n, least=0)
-        return self._set(count, await request(self._core.start_call, "try_set_permits", count))
+        with self._setting(count):
+            return self._set(count, await request(self._core.start_call, "try_set_permits", count))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
