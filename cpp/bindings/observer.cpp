@@ -45,8 +45,10 @@ const char* word(sync::Verdict verdict) {
 }
 
 // Whether a caller gets LockLostError for it.
-bool is_loss(sync::Verdict verdict) {
-  return verdict == sync::Verdict::kGone || verdict == sync::Verdict::kExpired;
+bool is_loss(const sync::Outcome& outcome) {
+  using sync::Verdict;
+  const bool refused = outcome.verdict == Verdict::kFailed && outcome.why.code() == Code::kLost;
+  return refused || outcome.verdict == Verdict::kGone || outcome.verdict == Verdict::kExpired;
 }
 
 // Whether a release with it is done, or goes on without its caller: the hold has ended for it.
@@ -102,7 +104,7 @@ void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   } else if (about.last && is_begun(outcome.verdict)) {
     notify(observer, "released", name, client, owner);
   }
-  if (is_loss(outcome.verdict)) {
+  if (is_loss(outcome)) {
     notify(observer, "lost", name, client, owner, outcome.why.message());
   }
 }
