@@ -8,10 +8,9 @@ import sys
 import threading
 import warnings
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Any, cast
 
-from . import _core, _events
+from . import _clients, _core, _events
 from ._arguments import checked_flag
 from ._keywords import Configured
 from ._names import quoted
@@ -21,9 +20,7 @@ from ._workers import countdown
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    import holdfast
-
-    from ._permit_semaphore import BasePermitSemaphore, PermitLosses, PermitReporter
+    from . import _stats
     from ._workers import Worker
 
 __all__ = ["BaseClient", "all_clients"]
@@ -34,8 +31,6 @@ EXIT_MS = 1000
 THREADS_SECONDS = 1.0
 #: The same of the threads of Python, which on_lost or a log handler may hold up.
 EVENTS_SECONDS = 0.1
-
-_clients: WeakValueDictionary[int, BaseClient] = WeakValueDictionary()  # by id()
 
 
 class BaseClient(Configured):
@@ -60,9 +55,9 @@ class BaseClient(Configured):
         self._forced_queried = -math.inf  # when records of forced releases were last asked for
         self._warned = False
         # Of permit semaphores, not yet released; see bindings/permits.h.
-        self._permits: dict[str, tuple[BasePermitSemaphore, PermitReporter | None]] = {}
-        self._permit_losses: dict[int, PermitLosses] = {}  # at most one, at 0
-        _clients[id(self)] = self
+        self._permits: dict[str, tuple[Any, Any]] = {}
+        self._permit_losses: dict[int, Any] = {}  # at most one, at 0
+        _clients.clients[id(self)] = self
 
     @property
     def id(self) -> str:
@@ -84,7 +79,7 @@ class BaseClient(Configured):
         """What is put before each name on the server."""
         return self._name_prefix
 
-    def stats(self) -> holdfast.Stats:
+    def stats(self) -> _stats.Stats:
         """The figures of this client's locks since it was made; no command is sent."""
         from ._stats import read_stats
 
@@ -184,8 +179,7 @@ def _refuse_eventlet() -> None:
 
 def all_clients() -> list[BaseClient]:
     """The existing clients of this process."""
-    known = _clients.valuerefs()  # a copy: other threads make clients meanwhile
-    return [client for each in known if (client := each()) is not None]
+    return cast("list[BaseClient]", _clients.all_clients())
 
 
 class _AtEnd:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 from . import _log
+from ._clients import red_locks
 from ._errors import HoldfastError
 from ._names import quoted
 
@@ -15,15 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ._base_client import BaseClient
-    from ._red_lock import BaseRedLock
+    from ._clients import AnyClient
 
     Entry = tuple[Callable[..., None], str]
 
-__all__ = ["FOREIGN", "Event", "entry", "explained", "red_locks"]
+__all__ = ["FOREIGN", "Event", "entry", "explained"]
 
-#: Those of this process: the loss of a member is logged as that, not as the loss of a lock.
-red_locks: WeakSet[BaseRedLock] = WeakSet()
 #: Seconds between two queries of a client for the record of a forced release.
 FORCED_INTERVAL = 0.05
 #: Why a lock cannot be had whose key has no expiry.
@@ -65,7 +62,7 @@ class Event:
         return repr(tuple(getattr(self, part) for part in self.__annotations__))
 
 
-def entry(event: Event, client: BaseClient | None) -> Callable[[str], object]:
+def entry(event: Event, client: AnyClient | None) -> Callable[[str], object]:
     """What logs an event with a reason, as things are now; another thread may call it."""
     owner = "of a closed client" if client is None else client._owner_title(event.owner)
     said = {"name": quoted(event.name), "owner": owner, "server": event.server}
@@ -140,7 +137,7 @@ def _of_member(event: Event, said: dict[str, str]) -> Entry | None:
     return None
 
 
-def explained(client: BaseClient, event: Event) -> str:
+def explained(client: AnyClient, event: Event) -> str:
     """Why a hold is gone that its server does not have, and who has released it by force.
 
     The record of that is asked for once per ``FORCED_INTERVAL``: after the loss of many holds at

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from . import _core, _event_log, _log
+from ._clients import all_clients
 from ._event_log import Event
 from ._names import quoted
 from ._workers import Worker, countdown, gevent_patched, start_thread
@@ -29,7 +30,7 @@ from ._workers import Worker, countdown, gevent_patched, start_thread
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._base_client import BaseClient
+    from ._clients import AnyClient
     from ._observer import Observer
 
 __all__ = [
@@ -193,8 +194,6 @@ running = _core.events_running
 def finish_queries() -> None:
     """Before the engine ends, which leaves no query its reply: have what was asked logged."""
     global _queries_end  # noqa: PLW0603
-    from ._base_client import all_clients
-
     _queries_end = True
     left = countdown(EXIT_SECONDS)
     for client in all_clients():
@@ -207,8 +206,6 @@ def stop() -> None:
 
     What it has sorted is finished, as far as that takes no longer than ``EXIT_SECONDS``.
     """
-    from ._base_client import all_clients
-
     left = countdown(EXIT_SECONDS)
     _core.stop_events()
     join(left())
@@ -230,12 +227,12 @@ def join(timeout: float) -> None:
             _core.await_exit(thread.native_id)
 
 
-def handlers_of(client: BaseClient) -> Worker:
+def handlers_of(client: AnyClient) -> Worker:
     """Which runs the ``on_lost`` of a client's locks."""
     return _worker_of(client, "holdfast-on-lost")
 
 
-def _worker_of(client: BaseClient, name: str) -> Worker:
+def _worker_of(client: AnyClient, name: str) -> Worker:
     worker = client._workers.get(name)
     if worker is None:
         told = partial(_tell_dropped, f"{name} of {client!r}")
@@ -243,7 +240,7 @@ def _worker_of(client: BaseClient, name: str) -> Worker:
     return worker
 
 
-def end_workers(client: BaseClient, seconds: float) -> None:
+def end_workers(client: AnyClient, seconds: float) -> None:
     """After the client was closed: its workers' threads end, those of all with the last client."""
     left = countdown(seconds)
     workers = list(client._workers.values())
@@ -294,8 +291,6 @@ def _sort(event: Event) -> None:
 
 def _log_of(event: Event) -> None:
     """Have an event logged; of a hold that is gone from its server, after a query of it."""
-    from ._base_client import all_clients
-
     client = next((each for each in all_clients() if each.id == event.client), None)
     log = _event_log.entry(event, client)
     if client is None or event.word not in LOSSES or not event.reason.startswith(GONE):
@@ -305,7 +300,7 @@ def _log_of(event: Event) -> None:
     run_on(worker, event.owner, partial(_log_explained, client, event, log))
 
 
-def _log_explained(client: BaseClient, event: Event, log: Callable[[str], object]) -> None:
+def _log_explained(client: AnyClient, event: Event, log: Callable[[str], object]) -> None:
     reason = event.reason if _queries_end else _event_log.explained(client, event)
     _log.post(partial(log, reason))
 

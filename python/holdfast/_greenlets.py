@@ -18,7 +18,7 @@ from gevent._hub_local import get_hub_if_exists
 from gevent.hub import Hub, Waiter
 from greenlet import getcurrent
 
-from . import _core, _lock
+from . import _core, _owners
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ __all__ = ["install", "runner_of", "start_native_thread"]
 READABLE = 1
 
 _installed = False
-_owners: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()  # epoch, number
+_numbers: WeakKeyDictionary[Any, tuple[int, int]] = WeakKeyDictionary()  # epoch, number
 _hubs: WeakValueDictionary[int, Hub] = WeakValueDictionary()  # by owner
 _bridges: WeakKeyDictionary[Hub, Bridge] = WeakKeyDictionary()
 
@@ -83,7 +83,7 @@ def install() -> bool:
     global _installed  # noqa: PLW0603
     if not _installed and _is_anything_patched():
         _installed = True
-        _lock.caller = _caller
+        _owners.caller = _caller
         _core.set_greenlets(_wait, _owner)
     return _installed
 
@@ -122,10 +122,10 @@ def _owner() -> int:
     if current.parent is None or current is hub:
         number = 0
     else:
-        epoch, number = _owners.get(current, (0, 0))
+        epoch, number = _numbers.get(current, (0, 0))
         if not number or epoch != _core.epoch():
             number = _core.next_owner()
-            _owners[current] = _core.epoch(), number
+            _numbers[current] = _core.epoch(), number
             _end_with(current, number)
     if hub is not None and number:
         _hubs[number] = hub

@@ -18,6 +18,15 @@ from ._arguments import LeaseTime, Name, Seconds
 __all__ = ["adopt", "complete"]
 
 
+class _Late:
+    """The module of the figures: dataclasses are slow to import."""
+
+    def __getattr__(self, name: str) -> Any:
+        from . import _stats
+
+        return getattr(_stats, name)
+
+
 def adopt(package: str, names: Sequence[object]) -> None:
     """Set the package as the module of its classes among ``names``."""
     for each in names:
@@ -32,7 +41,7 @@ def complete(package: str, **names: Any) -> None:
         "Coroutine": Coroutine,
         "Sequence": Sequence,
         "TracebackType": TracebackType,
-        "holdfast": sys.modules["holdfast"],
+        "_stats": _Late(),
         "LeaseTime": LeaseTime,
         "Name": Name,
         "Seconds": Seconds,

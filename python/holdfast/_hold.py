@@ -26,7 +26,7 @@ from ._watcher import Watcher
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._client import Client
+    from ._base_client import BaseClient
     from ._lock import Lock
 
 __all__ = [
@@ -326,7 +326,7 @@ def acquire(
         raise
 
 
-def attach(client: Client, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
+def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when interrupted, return the hold to the ticket."""
     lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease

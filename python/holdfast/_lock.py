@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import threading
 from typing import TYPE_CHECKING, Any
 
-from . import _core, _events
+from . import _core, _events, _owners
 from ._arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -34,6 +33,7 @@ from ._errors import (
     not_owned,
 )
 from ._names import quoted
+from ._owners import THIS_THREAD
 from ._synchronizer import Synchronizer
 from ._watcher import Watcher
 
@@ -44,16 +44,6 @@ if TYPE_CHECKING:
     from ._hold import Hold
 
 __all__ = ["BaseLock", "Lock"]
-
-#: To the engine: the calling thread.
-THIS_THREAD = 0
-#: To the engine: no owner.
-NO_OWNER = 2**64 - 1
-
-#: The number of the calling thread, or, once ``_greenlets`` has set it, greenlet. Another may have
-#: it later, so that locks do not keep a watcher for each that has ended.
-caller: Callable[[], int] = threading.get_ident
-
 
 #: Never written to.
 NO_WATCHERS: dict[int, Watcher] = {}
@@ -262,7 +252,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return THIS_THREAD
 
     def _key(self) -> int:
-        return caller()
+        return _owners.caller()
 
     def _bind_core(self) -> None:
         prepares = self._wants_watcher() or self._may_wait_for_itself

@@ -101,7 +101,7 @@ class PermitLosses(_events.Listener):
 
 def losses_of(client: BaseClient) -> PermitLosses:
     """The listener of a client, made with its first permit semaphore."""
-    losses = client._permit_losses
+    losses: dict[int, PermitLosses] = client._permit_losses
     if not losses:
         losses.setdefault(0, PermitLosses(client))  # of several threads, one makes it
     losses[0].listen()  # again: an interrupt may have come before it

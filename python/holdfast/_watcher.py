@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _events, _log
-
-if TYPE_CHECKING:
-    from ._lock import BaseLock
 
 __all__ = ["Watcher"]
 
@@ -19,7 +16,7 @@ class Watcher(_events.Listener):
 
     __slots__ = ("_context", "holds", "lock")
 
-    def __init__(self, lock: BaseLock) -> None:
+    def __init__(self, lock: Any) -> None:
         self.lock = lock
         self.holds = 0  # acquired by this lock object
         self._context = copy_context()  # of the acquiring caller

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from holdfast import ConnectionError
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -178,6 +176,8 @@ class Server:
 
     def wait_for(self, client: Client) -> None:
         """Wait until it answers."""
+        from holdfast import ConnectionError
+
         try:
             client.ping()
         except ConnectionError as error:

@@ -26,12 +26,12 @@ BREAKS = (
     Break(
         (),
         "the clients are counted while others are made",
-        "python/holdfast/_base_client.py",
+        "python/holdfast/_clients.py",
         (
             (
-                "    known = _clients.valuerefs()  # a copy: other threads make clients meanwhile\n"
+                "    known = clients.valuerefs()  # a copy: other threads make clients meanwhile\n"
                 "    return [client for each in known if (client := each()) is not None]\n",
-                "    return [client for client in _clients.values() if client is not None]\n",
+                "    return [client for client in clients.values() if client is not None]\n",
             ),
         ),
         f"{THREADS}::test_clients_are_made_and_closed_while_others_are_listed",

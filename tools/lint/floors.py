@@ -15,20 +15,20 @@ from tools.lint import seams, tree
 
 #: From below; the modules of a line do not import each other.
 FLOORS = (
-    "_arguments _connections _from_redis _globs _observer _pace _passwords",
+    "_arguments _connections _from_redis _globs _observer _owners _pace _passwords",
     "_core _keywords",
-    "_address_map _entering _hints _names _stats",
-    "_errors",
+    "_address_map _entering _greenlets _names _stats",
+    "_errors _hints",
     "_decorators _replies",
     "_decorating _workers",
-    "_log",
+    "_clients _log",
     "_forced _guard",
     "_event_log _options",
     "_events",
     "_base_client",
     "_synchronizer _watcher",
     "_lock",
-    "_force _greenlets _hold _quorum",
+    "_force _hold _quorum",
     "_count_down_latch _fair_lock _fenced_lock _multi_lock _permit_semaphore _read_write_lock "
     "_red_lock _semaphore _spin_lock",
     "_client",
@@ -44,17 +44,9 @@ FLOORS = (
     "integration observe servers testing",
 )
 UPWARD = {
-    # Types, and what is imported when it is first used.
-    "_base_client": "_permit_semaphore holdfast",
-    "_event_log": "_base_client _red_lock",
-    "_events": "_base_client _greenlets",
-    "_hold": "_client",
+    # hold() makes what is built on locks.
     "_lock": "_hold",
-    "_watcher": "_lock",
-    "_workers": "_greenlets",
-    "asyncio._hold": "asyncio._client",
     "asyncio._lock": "asyncio._hold",
-    "asyncio._loop": "asyncio._lock",
 }
 FLOOR = {
     "holdfast" if name == "holdfast" else f"holdfast.{name}": number

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ._client import Client
+    from holdfast._base_client import BaseClient
+
     from ._lock import Lock
 
 __all__ = ["Hold", "acquire", "attach"]
@@ -141,7 +142,7 @@ async def acquire(
         raise
 
 
-async def attach(client: Client, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
+async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
     lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease

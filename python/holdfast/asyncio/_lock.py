@@ -24,8 +24,9 @@ from holdfast._arguments import (
 )
 from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
-from holdfast._lock import NO_OWNER, BaseLock, seconds_left
+from holdfast._lock import BaseLock, seconds_left
 from holdfast._names import quoted
+from holdfast._owners import NO_OWNER
 from holdfast._watcher import Watcher
 
 from ._loop import (

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from holdfast import _core, _log
-from holdfast._lock import NO_OWNER
+from holdfast._owners import NO_OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._lock import TaskWatcher
 
 __all__ = [
     "Bridge",
@@ -47,7 +46,7 @@ class Bridge:
         self.loop = ref(loop)
         self._owners: dict[Task[Any], int] = {}
         self._numbers: dict[int, ref[Task[Any]]] = {}  # of the owners
-        self._watchers: dict[int, WeakSet[TaskWatcher]] = {}  # by owner
+        self._watchers: dict[int, WeakSet[Any]] = {}  # by owner
         self.join(loop)
         finalize(self, _end_owners, self._numbers)
 
@@ -78,7 +77,7 @@ class Bridge:
         task = current_task(self.loop())
         return self._owners.get(task, NO_OWNER) if task is not None else NO_OWNER
 
-    def add_watcher(self, owner: int, watcher: TaskWatcher) -> None:
+    def add_watcher(self, owner: int, watcher: Any) -> None:
         """Until that task is done: of holds of it."""
         watchers = self._watchers.get(owner)
         if watchers is None:
