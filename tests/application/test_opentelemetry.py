@@ -221,19 +221,19 @@ def test_figures_are_metrics_of_each_client(
         points = telescope.points()[f"holdfast.{name}"]
         return {point.attributes["holdfast.client"]: point.value for point in points}
 
-    def are_told(name: str) -> bool:  # a command for renewals may come in between
-        told = values(name)
+    def are_exported(name: str) -> bool:  # a command for renewals may come in between
+        shown = values(name)
         figures = [getattr(each.stats(), name) for each in (client, named)]
-        assert [told["api"], told["web"]] == figures, name
+        assert [shown["api"], shown["web"]] == figures, name
         # Of a client without a name it is that of the program: the same after each start.
-        assert any(label.startswith(f"{socket.gethostname()}:") for label in told)
-        assert nameless.id not in told
+        assert any(label.startswith(f"{socket.gethostname()}:") for label in shown)
+        assert nameless.id not in shown
         return True
 
     for name in ("acquired", "contended", "timed_out", "cancelled", "failed", "released", "lost",
                  "renewals", "renewal_failures", "commands", "reconnects", "held",
                  "waiting"):  # fmt: skip
-        eventually(lambda name=name: are_told(name))
+        eventually(lambda name=name: are_exported(name))
     assert values("held")["web"] == 2
 
 
