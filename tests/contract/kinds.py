@@ -241,7 +241,6 @@ KINDS = (
     ),
     Kind(
         name="fair_lock",
-        one_flavour_is_enough=False,
         class_name="FairLock",
         make=lambda client, name, **options: client.fair_lock(name, **options),
         channel=_lock_channel,

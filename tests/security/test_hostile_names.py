@@ -166,25 +166,29 @@ def test_the_command_line(server: Server, word: str, name: bytes, words: list[st
         assert SHOWN[word] in said
 
 
-def test_run(server: Server, word: str, name: bytes) -> None:
-    for words in (["--verbose"], ["--kind", "semaphore", "--verbose", "--wait", "0"]):
-        command = [
-            *COMMAND,
-            "--url",
-            server.url,
-            "run",
-            *words,
-            "--",
-            name,
-            "--",
-            "/nonexistent/\x1b",
-        ]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=environment(), timeout=BOUND, check=False
-        )
-        assert harmless(done.stderr)
-        assert f"'{SHOWN[word]}'" in done.stderr
-        server.flush()
+@pytest.mark.sampled
+@pytest.mark.parametrize(
+    "options",
+    [["--verbose"], ["--kind", "semaphore", "--verbose", "--wait", "0"]],
+    ids=["lock", "semaphore"],
+)
+def test_run(server: Server, word: str, name: bytes, options: list[str]) -> None:
+    command = [
+        *COMMAND,
+        "--url",
+        server.url,
+        "run",
+        *options,
+        "--",
+        name,
+        "--",
+        "/nonexistent/\x1b",
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment(), timeout=BOUND, check=False
+    )
+    assert harmless(done.stderr)
+    assert f"'{SHOWN[word]}'" in done.stderr
 
 
 def test_the_page(server: Server) -> None:

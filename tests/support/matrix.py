@@ -5,7 +5,7 @@
 | | quick | full |
 |---|---|---|
 | a test that uses a server | on one of the installed kinds, chosen by a hash of its id | on each |
-| a test for all kinds of locks | lock and fair lock by sync and asyncio, others by one | by both |
+| a test for all kinds of locks | the lock by sync and by asyncio, others by one | by both |
 | `@pytest.mark.costly` | by sync or by asyncio, chosen by a hash | by both |
 | `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
 | `@pytest.mark.sampled` | each value of each parameter, not each combination | all |
