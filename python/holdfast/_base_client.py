@@ -10,7 +10,7 @@ import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _clients, _core, _events
+from . import _core, _events, _process
 from ._arguments import checked_flag
 from ._keywords import Configured
 from ._names import quoted
@@ -57,7 +57,7 @@ class BaseClient(Configured):
         # Of permit semaphores, not yet released; see bindings/permits.h.
         self._permits: dict[str, tuple[Any, Any]] = {}
         self._permit_losses: dict[int, Any] = {}  # at most one, at 0
-        _clients.clients[id(self)] = self
+        _process.clients[id(self)] = self
 
     @property
     def id(self) -> str:
@@ -179,7 +179,7 @@ def _refuse_eventlet() -> None:
 
 def all_clients() -> list[BaseClient]:
     """The existing clients of this process."""
-    return cast("list[BaseClient]", _clients.all_clients())
+    return cast("list[BaseClient]", _process.all_clients())
 
 
 class _AtEnd:

@@ -7,15 +7,15 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from . import _log
-from ._clients import red_locks
 from ._errors import HoldfastError
 from ._names import quoted
+from ._process import red_locks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ._clients import AnyClient
+    from ._process import AnyClient
 
     Entry = tuple[Callable[..., None], str]
 

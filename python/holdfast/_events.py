@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from . import _core, _event_log, _log
-from ._clients import all_clients
 from ._event_log import Event
 from ._names import quoted
+from ._process import all_clients
 from ._workers import Worker, countdown, gevent_patched, start_thread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._clients import AnyClient
     from ._observer import Observer
+    from ._process import AnyClient
 
 __all__ = [
     "Listener",
@@ -233,10 +233,11 @@ def handlers_of(client: AnyClient) -> Worker:
 
 
 def _worker_of(client: AnyClient, name: str) -> Worker:
-    worker = client._workers.get(name)
+    workers: dict[str, Worker] = client._workers
+    worker = workers.get(name)
     if worker is None:
         told = partial(_tell_dropped, f"{name} of {client!r}")
-        worker = client._workers.setdefault(name, Worker(name, MOST_CALLS, told))
+        worker = workers.setdefault(name, Worker(name, MOST_CALLS, told))
     return worker
 
 

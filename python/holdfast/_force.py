@@ -8,7 +8,7 @@ from . import _core
 from ._errors import LockError, ServerError
 from ._forced import record, withdraw
 from ._names import quoted
-from ._owners import NO_OWNER
+from ._process import NO_OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ from gevent._hub_local import get_hub_if_exists
 from gevent.hub import Hub, Waiter
 from greenlet import getcurrent
 
-from . import _core, _owners
+from . import _core, _process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def install() -> bool:
     global _installed  # noqa: PLW0603
     if not _installed and _is_anything_patched():
         _installed = True
-        _owners.caller = _caller
+        _process.caller = _caller
         _core.set_greenlets(_wait, _owner)
     return _installed
 

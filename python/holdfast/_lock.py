@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from . import _core, _events, _owners
+from . import _core, _events, _process
 from ._arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -33,7 +33,7 @@ from ._errors import (
     not_owned,
 )
 from ._names import quoted
-from ._owners import THIS_THREAD
+from ._process import THIS_THREAD
 from ._synchronizer import Synchronizer
 from ._watcher import Watcher
 
@@ -252,7 +252,7 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return THIS_THREAD
 
     def _key(self) -> int:
-        return _owners.caller()
+        return _process.caller()
 
     def _bind_core(self) -> None:
         prepares = self._wants_watcher() or self._may_wait_for_itself

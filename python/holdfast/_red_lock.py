@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _clients, _core
+from . import _core, _process
 from ._arguments import LOCK_KEYWORDS, encoded_text, instead_of
 from ._lock import BaseLock, Lock
 from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
@@ -39,7 +39,7 @@ class BaseRedLock(QuorumSide):
 
     def _bind_core(self) -> None:
         super()._bind_core()
-        _clients.red_locks.add(self)
+        _process.red_locks.add(self)
 
     def _member_of(self, client: str, name: bytes) -> BaseLock | None:
         """The member of a client, by its id, under a name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._owners import NO_OWNER
+from ._process import NO_OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence

@@ -26,7 +26,7 @@ BREAKS = (
     Break(
         (),
         "the clients are counted while others are made",
-        "python/holdfast/_clients.py",
+        "python/holdfast/_process.py",
         (
             (
                 "    known = clients.valuerefs()  # a copy: other threads make clients meanwhile\n"

@@ -26,7 +26,7 @@ from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._lock import BaseLock, seconds_left
 from holdfast._names import quoted
-from holdfast._owners import NO_OWNER
+from holdfast._process import NO_OWNER
 from holdfast._watcher import Watcher
 
 from ._loop import (

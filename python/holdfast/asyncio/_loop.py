@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from holdfast import _core, _log
-from holdfast._owners import NO_OWNER
+from holdfast._process import NO_OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

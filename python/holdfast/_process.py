@@ -1,15 +1,16 @@
-"""The clients of this process, and what the modules below them see of a client and of locks."""
+"""What a process has one of: its clients and red locks, and the numbers of its owners."""
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol
 
     from . import _core
-    from ._workers import Worker
 
     class AnyClient(Protocol):
         """A client for threads or for tasks."""
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
         _core: _core.Client
         _url: str
         _listeners: dict[int, Any]
-        _workers: dict[str, Worker]
+        _workers: dict[str, Any]
         _forced_queried: float
 
         @property
@@ -44,7 +45,16 @@ if TYPE_CHECKING:
         def _member_of(self, client: str, name: bytes, /) -> AnyMember | None: ...
 
 
-__all__ = ["all_clients", "clients", "red_locks"]
+__all__ = ["NO_OWNER", "THIS_THREAD", "all_clients", "caller", "clients", "red_locks"]
+
+#: To the engine: the calling thread.
+THIS_THREAD = 0
+#: To the engine: no owner.
+NO_OWNER = 2**64 - 1
+
+#: The number of the calling thread, or, once ``_greenlets`` has set it, greenlet. Another may have
+#: it later, so that locks do not keep a watcher for each that has ended.
+caller: Callable[[], int] = threading.get_ident
 
 #: By id().
 clients: WeakValueDictionary[int, AnyClient] = WeakValueDictionary()
