@@ -23,7 +23,7 @@ from typing import NamedTuple
 from tests.support.refusals import compiled_shim
 from tests.support.servers import Server, why_absent
 
-MODES = ("sync", "asyncio", "guard")
+MODES = ("sync", "asyncio", "name", "guard")
 #: Each call with an error that the system gives. "+": all uses from the n-th on, as at a limit.
 CALLS = {
     "socket": "EMFILE",
@@ -127,7 +127,8 @@ def sweep_all(calls: Sequence[str]) -> dict[tuple[str, str], Swept]:
 
 def table(found: dict[tuple[str, str], Swept]) -> str:
     """In Markdown."""
-    lines = ["| call | error | threads | tasks | the guard |", "|---|---|---|---|---|"]
+    heads = ["call", "error", "threads", "tasks", "a name and a password", "the guard"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for call in dict.fromkeys(call for call, _ in found):
         cells = " | ".join(found[call, mode].cell() for mode in MODES)
         lines.append(f"| `{call}` | `{CALLS[call]}` | {cells} |")

@@ -74,11 +74,11 @@ class Case(NamedTuple):
     nth: int
 
 
-def by_threads(url: str, run: int, failed: list[BaseException]) -> None:
+def by_threads(url: str, run: int, failed: list[BaseException], **options: Any) -> None:
     """Locks, a wait, a renewal and a permit of a client with a guard."""
     client: holdfast.Client | None = None
     with Refusable(failed):
-        client = holdfast.Client(url, **OPTIONS)
+        client = holdfast.Client(url, **OPTIONS, **options)
     if client is None:
         return
     with Refusable(failed), client.lock(f"lock {run}", wait=1.0) as lock:
@@ -113,6 +113,12 @@ def by_threads(url: str, run: int, failed: list[BaseException]) -> None:
         if permit is not None:
             semaphore.release(permit)
     client.close()
+
+
+def by_name(url: str, run: int, failed: list[BaseException]) -> None:
+    """The same with threads that resolve the server's name and call for its password."""
+    named = url.replace("127.0.0.1", "localhost")
+    by_threads(named, run, failed, username="default", password=lambda: "any: it has none")
 
 
 def set_soon(free: threading.Event) -> None:
@@ -204,6 +210,7 @@ def ended(pid: int) -> bool:
 PROGRAMS: dict[str, Callable[[str, int, list[BaseException]], None]] = {
     "sync": by_threads,
     "asyncio": by_tasks,
+    "name": by_name,
 }
 
 

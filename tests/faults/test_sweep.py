@@ -25,6 +25,8 @@ pytestmark = pytest.mark.servers("real")
         ("asyncio", "pthread_create", [3]),
         ("asyncio", "send", [4]),
         ("asyncio", "poll", [2]),
+        ("name", "pthread_create", [1, 2, 3]),
+        ("name", "eventfd", [1, 2, 3]),
         ("guard", "recvmsg", [1]),
         ("guard", "recv", [2]),
     ],
