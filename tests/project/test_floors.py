@@ -53,3 +53,15 @@ def test_an_exception_that_is_no_longer_needed_has_to_go(tmp_path: Path) -> None
     assert floors.check(root, upward={"_names": "_lock"}) == []
     [problem] = floors.check(root, upward={"_names": "_client _lock"})
     assert "does not import _client any more" in problem
+
+
+def test_a_circle_of_the_tools_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "python" / "holdfast_tools"
+    folder.mkdir(parents=True)
+    (folder / "a.py").write_text("from . import b\n")
+    (folder / "b.py").write_text("from .c import see\n")
+    (folder / "c.py").write_text("import holdfast_tools.d\n")
+    assert floors.check(tmp_path) == []
+    (folder / "c.py").write_text("def see(): import holdfast_tools.a\n")
+    circle = [f"python/holdfast_tools/{name}.py: imports itself in a circle" for name in "abc"]
+    assert floors.check(tmp_path) == circle

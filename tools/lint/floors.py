@@ -1,4 +1,6 @@
-"""The layer rule of python/: a module imports only modules of lower floors.
+"""The layer rule of python/: a module of the library imports only modules of lower floors.
+
+In the packages beside the library (``seams.OUTSIDE``) no modules import each other in a circle.
 
 Imports inside functions and those for type checkers alone count: a name is known where it is used.
 ``UPWARD`` lists the imports that break the rule; the check wants no more of them, and each entry
@@ -8,7 +10,7 @@ that is no longer needed away, so that the list can only get shorter.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tools.lint import seams, tree
@@ -69,7 +71,30 @@ def check(root: Path = tree.ROOT, upward: dict[str, str] = UPWARD) -> list[str]:
         problems += [f"{path}: {one} is not on a lower floor" for one in sorted(above - known)]
         text = "any more: shorten UPWARD of tools/lint/floors.py"
         problems += [f"{path}: does not import {one} {text}" for one in sorted(known - above)]
-    return problems
+    return problems + circles(root)
+
+
+def circles(root: Path) -> list[str]:
+    """Returns one line for each module beside the library that leads back to itself."""
+    files = {seams.module_of(path): path for path in tree.files(root) if is_beside(path)}
+    below = {
+        name: {
+            one
+            for one in imported(root / path, path, files)
+            if one.startswith(seams.package_of(name))
+        }
+        for name, path in files.items()
+    }
+    for name in files:  # what each module leads to
+        below = {one: to | below[name] if name in to else to for one, to in below.items()}
+    return [f"{files[name]}: imports itself in a circle" for name in files if name in below[name]]
+
+
+def is_beside(path: Path) -> bool:
+    """Whether a file is part of a package beside the library."""
+    if path.parts[0] != "python" or path.suffix != ".py":
+        return False
+    return seams.package_of(seams.module_of(path)) != "holdfast"
 
 
 def is_ranked(path: Path) -> bool:
@@ -84,13 +109,13 @@ def short(module: str) -> str:
     return module.removeprefix("holdfast.")
 
 
-def imported(file: Path, path: Path) -> Iterator[str]:
-    """The modules of the library that a file imports."""
+def imported(file: Path, path: Path, known: Collection[str] = FLOOR) -> Iterator[str]:
+    """Those of the known modules that a file imports."""
     module = ast.parse(file.read_text(encoding="utf-8"))
     here = seams.module_of(path)
     for _, whole in seams.imports(module, here, path.name == "__init__.py"):
         parts = whole.split(".")
         names = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-        name = next((one for one in names if one in FLOOR), here)
+        name = next((one for one in names if one in known), here)
         if name != here:
             yield name
