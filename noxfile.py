@@ -78,7 +78,7 @@ def freethreaded_tsan(session: nox.Session) -> None:
     install_free_threaded(session, *given)
     suppressions = Path("cmake/tsan-python.supp").resolve()
     env = {"PYTHON_GIL": "0", "TSAN_OPTIONS": f"suppressions={suppressions}"}
-    shared = [f"tests/citizenship/test_shared_by_{them}.py" for them in ("threads", "loops")]
+    shared = [f"tests/contract/process/test_shared_by_{them}.py" for them in ("threads", "loops")]
     session.run("pytest", "-n", "0", *(session.posargs or shared), env=env)
 
 
@@ -123,7 +123,7 @@ def breaks(session: nox.Session) -> None:
     Changes files of the working copy while it runs. Posargs: rows of docs/faults.md, usually all.
     Left out is tests.faults.freethreaded_breaks, for a Python without a GIL: tests/README.md.
     """
-    for part in ("faults", "topology"):
+    for part in ("faults", "deployments"):
         session.run("python", "-m", f"tests.{part}.breaks", *(session.posargs or ["all"]))
     if not session.posargs:
         session.run("cmake", "--preset", "dev")
@@ -189,10 +189,10 @@ def browser(session: nox.Session) -> None:
     session.install("selenium>=4.20")
     folder = Path("build/browser")
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy("tests/browser/package.json", folder)
+    shutil.copy("tests/tools/browser/package.json", folder)
     npm = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"]
     session.run(*npm, "--prefix", str(folder), external=True)
-    session.run("pytest", "-m", "browser", "tests/browser", *session.posargs)
+    session.run("pytest", "-m", "browser", "tests/tools/browser", *session.posargs)
 
 
 @nox.session
@@ -202,7 +202,7 @@ def shells(session: nox.Session) -> None:
     if absent:
         session.error(f"install the system's packages {', '.join(absent)}, as .ci/run does")
     install_package(session, "test")
-    session.run("pytest", "--matrix", "full", "tests/cli/test_shells.py", *session.posargs)
+    session.run("pytest", "--matrix", "full", "tests/tools/cli/test_shells.py", *session.posargs)
 
 
 @nox.session
@@ -211,7 +211,7 @@ def models(session: nox.Session) -> None:
     if shutil.which("spin") is None:
         session.error("install the system's package spin")
     install_package(session, "test")
-    session.run("pytest", "-m", "slow", "tests/models", *session.posargs)
+    session.run("pytest", "-m", "slow", "tests/torture/models", *session.posargs)
 
 
 @nox.session
@@ -221,9 +221,9 @@ def frameworks(session: nox.Session) -> None:
     Needs Debian's package `postgresql`, which `.ci/run frameworks` installs.
     """
     install_package(session, "test", *FRAMEWORKS, groups=["frameworks"])
-    folders = ["tests/frameworks", "tests/application"]
+    folders = ["tests/frameworks"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
-    session.run("python", "-m", "tests.application.redis_py")
+    session.run("python", "-m", "tests.frameworks.contrib.redis_py")
 
 
 @nox.session(venv_backend="uv")
@@ -236,7 +236,7 @@ def lowest(session: nox.Session) -> None:
     install = ["--resolution", "lowest-direct", "-e"]
     extras = ",".join(["test", "redis_py", *FRAMEWORKS])
     session.install(*install, f".[{extras}]", "--group", "frameworks", env=build)
-    folders = ["tests/frameworks", "tests/application"]
+    folders = ["tests/frameworks"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
     beside = Path(session.create_tmp()).resolve() / "pytest"
     session.run("uv", "venv", "--clear", "-p", f"{session.bin}/python", str(beside), external=True)
@@ -244,7 +244,7 @@ def lowest(session: nox.Session) -> None:
     uv = ["uv", "pip", "install", "--python", python]
     plugins = ["pytest-asyncio>=0.23.5", "pytest-xdist>=3.5", "anyio>=4"]
     session.run(*uv, *install, ".[pytest,server]", *plugins, external=True, env=build)
-    plugin = "tests/application/test_pytest_plugin.py"
+    plugin = "tests/frameworks/contrib/test_pytest_plugin.py"
     session.run("pytest", plugin, env={"HOLDFAST_TEST_PYTEST": python})
 
 
@@ -252,7 +252,7 @@ def lowest(session: nox.Session) -> None:
 def deployments(session: nox.Session) -> None:
     """What is promised of one server, on several: a service under Sentinel, a cluster."""
     install_package(session, "test")
-    folders = ["tests/contract", "tests/citizenship", "tests/faults/test_fork.py"]
+    folders = ["tests/contract", "tests/faults/test_fork.py"]
     servers = ["--matrix", "full", "--servers", "sentinel,cluster"]
     session.run("pytest", *servers, *folders, *session.posargs)
 
@@ -261,7 +261,7 @@ def deployments(session: nox.Session) -> None:
 def redis_py(session: nox.Session) -> None:
     """redis-py's own tests of its locks against ours, of its newest two releases."""
     install_package(session, "redis_py", "server", "test")
-    session.run("python", "-m", "tests.application.redis_py")
+    session.run("python", "-m", "tests.frameworks.contrib.redis_py")
 
 
 @nox.session
@@ -269,7 +269,8 @@ def deferred(session: nox.Session) -> None:
     """What does not depend on the answer to a release, with releases that are not awaited."""
     install_package(session, "test")
     told = {"HOLDFAST_TEST_RELEASES": "deferred"}
-    session.run("pytest", "tests/faults", "tests/contract", *session.posargs, env=told)
+    beside = ["--ignore", "tests/faults/guard", "--ignore", "tests/contract/process"]
+    session.run("pytest", "tests/faults", "tests/contract", *beside, *session.posargs, env=told)
 
 
 @nox.session
@@ -293,7 +294,7 @@ def load(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def fuzz(session: nox.Session) -> None:
     """What is parsed from outside, under libFuzzer: nox -s fuzz -- [seconds for each target]."""
-    session.run("python3", "-m", "tests.fuzz", *(session.posargs or ["600"]))
+    session.run("python3", "-m", "tests.torture.fuzz", *(session.posargs or ["600"]))
 
 
 @nox.session

@@ -1,5 +1,5 @@
-# Each tests/fuzz/<name>_fuzzer.cpp becomes one libFuzzer executable <name>_fuzzer over the engine,
-# which is built to say what an input has reached. They need Clang; `python -m tests.fuzz` builds and
+# Each tests/torture/fuzz/<name>_fuzzer.cpp becomes one libFuzzer executable <name>_fuzzer over the engine,
+# which is built to say what an input has reached. They need Clang; `python -m tests.torture.fuzz` builds and
 # runs them.
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "HOLDFAST_BUILD_FUZZERS needs Clang: libFuzzer is a part of it")
@@ -7,7 +7,7 @@ endif()
 
 target_compile_options(holdfast_engine PRIVATE -fsanitize=fuzzer-no-link)
 
-set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/fuzz")
+set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/torture/fuzz")
 file(GLOB fuzzers CONFIGURE_DEPENDS "${fuzz_dir}/*_fuzzer.cpp")
 set(fuzzer_targets)
 foreach(source IN LISTS fuzzers)

@@ -135,7 +135,7 @@ class Stage:
 
 @pytest.fixture(autouse=True)
 def _a_name_of_one_slot(request: pytest.FixtureRequest) -> None:
-    """In a cluster other names are refused, as tests/topology shows."""
+    """In a cluster other names are refused, as tests/deployments shows."""
     callspec = getattr(request.node, "callspec", None)
     params = callspec.params if callspec is not None else {}
     name = params.get("name")

@@ -55,7 +55,7 @@ BREAKS = (
                 "holds.of(OwnerNumber{})) {\n    if (hold->held()) {",
             ),
         ),
-        "tests/citizenship/test_threads.py::test_renewal_stops_when_the_thread_ends",
+        "tests/contract/process/test_threads.py::test_renewal_stops_when_the_thread_ends",
     ),
     Break(
         (5,),
@@ -75,7 +75,7 @@ BREAKS = (
             ),
             ("class _AtEnd:", "_forgotten: list[Any] = []\n\n\nclass _AtEnd:"),
         ),
-        "tests/citizenship/test_threads.py::test_a_client_that_is_forgotten_stops_renewing",
+        "tests/contract/process/test_threads.py::test_a_client_that_is_forgotten_stops_renewing",
     ),
     Break(
         (7,),
@@ -89,7 +89,7 @@ BREAKS = (
         "the names of the remaining holds are not reported",
         "python/holdfast/_base_client.py",
         (("        if held:\n", "        if held and not held:\n"),),
-        "tests/citizenship/test_exit.py::test_exit_names_what_was_held",
+        "tests/contract/process/test_exit.py::test_exit_names_what_was_held",
     ),
     Break(
         (8,),
@@ -141,7 +141,7 @@ BREAKS = (
                 "fetch_add(static_cast<std::uint64_t>(count)) % 4 + 1}",
             ),
         ),
-        "tests/citizenship/test_threads.py::test_a_threads_number_is_never_used_again",
+        "tests/contract/process/test_threads.py::test_a_threads_number_is_never_used_again",
     ),
     Break(
         (12, 40),
@@ -153,7 +153,7 @@ BREAKS = (
                 "const bool renew = hold.renewed() && due &&",
             ),
         ),
-        "tests/citizenship/test_threads.py::test_renewed_while_python_holds_the_gil",
+        "tests/contract/process/test_threads.py::test_renewed_while_python_holds_the_gil",
     ),
     Break(
         (13, 23),
@@ -280,7 +280,7 @@ BREAKS = (
                 "if redis.call('hexists', key, owner) < 7 then",
             ),
         ),
-        "tests/lua/test_lock_steps.py::test_renew_by_another_changes_nothing",
+        "tests/wire/lua/test_lock_steps.py::test_renew_by_another_changes_nothing",
     ),
     Break(
         (29,),

@@ -13,7 +13,7 @@ import sys
 
 from tests.support.breaking import Break, main
 
-THREADS = "tests/citizenship/test_shared_by_threads.py"
+THREADS = "tests/contract/process/test_shared_by_threads.py"
 
 BREAKS = (
     Break(
@@ -21,7 +21,7 @@ BREAKS = (
         "the module has the GIL switched on",
         "cpp/bindings/module.cpp",
         ((", pybind11::mod_gil_not_used()", ""),),
-        "tests/citizenship/test_package.py::test_importing_it_leaves_the_gil_off",
+        "tests/contract/process/test_package.py::test_importing_it_leaves_the_gil_off",
     ),
     Break(
         (),

@@ -10,35 +10,35 @@ LOOP_BREAKS = (
         "nothing looks whether the loop reads",
         "cpp/client/reader_lease.cpp",
         (("if (now < look_at_) return false;", "return false;"),),
-        "tests/citizenship/test_dead_loops.py::test_what_a_stopped_loop_asked_for_is_finished",
+        "tests/contract/process/test_dead_loops.py::test_what_a_stopped_loop_asked_for_is_finished",
     ),
     Break(
         (56,),
         "a task overtakes a callback that is due",
         "cpp/bindings/task_queue.cpp",
         (("  return size != 0;", "  return size < 0;"),),
-        "tests/citizenship/test_steps.py::test_a_task_does_not_overtake_a_callback_that_is_due",
+        "tests/contract/process/test_steps.py::test_a_task_does_not_overtake_a_callback_that_is_due",
     ),
     Break(
         (57,),
         "a deferred release is over in the next turn only",
         "cpp/engine/completion_queue.cpp",
         (("if (here && id == beginning_) {", "if (here && id == 0) {"),),
-        "tests/citizenship/test_steps.py::test_a_deferred_release_takes_no_turn_of_the_loop",
+        "tests/contract/process/test_steps.py::test_a_deferred_release_takes_no_turn_of_the_loop",
     ),
     Break(
         (64,),
         "the thread that sorts events calls what is to be called",
         "python/holdfast/_workers.py",
         (("        self._jobs.put(job)\n        self._start()", "        job()"),),
-        "tests/citizenship/test_blocking_handlers.py::test_a_handler_of_a_client_delays_no_cancellation",
+        "tests/contract/process/test_blocking_handlers.py::test_a_handler_of_a_client_delays_no_cancellation",
     ),
     Break(
         (9,),
         "a grant that a cancelled task does not know of is kept",
         "cpp/sync/call/call.cpp",
         (("  if (takes_back) return first_take_back();\n", "  if (takes_back) return;\n"),),
-        "tests/citizenship/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
+        "tests/contract/process/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
     ),
     Break(
         (62,),
@@ -53,7 +53,7 @@ LOOP_BREAKS = (
         "a guard that may not fork goes on as a child of the program",
         "cpp/guard/main.cpp",
         (("if (guard != 0) _exit", "if (guard > 0) _exit"),),
-        "tests/guard/test_limits.py"
+        "tests/faults/guard/test_limits.py"
         "::test_a_guard_that_may_not_fork_is_reported_and_the_client_goes_on",
     ),
 )

@@ -10,7 +10,7 @@ import sys
 
 from tests.support.breaking import Break, main_of_cpp
 
-_STEPS = "tests/lua/test_renewals.py::"
+_STEPS = "tests/wire/lua/test_renewals.py::"
 
 RENEWAL_BREAKS = (
     Break(

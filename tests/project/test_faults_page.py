@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
+from tests.deployments.breaks import BREAKS as TOPOLOGY_BREAKS
 from tests.faults.breaks import BREAKS
 from tests.faults.first_step_breaks import BREAKS as FIRST_STEP_BREAKS
 from tests.faults.guard_breaks import PROCESS, RECORDS
 from tests.faults.interleaving_breaks import BREAKS as INTERLEAVING_BREAKS
 from tests.faults.renewal_breaks import BATCHES
 from tests.support.breaking import Break
-from tests.topology.breaks import BREAKS as TOPOLOGY_BREAKS
 from tools.lint.tree import ROOT
 
 FAULTS = re.findall(

@@ -82,15 +82,17 @@ def test_an_extra_of_another_project_is_found() -> None:
 
 
 def test_a_name_of_a_model_that_the_engine_has_not_is_found(tmp_path: Path) -> None:
-    for folder in ("cpp", "tests/models"):
+    for folder in ("cpp", "tests/torture/models"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "cpp/book.h").write_text("class Book { void enter(); };\n")
     page = "| in the model | in the code |\n|---|---|\n| `x` | `enter`, `gone` |\n"
-    (tmp_path / "tests/models/README.md").write_text(page)
-    (tmp_path / "tests/models/a.pml").write_text("skip /* Book::enter */ /* Book::leave */\n")
+    (tmp_path / "tests/torture/models/README.md").write_text(page)
+    (tmp_path / "tests/torture/models/a.pml").write_text(
+        "skip /* Book::enter */ /* Book::leave */\n"
+    )
     assert names.check(tmp_path) == [
-        "tests/models/README.md:3: 'gone' is not in the engine",
-        "tests/models/a.pml:1: 'Book::leave' is not in the engine",
+        "tests/torture/models/README.md:3: 'gone' is not in the engine",
+        "tests/torture/models/a.pml:1: 'Book::leave' is not in the engine",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The recordings of tests/data as objects, in our words and units.
+"""The recordings of tests/wire/data as objects, in our words and units.
 
 Placeholders stay as they are: `<A>:<t1>` for an owner, `<id3>` for a permit, and `<token2>` for the
 number of a fencing token.
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = Path(__file__).resolve().parent / "data"
 VERSIONS = ("3.17.6", "4.7.0")
 FILES = (
     *("lock", "fair", "fenced", "spin", "rw", "multi"),

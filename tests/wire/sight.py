@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any
 
-from tests.lua.steps import Listener
 from tests.support.clusters import Cluster
 from tests.support.servers import Server
+from tests.wire.lua.steps import Listener
 from tests.wire.recordings import SHARD, Key
 
 CHANNELS = "redisson_"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.lua.steps import ROOT
 from tests.support.actors import Flavour, ThreadActor
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
 from tests.wire.differences import DIFFERENCES, THE_RECORDER_WAS_SLOW, Either, ours
+from tests.wire.lua.steps import ROOT
 from tests.wire.recordings import DATA, DEPLOYMENTS, FILES, Scenario, load
 from tests.wire.replay import Replay
 

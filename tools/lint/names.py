@@ -28,7 +28,7 @@ SUFFIXES = ("", ".h", ".cpp", ".py", ".lua")
 #: A class, `Class::method`, `function()`, `name.method()`, or the start of one before `...`.
 NAME = re.compile(r"(?:[A-Z][a-z]\w*|[a-z_]\w*(?=\()|[a-z]\w*_$)(?:(?:::|\.)\w+)*(?:\(\))?")
 WORD = re.compile(r"\w+")
-MODELS = Path("tests/models")
+MODELS = Path("tests/torture/models")
 #: The part of a model that a comment names, of the engine.
 METHOD = re.compile(r"\b[A-Z]\w*[a-z]\w*::\w+")
 

@@ -1,0 +1,134 @@
+"""A loop that is closed with unfinished tasks and forgotten: what they held ends with them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+import holdfast.asyncio
+from tests.contract.process.conftest import CHANNEL, NAME, SHORT, NewLoop, Notices, holds
+from tests.support.servers import Server
+from tests.support.waiting import SLACK, eventually
+
+OTHER = "another"
+
+Body = Callable[[Any, list[str]], Coroutine[Any, Any, Any]]
+
+
+async def _hold(client: Any, held: list[str]) -> None:
+    await client.lock(NAME).acquire()
+    held.append(NAME)
+    await asyncio.Event().wait()
+
+
+async def _hold_and_be_told(client: Any, held: list[str]) -> None:
+    await client.lock(NAME, on_lost=print).acquire()
+    held.append(NAME)
+    await asyncio.Event().wait()
+
+
+async def _hold_in_a_block(client: Any, held: list[str]) -> None:
+    async with client.lock(NAME, cancel_on_lost=True):
+        held.append(NAME)
+        await asyncio.Event().wait()
+
+
+async def _hold_and_ask(client: Any, held: list[str]) -> None:
+    await client.lock(NAME).acquire()
+    held.append(NAME)
+    await client.lock(OTHER).acquire()
+
+
+def _leave(
+    new_loop: NewLoop, body: Coroutine[Any, Any, Any], settled: Callable[[], object]
+) -> Callable[[], bool]:
+    """Close a loop whose task has come so far; returns whether loop and task are still there."""
+    loop = new_loop()
+    task = loop.create_task(body)
+
+    def has_come_so_far() -> object:
+        loop.run_until_complete(asyncio.sleep(0))
+        return settled()
+
+    eventually(has_come_so_far)
+    loop.close()
+    remembered = (weakref.ref(task), weakref.ref(loop))
+
+    def are_there() -> bool:
+        gc.collect()
+        return any(each() is not None for each in remembered)
+
+    return are_there
+
+
+def _close(new_loop: NewLoop, client: Any) -> None:
+    loop = new_loop()
+    loop.run_until_complete(client.close())
+    loop.close()
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize(
+    "body",
+    [_hold, _hold_and_be_told, _hold_in_a_block, _hold_and_ask],
+    ids=lambda body: body.__name__.strip("_"),
+)
+def test_renewal_stops_when_the_loop_is_forgotten(
+    server: Server, new_loop: NewLoop, notices: Notices, body: Body
+) -> None:
+    """4: loop and task are collected, a warning names the lock, and it expires with its lease."""
+    server.inspect.hset(OTHER, "somebody-else:1", 1)
+    client, held = holdfast.asyncio.Client(server.url, lease=SHORT), list[str]()
+    are_there = _leave(new_loop, body(client, held), lambda: held)
+    eventually(lambda: not are_there(), what="the loop and its task are collected")
+    eventually(lambda: notices.naming(NAME), within=SHORT + SLACK)
+    eventually(lambda: holds(server) == {}, within=SHORT + SLACK)
+    _close(new_loop, client)
+    assert all("ended without releasing" in text for text in notices.naming(NAME))
+
+
+def test_a_forgotten_loop_waits_for_nothing(
+    server: Server, new_loop: NewLoop, notices: Notices
+) -> None:
+    """9: nor does it stay subscribed to a lock that its task waited for."""
+    server.inspect.hset(NAME, "somebody-else:1", 1)
+    server.inspect.pexpire(NAME, 30_000)
+    client = holdfast.asyncio.Client(server.url)
+    waiting = client.lock(NAME).acquire()
+    are_there = _leave(new_loop, waiting, lambda: server.subscribers(CHANNEL) == 1)
+    del waiting
+    eventually(lambda: not are_there(), what="the loop and its task are collected")
+    eventually(lambda: server.subscribers(CHANNEL) == 0)
+    _close(new_loop, client)
+    assert notices.naming(NAME) == []
+
+
+def test_what_a_stopped_loop_asked_for_is_finished(server: Server, new_loop: NewLoop) -> None:
+    """The server's answer to a release is read, though its loop stopped: it is to be sent again."""
+    client = holdfast.asyncio.Client(server.url, lease=3600, command_timeout=60)
+    released = asyncio.Event()
+
+    async def main() -> None:
+        lock = client.lock(NAME)
+        for _ in range(5):  # the loop reads for itself
+            async with lock:
+                pass
+        await lock.acquire()
+        server.inspect.script_flush()
+        server.inspect.client_pause(200)  # the answer comes when the loop has stopped
+        loop.call_soon(loop.stop)
+        await lock.release()
+        released.set()
+
+    loop = new_loop()
+    task = loop.create_task(main())
+    loop.run_forever()
+    assert not released.is_set()
+    eventually(lambda: server.keys() == set(), what="the release gets through")
+    loop.run_until_complete(task)
+    _close(lambda: loop, client)

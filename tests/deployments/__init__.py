@@ -1,0 +1,1 @@
+"""Deployments beyond one server: Sentinel, Cluster, replicas, TLS, rights."""

@@ -1,0 +1,215 @@
+"""Deliberate breaks of what follows a service or a cluster, and the tests that find them.
+
+    python -m tests.deployments.breaks --build "ninja -C build/dev" all --servers redis
+
+As tests.faults.breaks, whose rows are those of docs/faults.md.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tests.support.breaking import Break, main
+
+FAILOVERS = "tests/deployments/test_sentinel_failover.py"
+CLUSTER_FAILOVERS = "tests/deployments/test_cluster_failover.py"
+SLOTS = "tests/deployments/test_cluster_slots.py"
+SENTINELS = "tests/deployments/test_sentinels.py"
+REPLICAS = "tests/deployments/test_replicas.py"
+FORK = "tests/deployments/test_fork.py"
+GUARD = "tests/deployments/test_guard.py"
+
+BREAKS = (
+    Break(
+        (30,),
+        "what the sentinels announce is not heard",
+        "cpp/topology/sentinel_stream.cpp",
+        (('if (reply.text_at(0) == "message" && ours)', "if (service_.empty() && ours)"),),
+        f"{FAILOVERS}::test_a_hold_and_a_waiter_survive",
+    ),
+    Break(
+        (1,),
+        "a guard does not look for the primary",
+        "cpp/guard/releases.cpp",
+        (
+            (
+                "find_primary(sentinels);",
+                "find_primary(std::vector(sentinels.end(), sentinels.end()));",
+            ),
+        ),
+        f"{GUARD}::test_it_finds_the_primary_of_a_failover_that_the_program_did_not_see",
+    ),
+    Break(
+        (1,),
+        "a guard knows no seeds of a cluster",
+        "cpp/guard/enrolment.cpp",
+        (("if (cluster_ && !seeds_sent_.exchange(true))", "if (!cluster_ && !seeds_sent_)"),),
+        f"{GUARD}::test_it_finds_the_primary_that_follows_one_of_a_cluster_that_ended_with_the_program",
+    ),
+    Break(
+        (31,),
+        "holds are not verified after a reconnect",
+        "cpp/engine/client.cpp",
+        (("strong->watchdog().verify();", "(void)strong;"),),
+        f"{FAILOVERS}::test_a_failover_that_loses_the_lock_is_reported_to_its_owner",
+    ),
+    Break(
+        (32,),
+        "once named, a primary stays",
+        "cpp/topology/sentinel_machine.cpp",
+        (("if (settled && believed->epoch <= epoch_) return;", "if (settled) return;"),),
+        f"{FAILOVERS}::test_a_primary_that_was_cut_off_is_left_though_it_still_answers",
+    ),
+    Break(
+        (32,),
+        "a move verifies nothing",
+        "cpp/topology/sentinel.cpp",
+        (("if (verify) verify();", "(void)verify;"),),
+        f"{SENTINELS}::test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good",
+    ),
+    Break(
+        (26,),
+        "READONLY is an answer",
+        "cpp/client/stream_reader.cpp",
+        (("if (must_be_primary && pipe", "if (must_be_primary && now == kNever && pipe"),),
+        f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
+    ),
+    Break(
+        (26,),
+        "a replica is taken for a primary",
+        "cpp/client/reconnecting_stream.cpp",
+        (('reply.text_at(0) != "master"', "reply.text_at(0).empty()"),),
+        f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
+    ),
+    Break(
+        (30,),
+        "a primary that cannot be reached is no reason to ask",
+        "cpp/topology/sentinel.cpp",
+        (("strong->doubt();", "(void)strong;"),),
+        f"{SENTINELS}::test_a_failover_is_followed_though_its_messages_are_lost",
+    ),
+    Break(
+        (30,),
+        "further sentinels are not learnt",
+        "cpp/topology/sentinel_machine.cpp",
+        (
+            (
+                "  learn(std::vector<net::Address>(sentinel->opinion.others), actions);\n",
+                "  if (doubt_) learn(sentinel->opinion.others, actions);\n",
+            ),
+        ),
+        f"{SENTINELS}::test_one_sentinel_leads_to_all",
+    ),
+    Break(
+        (27,),
+        "sentinels are sent the servers' password",
+        "cpp/topology/sentinel.cpp",
+        (("setup.endpoint.sentinel_credentials", "setup.endpoint.credentials"),),
+        f"{SENTINELS}::test_sentinels_have_a_separate_password",
+    ),
+    Break(
+        (30,),
+        "a closed client goes on watching",
+        "cpp/topology/sentinel.cpp",
+        (("  watch_->close();\n", ""),),
+        f"{SENTINELS}::test_a_closed_client_leaves_the_sentinels",
+    ),
+    Break(
+        (33,),
+        "the end of a subscription is not noticed",
+        "cpp/client/subscription_stream.cpp",
+        (("    sink.on_redirected(channel, {});\n", ""),),
+        f"{SLOTS}::test_a_waiter_is_woken_from_the_new_server",
+    ),
+    Break(
+        (33,),
+        "MOVED is an answer",
+        "cpp/topology/cluster.cpp",
+        (
+            (
+                "if (to.kind == Kind::kNone) return false;\n  Deliveries",
+                "if (true) return false;\n  Deliveries",
+            ),
+        ),
+        f"{SLOTS}::test_a_holder_follows_its_slot",
+    ),
+    Break(
+        (33,),
+        "ASKING is left out",
+        "cpp/topology/cluster.cpp",
+        (("unanswered.sent, asking}", "unanswered.sent, false}"),),
+        f"{SLOTS}::test_a_key_that_has_gone_ahead_is_asked_for",
+    ),
+    Break(
+        (30,),
+        "a server out of reach is no reason to ask around",
+        "cpp/topology/cluster.cpp",
+        (("kTroubleLasts);\n  request_refresh();\n", "kTroubleLasts);\n"),),
+        f"{CLUSTER_FAILOVERS}::test_a_hold_survives_the_death_of_its_primary",
+    ),
+    Break(
+        (31,),
+        "what a cluster has lost is not looked after",
+        "cpp/topology/cluster.cpp",
+        (
+            ("  if (setup_.on_lost) setup_.on_lost();\n}", "}"),
+            ("if (changed && setup_.on_lost) setup_.on_lost();", "(void)changed;"),
+        ),
+        f"{CLUSTER_FAILOVERS}::test_a_hold_that_was_not_copied_is_reported_lost",
+    ),
+    Break(
+        (33,),
+        "a write that is sent on leaves its WAIT behind",
+        "cpp/topology/cluster.cpp",
+        (("  if (follow_up) (void)connection.resubmit({follow_up});", "  (void)follow_up;"),),
+        f"{REPLICAS}::test_a_slot_that_moves_can_be_granted",
+    ),
+    Break(
+        (33,),
+        "a server that is met on the way is spoken to without TLS",
+        "cpp/topology/cluster_node.cpp",
+        (("  link.address = address;\n", "  link.address = address;\n  link.tls = {};\n"),),
+        "tests/deployments/test_cluster_tls.py::test_holder_and_waiter_follow_a_slot_over_tls",
+    ),
+    Break(
+        (33,),
+        "what could not be given back at once is left to its lease",
+        "cpp/sync/operation/pending_release.cpp",
+        (("  if (!passes) return", "  if (answered || !passes) return"),),
+        f"{REPLICAS}::test_what_a_slot_that_moves_cannot_give_back_is_given_back_later",
+    ),
+    Break(
+        (33,),
+        "what is given back late takes what its owner has now",
+        "cpp/lease/release_ledger.cpp",
+        (
+            ("  entry.command->revoke();\n", ""),
+            ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
+        ),
+        f"{REPLICAS}::test_what_is_asked_for_again_is_not_given_back_any_more",
+    ),
+    Break(
+        (33,),
+        "messages go to all servers whatever their channel",
+        "cpp/topology/setup.h",
+        (('return "spublish";', 'return "publish";'),),
+        "tests/wire/test_replay_deployments.py::test_in_a_cluster",
+    ),
+    Break(
+        (7,),
+        "a child of fork goes on with its parent's connections",
+        "cpp/base/process.cpp",
+        (("g_epoch.fetch_add(1, ", "g_epoch.fetch_add(0, "),),
+        f"{FORK}::test_a_cluster_client_is_forked_while_it_holds",
+    ),
+    Break(
+        (33,),
+        "names of two slots are taken",
+        "cpp/engine/client.cpp",
+        (("if (together) return {};", "if (together || !latch) return {};"),),
+        "tests/deployments/test_cluster.py::test_a_name_of_two_slots_is_refused",
+    ),
+)
+
+if __name__ == "__main__":
+    sys.exit(main(BREAKS))

@@ -1,0 +1,1 @@
+"""The command-line tools, each in a folder of its name."""

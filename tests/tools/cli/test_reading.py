@@ -1,0 +1,136 @@
+"""``ls`` and ``show`` print what the contract says, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import holdfast
+from holdfast import inspect
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+from tests.tools.cli.conftest import COMMAND, Run, environment
+
+pytestmark = pytest.mark.servers("redis")
+
+
+def test_ls_prints_the_same_as_the_module(run: Run, client: holdfast.Client) -> None:
+    with client.lock("order:1", lease=60), client.read_write_lock("user", lease=60).read:
+        eventually(lambda: client.stats().tracked == 2)  # by the connection that renews
+        [order, user] = inspect.locks(client)
+        done = run("ls", "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        printed = json.loads(done.stdout)
+        assert [(one["name"], one["kind"]) for one in printed] == [
+            ("order:1", "lock"),
+            ("user", "read_write_lock"),
+        ]
+        for one, info in zip(printed, (order, user), strict=True):
+            assert one | {"ttl": 0} == info.to_json() | {"ttl": 0}
+        assert [one["name"] for one in json.loads(run("ls", "user", "--json").stdout)] == ["user"]
+
+
+def test_other_programs_get_a_line_for_each_lock(run: Run, client: holdfast.Client) -> None:
+    with client.lock("a\tb", lease=60):
+        [line] = run("ls").stdout.splitlines()
+        name, kind, owner, holds, left, waiters = line.split("\t")
+        assert (name, kind, holds, waiters) == ("a\\x09b", "lock", "1", "0")
+        assert owner == f"{socket.gethostname()}:{os.getpid()} orders"
+        assert left.endswith(" s")
+    assert run("ls").stdout == ""
+    assert run("ls", "--json").stdout == "[]\n"
+
+
+PERSONS = """
+import os, pty, struct, fcntl, termios, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+try:
+    while part := os.read(fd, 4096):
+        os.write(1, part)
+except OSError:
+    pass
+"""
+
+
+def test_a_lock_is_one_line_of_a_terminal(
+    server: Server, client: holdfast.Client, other: holdfast.Client
+) -> None:
+    name = "invoices:2026:customer-4711"
+    permits = client.permit_semaphore("throttle", lease=60)
+    permits.try_set_permits(3)
+    both = client.read_write_lock(name, lease=60).read, other.read_write_lock(name, lease=60).read
+    with both[0], both[0], both[1], permits:
+        done = subprocess.run(
+            [sys.executable, "-c", PERSONS, *COMMAND, "--url", server.url, "ls"],
+            capture_output=True, text=True, check=True, env=environment(TERM="xterm"),
+        )  # fmt: skip
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout).splitlines()
+    process = f"{socket.gethostname()}:{os.getpid()}"
+    rows = [line.split() for line in lines if name in line or "throttle" in line]
+    assert [row[0] for row in rows] == [name, "throttle"]
+    assert len(lines) <= 5
+    assert f"{process} orders (read) and 1 more" in lines[-2]
+    assert rows[0][-4] == "3"  # holds, before "59.9 s" and no waiter
+    assert not re.search("[0-9a-f]{8}-[0-9a-f]{4}", done.stdout)
+
+
+def test_show_has_an_owner_s_program_first_and_its_id(run: Run, client: holdfast.Client) -> None:
+    process = f"{socket.gethostname()}:{os.getpid()}"
+    with client.read_write_lock("demo", lease=60).read:
+        shown = run("show", "demo").stdout
+        assert re.search(
+            rf"^owner\t{process} orders {client.id}:\d+ 127\S+.*, reads, holds 1$",
+            shown,
+            re.MULTILINE,
+        )
+
+
+def test_show_says_which_permits_are_free_and_which_are_all(
+    run: Run, client: holdfast.Client
+) -> None:
+    permits = client.permit_semaphore("throttle", lease=60)
+    permits.try_set_permits(5)
+    with permits, permits:
+        assert "\npermits\t3 free of 5 in all\n" in run("show", "throttle").stdout
+    client.semaphore("slots").try_set_permits(2)
+    assert "\npermits\t2 free\n" in run("show", "slots", "--kind", "semaphore").stdout
+
+
+def test_show_tells_by_its_status_whether_it_is_held(run: Run, client: holdfast.Client) -> None:
+    with client.fenced_lock("demo", lease=60) as lock:
+        done = run("show", "demo", "--json")
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["token"] == lock.token
+        assert f"token\t{lock.token}\n" in run("show", "demo").stdout
+    done = run("show", "demo", "--json")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "null\n", "")
+    assert (run("show", "demo").returncode, run("show", "demo").stdout) == (1, "")
+
+
+def test_show_does_not_call_a_number_what_it_may_not_be(run: Run, client: holdfast.Client) -> None:
+    client.count_down_latch("steps").try_set_count(2)
+    done = run("show", "steps")
+    assert "kind\tsemaphore or latch\nleft" in done.stdout
+    assert "\nnumber\t2\n" in done.stdout
+    assert (done.returncode, "permits" in done.stdout) == (0, False)
+    assert "\ncount\t2\n" in run("show", "steps", "--kind", "count_down_latch").stdout
+
+
+def test_names_are_the_bytes_of_the_command_line(run: Run, client: holdfast.Client) -> None:
+    for name in (b"\xff\xfe", b"-x", b"--json"):
+        with client.lock(name, lease=60):
+            done = run("show", "--json", "--", name)
+            assert done.returncode == 0
+            assert json.loads(done.stdout)["key"] == inspect.locks(client)[0].key
+            assert [one["kind"] for one in json.loads(run("ls", "--json", "--", name).stdout)] == [
+                "lock"
+            ]

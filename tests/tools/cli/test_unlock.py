@@ -1,0 +1,108 @@
+"""``unlock`` asks before it releases by force, and its status says what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+
+import holdfast
+from holdfast import inspect
+from tests.support.servers import Server
+from tests.tools.cli.conftest import BOUND, COMMAND, Run, environment
+
+pytestmark = [
+    pytest.mark.servers("redis"),
+    pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning"),
+]
+
+
+def answer(server: Server, text: str) -> tuple[int, str]:
+    """Type an answer on a terminal; the status and what was shown."""
+    controller, terminal = pty.openpty()
+    os.write(controller, text.encode())
+    process = subprocess.Popen(
+        [*COMMAND, "--url", server.url, "unlock", "demo"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env=environment(),
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while piece := os.read(controller, 4096):
+            shown += piece
+    except OSError:  # the other side has ended
+        pass
+    finally:
+        os.close(controller)
+    return process.wait(BOUND), shown.decode()
+
+
+def test_without_a_terminal_it_refuses_without_yes(run: Run, client: holdfast.Client) -> None:
+    client.lock("demo", lease=60).acquire()
+    done = run("unlock", "demo")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "holdfast: 'demo' stays locked: there is no terminal for the question; use --yes\n"
+    )
+    assert inspect.lock(client, "demo") is not None
+    done = run("unlock", "demo", "--yes")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert inspect.lock(client, "demo") is None
+    assert run("unlock", "demo", "--yes").returncode == 1
+
+
+def test_show_tells_who_has_done_it(run: Run, client: holdfast.Client) -> None:
+    client.lock("demo", lease=60).acquire()
+    found = inspect.lock(client, "demo")
+    assert found is not None
+    assert run("unlock", "demo", "--yes").returncode == 0
+    done = run("show", "demo")
+    assert (done.returncode, done.stderr) == (1, "")
+    [forced] = done.stdout.splitlines()
+    assert re.fullmatch(
+        r"forced\tat 20\S+ \S+ by user 'default', connection holdfast:\S+ 127\.0\.0\.1:\d+, "
+        rf"held by {found.owners[0].id}",
+        forced,
+    )
+    assert run("show", "demo", "--json").stdout == "null\n"
+    with client.lock("other", lease=60).hold():
+        assert "forced" not in run("show", "other").stdout
+    with client.lock("demo", lease=60).hold():
+        done = run("show", "demo")
+        assert done.returncode == 0
+        assert forced in done.stdout
+        [shown] = json.loads(run("show", "demo", "--json").stdout)["forced"]
+        assert shown["owners"] == [found.owners[0].id]
+
+
+def test_on_a_terminal_it_asks(server: Server, client: holdfast.Client) -> None:
+    client.lock("demo", lease=60).acquire()
+    for text in ("n\n", "\n", "\x04"):
+        status, shown = answer(server, text)
+        assert status == 2, shown
+        assert "'demo' is held by " in shown
+        assert f"{client.id}:" in shown
+        assert inspect.lock(client, "demo") is not None
+    status, shown = answer(server, "y\n")
+    assert status == 0, shown
+    assert inspect.lock(client, "demo") is None
+
+
+def test_what_is_no_lock_is_left_alone(run: Run, server: Server, client: holdfast.Client) -> None:
+    client.semaphore("permits").try_set_permits(2)
+    with server.connect() as connection:
+        connection.hset("hash", "field", "value")
+    keys = server.keys()
+    for name in ("permits", "hash"):
+        done = run("unlock", name, "--yes")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"holdfast: '{name}' is ")
+        assert done.stderr.count("\n") == 1
+    assert server.keys() == keys

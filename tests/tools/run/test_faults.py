@@ -1,0 +1,225 @@
+"""Signals at any moment, a lost lock, and the death of run, of the command and of the server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from tests.support.servers import Server
+from tests.support.waiting import eventually
+from tests.tools.run.conftest import (
+    BOUND,
+    COMMAND,
+    Marks,
+    Running,
+    Start,
+    alive,
+    await_death,
+    children_of,
+    environment,
+)
+
+SIGNALS = [
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+]
+
+
+def started(marks: Marks, then: str = "exec sleep 60") -> tuple[str, ...]:
+    """A command that notes its pid as the mark `pid`."""
+    return "--", "sh", "-c", f"echo $$ > {marks.path('pid')}; {then}"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_during_the_wait_ends_it_and_leaves_nothing(
+    start: Start, client: holdfast.Client, server: Server, marks: Marks, number: int
+) -> None:
+    with client.fair_lock("myLock"):
+        running = start("myLock", "--kind", "fair", *started(marks))
+        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1, within=BOUND)
+        running.signal(number)
+        assert running.end() == (128 + number, "", "")
+        assert server.keys() == {b"myLock"}
+    assert not marks.exists("pid")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_reaches_the_command(start: Start, marks: Marks, number: int) -> None:
+    caught = f"trap 'echo caught; exit 9' {number}; echo $$ > {marks.path('pid')}; "
+    running = start("myLock", "--", "sh", "-c", caught + "while :; do sleep 0.05; done")
+    marks.wait("pid")
+    running.signal(number)
+    status, out, errors = running.end()
+    assert (status, out) == (9, "caught\n")
+    assert "holdfast" not in errors  # the shell may tell how its sleep has ended
+
+
+def test_the_command_is_in_a_separate_process_group(start: Start, marks: Marks) -> None:
+    running = start("myLock", *started(marks))
+    pid = int(marks.wait("pid"))
+    assert os.getpgid(pid) == pid != os.getpgid(running.process.pid)
+    running.signal(signal.SIGTERM)
+
+
+def test_a_lost_lock_ends_the_whole_group(
+    start: Start, client: holdfast.Client, marks: Marks
+) -> None:
+    child = f"sleep 60 & echo $! > {marks.path('child')}; wait"
+    running = start("myLock", "--lease", "1", *started(marks, child))
+    pid, child_pid = int(marks.wait("pid")), int(marks.wait("child"))
+    client.lock("myLock").force_release()
+    status, _, errors = running.end()
+    assert status == 74
+    assert "'myLock' was lost" in errors
+    assert errors.count("\n") == 1
+    assert not alive(pid)
+    await_death(child_pid)
+
+
+def test_a_command_that_ignores_the_loss_is_killed(
+    start: Start, client: holdfast.Client, marks: Marks
+) -> None:
+    stubborn = "while :; do sleep 0.05; done"
+    words = ["myLock", "--lease", "1", "--grace", "0.5", "--lost-status", "99"]
+    running = start(
+        *words, "--", "sh", "-c", f"trap '' TERM; echo $$ > {marks.path('pid')}; {stubborn}"
+    )
+    pid = int(marks.wait("pid"))
+    client.lock("myLock").force_release()
+    assert running.status() == 99
+    assert not alive(pid)
+
+
+def test_a_lost_permit_ends_the_command(
+    start: Start, client: holdfast.Client, server: Server, marks: Marks
+) -> None:
+    running = start("permits", "--kind", "semaphore", "--lease", "1", *started(marks))
+    marks.wait("pid")
+    server.flush()
+    assert running.status() == 74
+
+
+@pytest.mark.realtime
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("kind", ["lock", "semaphore"])
+def test_a_lease_ends_by_the_local_clock(private_server: Server, marks: Marks, kind: str) -> None:
+    """Not at the next renewal after its end."""
+    words = ["myLock", "--lease", "3", "--kind", kind]
+    running = Running(private_server.url, *words, *started(marks))
+    pid = int(marks.wait("pid"))
+    private_server.pause()
+    begin = time.monotonic()
+    await_death(pid)
+    assert time.monotonic() - begin < 3.9
+    assert running.status() == 74
+
+
+def test_a_permit_is_renewed(start: Start, server: Server, marks: Marks) -> None:
+    running = start("permits", "--kind", "semaphore", "--lease", "0.6", *started(marks, "sleep 2"))
+    assert running.status() == 0
+
+
+def test_a_killed_run_takes_the_command_with_it(
+    start: Start, client: holdfast.Client, marks: Marks
+) -> None:
+    running = start("myLock", "--lease", "1", *started(marks))
+    pid = int(marks.wait("pid"))
+    running.signal(signal.SIGKILL)
+    await_death(pid)
+    assert client.lock("myLock").acquire(timeout=BOUND)
+    client.lock("myLock").release()
+
+
+def test_a_killed_run_that_waits_leaves_no_process(
+    start: Start, client: holdfast.Client, server: Server
+) -> None:
+    with client.fair_lock("myLock"):
+        running = start("myLock", "--kind", "fair", "--", "sleep", "60")
+        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1, within=BOUND)
+        [guardian] = children_of(running.process.pid)
+        [launcher] = children_of(guardian)
+        running.signal(signal.SIGKILL)
+        await_death(guardian)
+        await_death(launcher)
+
+
+@pytest.mark.servers("real")
+def test_a_server_that_dies_costs_the_lock(private_server: Server, marks: Marks) -> None:
+    running = Running(private_server.url, "myLock", "--lease", "1", *started(marks))
+    marks.wait("pid")
+    private_server.stop()
+    assert running.status() == 74
+
+
+@pytest.mark.servers("real")
+def test_without_a_server_at_the_end_the_commands_status_stands(
+    private_server: Server, marks: Marks
+) -> None:
+    url = f"{private_server.url}?command_timeout=1"
+    running = Running(url, "myLock", *started(marks, "read x; exit 4"), stdin=subprocess.PIPE)
+    marks.wait("pid")
+    private_server.stop()
+    status, _, errors = running.end()
+    assert status == 4
+    assert errors.startswith("holdfast: not released")
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a setuid program needs root to be made")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+def test_a_command_of_another_user_is_reported_and_left(
+    start: Start, client: holdfast.Client
+) -> None:
+    """It cannot be signalled; a setuid program is such a command."""
+    ordinary = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    reached = subprocess.run([*ordinary, sys.executable, "-c", "import holdfast"], check=False)
+    if reached.returncode:
+        pytest.skip("another user cannot run this Python")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        marks = Marks(Path(folder))
+        program = shutil.copy(str(shutil.which("setpriv")), folder)
+        Path(program).chmod(0o4755)  # as sudo: what it runs has no user in common with this one
+        words = ["myLock", "--lease", "1", "--grace", "0.2"]
+        script = f"echo $$ > {marks.path('pid')}; exec {program} --reuid 0 sleep 300"
+        running = start(*words, "--", "sh", "-c", script, prefix=ordinary)
+        pid = int(marks.wait("pid"))
+        eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", within=BOUND)
+        client.lock("myLock").force_release()
+        status = running.process.wait(20)
+        os.kill(pid, signal.SIGKILL)
+        errors = running.end()[2]
+    assert status == 74
+    told, lost = errors.splitlines()
+    assert "runs as another user" in told
+    assert "'myLock' was lost" in lost
+
+
+def test_as_process_one_it_reaps_and_ends(server: Server, marks: Marks) -> None:
+    unshare = shutil.which("unshare")
+    prefix = [str(unshare), "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if (
+        not unshare
+        or subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode
+    ):
+        pytest.skip("unshare --pid is not permitted here")
+    orphan = f"(sleep 0.1 & echo $! > {marks.path('orphan')}); sleep 0.5; ps -o pid=,stat=; exit 6"
+    command = [*COMMAND, "--url", server.url, "run", "myLock", "--", "sh", "-c", orphan]
+    result = subprocess.run(
+        [*prefix, *command], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 6, result.stderr
+    assert " Z" not in result.stdout

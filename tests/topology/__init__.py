@@ -1,1 +1,0 @@
-"""Deployments of several servers: Sentinel and Cluster."""
