@@ -55,7 +55,7 @@ class Poller {
 
 #ifdef __linux__
   bool listen(const Descriptor& epoll);
-  void rebuild(std::vector<Watch*>& ready);
+  void rebuild(bool may_pause, std::vector<Watch*>& ready);
 
   Descriptor epoll_;
   Descriptor wake_;

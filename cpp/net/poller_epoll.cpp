@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
+#include <thread>
 #include <utility>
 
 #include "base/limit.h"
@@ -19,6 +21,7 @@ namespace {
 constexpr std::uint64_t kWakeToken = 0;
 constexpr std::uint64_t kAlarmToken = 1;
 constexpr std::size_t kBatch = 64;
+constexpr auto kRefusedPause = std::chrono::milliseconds(5);
 constexpr std::uint64_t kRefused = ~std::uint64_t{0};  // no Descriptor's: update() adds anew
 
 Descriptor checked(int fd, const char* what) {
@@ -93,15 +96,19 @@ bool Poller::wait(bool block, std::vector<Watch*>& ready) {
       ready.push_back(found->second);
     }
   }
-  if (stale) rebuild(ready);
+  if (stale) rebuild(block, ready);
   return alarm;
 }
 
 // A descriptor that was closed here, but is still open in a child of fork(), stays in the kernel's
-// set, reports events, and can no longer be removed: so a new set is made.
-void Poller::rebuild(std::vector<Watch*>& ready) {
+// set, reports events, and can no longer be removed: so a new set is made. Where the system refuses
+// one, the next such event, which is there at once, tries again.
+void Poller::rebuild(bool may_pause, std::vector<Watch*>& ready) {
   Descriptor fresh(epoll_create1(EPOLL_CLOEXEC));
-  if (!fresh.open() || !listen(fresh)) return;  // tried again at the next such event
+  if (!fresh.open() || !listen(fresh)) {
+    if (may_pause && ready.empty()) std::this_thread::sleep_for(kRefusedPause);
+    return;
+  }
   epoll_ = std::move(fresh);
   for (const auto& [token, watch] : by_token_) {
     if (apply(*watch, Change::kAdd)) continue;

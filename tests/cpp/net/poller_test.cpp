@@ -1,6 +1,7 @@
 #include "net/poller.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -184,6 +185,40 @@ TEST(Poller, DoesNotSpinOnASocketThatAnotherProcessKeepsOpen) {
   EXPECT_EQ(look(poller), Ready{&alive}) << "the others are still watched";
   poller.wake();
   EXPECT_FALSE(poller.wait(true, ready));
+}
+
+// The process has no descriptor left for a new set.
+TEST(Poller, DoesNotSpinOnSuchASocketWhileTheSystemGivesNoDescriptors) {
+  Poller poller;
+  Poller::Watch dead;
+  Poller::Watch alive;
+  auto [near, far] = pair_of_sockets();
+  auto [other_near, other_far] = pair_of_sockets();
+  const Descriptor inherited(dup(near.get()));
+  ASSERT_TRUE(poller.update(dead, readable(near.get())));
+  ASSERT_TRUE(poller.update(alive, readable(other_near.get())));
+  near.reset();
+  poller.drop(dead);
+  ASSERT_EQ(write(far.get(), "x", 1), 1);
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit none{0, usual.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+
+  Ready ready;
+  poller.set_alarm(Millis(100));
+  int waits = 1;
+  while (!poller.wait(true, ready)) ++waits;
+  EXPECT_LE(waits, 25);
+  EXPECT_EQ(ready, Ready{});
+  ASSERT_EQ(write(other_far.get(), "x", 1), 1);
+  EXPECT_EQ(look(poller), Ready{&alive}) << "the others are still watched";
+
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_EQ(look(poller), Ready{&alive});
+  poller.drop(alive);
+  poller.set_alarm(Millis(20));
+  EXPECT_TRUE(poller.wait(true, ready)) << "not by the dead one again";
 }
 
 }  // namespace
