@@ -1,6 +1,6 @@
 // What a server sends to a connection with commands under way: a request completes once, and with a
-// reply of a kind and range that its command can have, or an error; what is unanswered goes out
-// again.
+// reply of a kind and range that its script can have, or an error, as read here by other code than
+// the engine's; what is unanswered goes out again.
 
 #include <cstdlib>
 #include <string>
@@ -8,37 +8,71 @@
 
 #include "byte_stream.h"
 #include "client/connection.h"
+#include "lua_scripts.h"
 #include "resp/command.h"
 
 namespace holdfast {
 namespace {
 
-using resp::ReplyKind;
-using resp::ReplyKinds;
+namespace lua = script::lua;
 
-constexpr ReplyKinds kKinds[] = {
-    (ReplyKind::kNil | ReplyKind::kInteger).within(-3, 1000),
-    ReplyKinds(ReplyKind::kText).decimal(),
-    ReplyKinds(ReplyKind::kArray).arrays_of(ReplyKinds::Array::kPlaces).about(2),
-    (ReplyKind::kArray | ReplyKind::kInteger).within(0, 1).arrays_of(ReplyKinds::Array::kFew),
+bool is_time_left(const resp::Reply& reply) {
+  return reply.is_nil() || (reply.is_integer() && reply.integer() >= -3);
+}
+
+bool is_token(const resp::Reply& reply) {
+  constexpr const char* kDigits = "0123456789";
+  if (reply.is_nil()) return true;
+  const std::string_view text = reply.text();
+  const std::size_t sign = text.substr(0, 1) == "-" ? 1 : 0;
+  return reply.kind() == resp::ReplyKind::kText && text.size() > sign &&
+         text.find_first_not_of(kDigits, sign) == std::string_view::npos;
+}
+
+bool are_places(const resp::Reply& reply) {
+  if (reply.kind() != resp::ReplyKind::kArray || reply.size() > 2) return false;
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    if (reply.integer_at(i) < 1 || reply.integer_at(i) > 2) return false;
+  }
+  return reply.size() < 2 || reply.integer_at(0) < reply.integer_at(1);
+}
+
+bool is_permit(const resp::Reply& reply) {
+  if (reply.is_integer()) return reply.integer() >= -1;
+  return reply.kind() == resp::ReplyKind::kArray && (reply.size() == 2 || reply.size() == 3) &&
+         reply.at(0).is_integer() && reply.at(1).is_integer();
+}
+
+// A script, and whether it can have made a reply.
+struct Kind {
+  resp::ReplyKinds replies;
+  bool (*possible)(const resp::Reply&);
+};
+
+constexpr Kind kKinds[] = {
+    {lua::lock_acquire.replies, &is_time_left},
+    {lua::fenced_lock_transfer.replies, &is_token},
+    {lua::lock_renew.replies.about(2), &are_places},
+    {lua::permit_semaphore_acquire.replies, &is_permit},
 };
 
 class Step final : public client::Request {
  public:
-  explicit Step(ReplyKinds kinds) : kinds_(kinds) {}
+  explicit Step(const Kind& kind) : kind_(kind) {}
   std::string_view key() const override { return "name"; }
-  ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out) const override {
     out += resp::Command({"STEP"}).bytes();
-    return kinds_;
+    return kind_.replies;
   }
   void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
     if (std::exchange(done_, true)) std::abort();
-    if (reply.ok() && !kinds_.allow(reply.value())) std::abort();
+    if (!reply.ok() || reply.value().is_error()) return;
+    if (!kind_.possible(reply.value())) std::abort();
   }
   bool done() const { return done_; }
 
  private:
-  const ReplyKinds kinds_;
+  const Kind& kind_;
   bool done_ = false;
 };
 
