@@ -64,8 +64,23 @@ bool begin(Awaitable& awaitable) {
   return false;
 }
 
-PySendResult send(PyObject* self, PyObject* /*value*/, PyObject** result) {
+// After a LockLostError: its coroutine goes on. False, with the error set: there is none.
+bool go_on(Awaitable& awaitable) {
+  if (awaitable.lazy == nullptr || awaitable.lazy->explained == nullptr) return false;
+  py::error_already_set error;
+  if (!error.matches(py::module_::import("holdfast._errors").attr("LockLostError"))) {
+    error.restore();
+    return false;
+  }
+  awaitable.rest = guarded([&] {
+    return self_of(awaitable.arguments.subject).attr(awaitable.lazy->explained)(error.value());
+  });
+  return awaitable.rest != nullptr;
+}
+
+PySendResult send(PyObject* self, PyObject* value, PyObject** result) {
   Awaitable& awaitable = awaitable_of(self);
+  if (awaitable.rest != nullptr) return PyIter_Send(awaitable.rest, value, result);
   if (awaitable.fresh && !awaitable.over && !begin(awaitable)) {
     *result = nullptr;
     return PYGEN_ERROR;
@@ -76,7 +91,8 @@ PySendResult send(PyObject* self, PyObject* /*value*/, PyObject** result) {
     return PYGEN_NEXT;
   }
   *result = guarded([&awaitable] { return take(awaitable); });
-  return *result == nullptr ? PYGEN_ERROR : PYGEN_RETURN;
+  if (*result != nullptr) return PYGEN_RETURN;
+  return go_on(awaitable) ? PyIter_Send(awaitable.rest, Py_None, result) : PYGEN_ERROR;
 }
 
 PyObject* next(PyObject* self) {
@@ -95,6 +111,9 @@ PyObject* throw_in(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
     };
     PyObject* const first = given(0);
     if (first == nullptr) raise_python(PyExc_TypeError, "throw() takes an exception");
+    if (PyObject* const rest = awaitable_of(self).rest; rest != nullptr) {
+      return self_of(rest).attr("throw")(py::handle(first));
+    }
     give_up(awaitable_of(self));
     if (PyExceptionInstance_Check(first)) {
       PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(first))), Py_NewRef(first),
@@ -108,6 +127,7 @@ PyObject* throw_in(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
 
 PyObject* close(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
+    if (PyObject* const rest = awaitable_of(self).rest) return self_of(rest).attr("close")();
     give_up(awaitable_of(self));
     return py::none();
   });
@@ -184,6 +204,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(awaitable.callback);
   Py_VISIT(awaitable.context);
   Py_VISIT(awaitable.message);
+  Py_VISIT(awaitable.rest);
   Py_VISIT(awaitable.arguments.subject);
   Py_VISIT(awaitable.arguments.body);
   return 0;
@@ -195,6 +216,7 @@ int clear(PyObject* self) {
   Py_CLEAR(awaitable.callback);
   Py_CLEAR(awaitable.context);
   Py_CLEAR(awaitable.message);
+  Py_CLEAR(awaitable.rest);
   Py_CLEAR(awaitable.arguments.subject);
   Py_CLEAR(awaitable.arguments.body);
   return 0;

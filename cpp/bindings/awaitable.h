@@ -21,6 +21,8 @@ struct AwaitableKind {
   const char* title;                              // as the interpreter names a coroutine
   void (*begin)(Awaitable& awaitable);            // calls TaskQueue::begin()
   pybind11::object (*end)(Awaitable& awaitable);  // the result, made of the outcome
+  // The coroutine method of the lock that goes on after a LockLostError, and raises it; null: none.
+  const char* explained = nullptr;
 };
 
 // The awaitable of an operation. It has only those methods of a Future that asyncio's Task calls; a
@@ -56,6 +58,7 @@ struct Awaitable {
   PyObject* callback;  // the task's next step; null: it does not wait yet
   PyObject* context;
   PyObject* message;  // of cancel(); may be null
+  PyObject* rest;     // the coroutine that goes on instead; null: none
 
   bool done() const { return outcome || cancelled; }
   PyObject* object() { return &ob_base; }

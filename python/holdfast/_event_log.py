@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ._errors import LockLostError
     from ._process import AnyClient
 
     Entry = tuple[Callable[..., None], str]
 
-__all__ = ["FOREIGN", "Event", "entry", "explained"]
+__all__ = ["FOREIGN", "GONE", "Event", "entry", "explain", "explained"]
 
+#: How the reason begins where the server has said that the hold is gone.
+GONE = "the server no longer ha"
 #: Seconds between two queries of a client for the record of a forced release.
 FORCED_INTERVAL = 0.05
 #: Why a lock cannot be had whose key has no expiry.
@@ -143,16 +146,32 @@ def explained(client: AnyClient, event: Event) -> str:
     The record of that is asked for once per ``FORCED_INTERVAL``: after the loss of many holds at
     once, as by ``FLUSHALL``, the other losses do not wait for the answers.
     """
-    from ._forced import forcing
-
     if monotonic() < client._forced_queried + FORCED_INTERVAL:
         return event.reason
+    reason = _forced(client, event.name, event.owner)
+    client._forced_queried = monotonic()
+    return reason or event.reason
+
+
+def explain(client: AnyClient, key: bytes, owner: int, error: LockLostError) -> None:
+    """Have an error say who has released the lock by force, instead of that its server lacks it.
+
+    It queries the server, also right after another query: no release says less than another.
+    """
+    before, gone, after = str(error).partition(GONE)
+    if gone and (reason := _forced(client, key, owner)):
+        error.args = (f"{before}{reason}; {after.partition('; ')[2]}",)
+
+
+def _forced(client: AnyClient, key: bytes, owner: int) -> str | None:
+    """Why the hold is gone, if it was released by force and that is recorded; its ``loss`` then."""
+    from ._forced import forcing
+
     forced = None
     with suppress(HoldfastError):
-        forced = forcing(client._core, event.name, event.owner)
-    client._forced_queried = monotonic()
+        forced = forcing(client._core, key, owner)
     if forced is None:
-        return event.reason
+        return None
     reason = f"it was released by force {forced}"
-    client._core.explain_loss(event.name, event.owner, reason)
+    client._core.explain_loss(key, owner, reason)
     return reason

@@ -63,8 +63,6 @@ _starting = threading.RLock()
 
 #: Of the end of a hold without a release.
 LOSSES = {"lost", "lost_late"}
-#: How the reason begins where the server has said that the hold is gone.
-GONE = "the server no longer ha"
 #: The worker that asks a client's server who has released a lost hold.
 ASKING = "holdfast-forced"
 #: Calls that wait for a worker.
@@ -294,7 +292,7 @@ def _log_of(event: Event) -> None:
     """Have an event logged; of a hold that is gone from its server, after a query of it."""
     client = next((each for each in all_clients() if each.id == event.client), None)
     log = _event_log.entry(event, client)
-    if client is None or event.word not in LOSSES or not event.reason.startswith(GONE):
+    if client is None or event.word not in LOSSES or not event.reason.startswith(_event_log.GONE):
         _log.post(partial(log, event.reason))
         return
     worker = _worker_of(client, ASKING)

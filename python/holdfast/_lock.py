@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from . import _core, _events, _process
+from . import _core, _event_log, _events, _process
 from ._arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -205,8 +205,6 @@ class BaseLock(Synchronizer):
         seconds = self._wait if seconds is None else seconds
         why = "another owner holds it"
         if self._core.foreign:
-            from . import _event_log
-
             why = _event_log.FOREIGN
         return LockTimeout(f"timed out after {seconds:g} s waiting for {quoted(self.name)}: {why}")
 
@@ -216,6 +214,12 @@ class BaseLock(Synchronizer):
         if block and owners and not owners[0][1]:
             return left_elsewhere(self.name, title(owners[0][0]), self._owner_word)
         return not_owned(self.name, owners, title)
+
+    def _explain(self, error: LockLostError, owner: int) -> None:
+        """Have the error of a release that found the loss say who released the lock by force."""
+        if isinstance(self._core, _core.Lock):
+            key = self._client.name_prefix + checked_name("name", self.name)
+            _event_log.explain(self._client, key, owner, error)
 
     def __repr__(self) -> str:
         kind = type(self).__name__

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from holdfast._arguments import UNSET, Seconds, Unset, milliseconds
-from holdfast._errors import HoldfastError, NotOwnedError
+from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
 from holdfast._hold import BaseHold, HoldWatching, checked, lock_of
 
 from ._lock import TaskWatcher
@@ -63,6 +63,8 @@ class Hold(BaseHold):
         self._claim()
         try:
             await self._core.start_release(bridge().queue, self._owner, True)
+        except LockLostError as error:
+            await self.lock._explained(error, self._owner)
         except NotOwnedError:
             raise
         except CancelledError:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from asyncio import CancelledError, get_running_loop
+from asyncio import CancelledError, get_running_loop, to_thread
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from holdfast import _core
+from holdfast import _core, _event_log
 from holdfast._arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -224,9 +224,9 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
             else:
                 await core.start_release(loop.queue, owner, False)
             done = 1
-        except LockLostError:
+        except LockLostError as error:
             self._leave_watcher()
-            raise
+            await self._explained(error)
         except NotOwnedError:
             raise self._not_owned(block) from None
         except CancelledError:
@@ -235,6 +235,13 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         finally:
             if self._watchers:
                 self._gave_back(done, deferred and done > 0)
+
+    async def _explained(self, error: LockLostError, owner: int | None = None) -> None:
+        """Raise the error of a release that found the loss, with who released the lock by force."""
+        owner = self._owner() if owner is None else owner
+        if _event_log.GONE in str(error):
+            await to_thread(self._explain, error, owner)
+        raise error
 
     async def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""

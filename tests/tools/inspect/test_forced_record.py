@@ -175,6 +175,48 @@ def test_the_former_owner_logs_who_did_it(
         server.inspect.delete("demo")
 
 
+BY_OPERATOR = "was lost: it was released by force at 2.* by user 'operator', connection night-shift"
+
+
+def test_the_release_that_finds_the_loss_says_who_did_it(
+    client: holdfast.Client, operator: holdfast.Client
+) -> None:
+    lock = client.lock("demo", lease=60)
+    for release in (lock.release, lambda: lock.__exit__(None, None, None)):
+        lock.acquire()
+        assert inspect.force_release(operator, "demo")
+        with pytest.raises(holdfast.LockLostError, match=BY_OPERATOR) as raised:
+            release()
+        assert str(raised.value).endswith("; another owner may have held it at the same time")
+    hold = lock.hold()
+    assert inspect.force_release(operator, "demo")
+    with pytest.raises(holdfast.LockLostError, match=BY_OPERATOR):
+        hold.release()
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_so_does_the_release_of_a_task(
+    server: Server, operator: holdfast.Client, watched: bool
+) -> None:
+    async def main() -> None:
+        on_lost = (lambda _: None) if watched else None
+        async with holdfast.asyncio.Client(server.url) as owner:
+            lock = owner.lock("demo", lease=60, on_lost=on_lost)
+            await lock.acquire()
+            assert await asyncio.to_thread(inspect.force_release, operator, "demo")
+            with pytest.raises(holdfast.LockLostError, match=BY_OPERATOR):
+                await lock.release()
+            with pytest.raises(holdfast.LockLostError, match=BY_OPERATOR):
+                async with lock:
+                    assert await asyncio.to_thread(inspect.force_release, operator, "demo")
+            hold = await lock.hold()
+            assert await asyncio.to_thread(inspect.force_release, operator, "demo")
+            with pytest.raises(holdfast.LockLostError, match=BY_OPERATOR):
+                await hold.release()
+
+    asyncio.run(main())
+
+
 def test_a_program_records_nothing(server: Server, client: holdfast.Client) -> None:
     for kind in (client.lock, client.fair_lock, client.fenced_lock):
         hold = kind("demo", lease=60).hold()
