@@ -151,6 +151,21 @@ def asan(session: nox.Session) -> None:
     test_cpp(session, "asan")
 
 
+@nox.session
+def guard_asan(session: nox.Session) -> None:
+    """The tests of the guard, with a guard under AddressSanitizer and libstdc++'s assertions."""
+    install_package(session, "test")
+    where = "from holdfast import _core; print(_core.__file__)"
+    module = session.run("python", "-c", where, silent=True)
+    static = "-DCMAKE_EXE_LINKER_FLAGS=-static-libasan"  # the tests preload a library
+    session.run("cmake", "--preset", "asan", static, external=True)
+    build = ["cmake", "--build", "--preset", "asan", "--target", "holdfast-guard", "test_guard"]
+    session.run(*build, external=True)
+    session.run("build/asan/test_guard", external=True)
+    shutil.copy2("build/asan/holdfast-guard", Path(str(module).strip()).parent)
+    session.run("pytest", "-n", "2", "tests/faults/guard", *session.posargs)
+
+
 @nox.session(venv_backend="none")
 def tsan(session: nox.Session) -> None:
     """The C++ tests under ThreadSanitizer."""
