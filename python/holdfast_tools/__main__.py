@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from . import version_line
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["demo"]:
-        from .demo import main as run
+        from . import demo
 
-        return run(arguments[1:])
+        return demo.main(arguments[1:])
     try:
         from .cli import main as run
     except ModuleNotFoundError as error:
@@ -28,11 +24,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_extra(command: str = "--help", *_: str) -> int:
-    if command == "--version":
-        print(version_line())
+    install = "pip install 'holdfast-locks[cli]'"
+    if command in {"-h", "--help", "--version"}:
+        usage = f"usage: holdfast demo [-h]\n\nAll other commands need packages: {install}"
+        print(version_line() if command == "--version" else usage)
         return 0
-    text = "needs packages that are not installed: pip install 'holdfast-locks[cli]'"
-    print(f"holdfast: {command!r} {text}", file=sys.stderr)
+    print(
+        f"holdfast: {command!r} needs packages that are not installed: {install}", file=sys.stderr
+    )
     return 2
 
 

@@ -121,6 +121,8 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
         "holdfast: 'ls' needs packages that are not installed: pip install 'holdfast-locks[cli]'\n"
     )
     assert main("--version").stdout.startswith("holdfast ")
+    assert main("--help").stdout.startswith("usage: holdfast demo")
+    assert "pip install 'holdfast-locks[cli]'" in main().stdout
     assert "--server" in main("demo", "--help").stdout
 
 
