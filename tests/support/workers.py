@@ -44,8 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what lasts as long as the run out of each garbage collection."""
-    gc.collect()
+    """Leave what lasts as long as the run, and the little garbage in it, out of each collection."""
     gc.freeze()
     gc.enable()
 
