@@ -73,8 +73,8 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
 }
 
 // The numbers of those that this client has taken.
-lease::JointReleases::Owners PermitSemaphore::owners_of(const Permits& permits) const {
-  lease::JointReleases::Owners owners;
+lease::Releases::Owners PermitSemaphore::owners_of(const Permits& permits) const {
+  lease::Releases::Owners owners;
   for (const std::string& permit : permits) {
     const auto number = sync::permit_number(client_->context()->client_id, permit);
     if (number) owners.push_back(*number);
@@ -84,7 +84,8 @@ lease::JointReleases::Owners PermitSemaphore::owners_of(const Permits& permits) 
 
 std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_many(
     const Permits& permits) const {
-  const auto lost = client_->started()->keeper->joint_releases().begin(name_, owners_of(permits));
+  const auto lost =
+      client_->started()->keeper->releases().begin_together(name_, owners_of(permits));
   if (!lost) return release_together(permits);
   const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
   return Lost{static_cast<std::size_t>(found - permits.begin()), lost->reason};
@@ -106,7 +107,7 @@ sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) cons
   };
   release.answered = [keeper = context->keeper, name = name_, owners = owners_of(permits)](
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
-    keeper->joint_releases().end(name, owners, value.value_or(0) > 0);
+    keeper->releases().end_together(name, owners, value.value_or(0) > 0);
   };
   return sync::call_of(std::move(context), std::move(release));
 }

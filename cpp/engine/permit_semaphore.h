@@ -77,7 +77,7 @@ class PermitSemaphore {
   sync::ExchangePtr query(Write write, std::optional<Millis> within = {}) const;
   sync::ExchangePtr release_by_id(const std::string& permit) const;
   sync::ExchangePtr release_together(const Permits& permits) const;
-  lease::JointReleases::Owners owners_of(const Permits& permits) const;
+  lease::Releases::Owners owners_of(const Permits& permits) const;
 
   const std::shared_ptr<Client> client_;
   const LockName name_;

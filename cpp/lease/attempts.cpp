@@ -1,18 +1,12 @@
 #include "lease/attempts.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 #include "lease/renewal_batch.h"
 
 namespace holdfast::lease {
-
-Attempt::Attempt(Attempt&& other) noexcept
-    : Attempt(*other.attempts_, *other.name_, other.owner_, other.kind_) {
-  if (other.under_way_) attempts_->move(other, *this);
-}
 
 bool Attempt::begin() { return attempts_->enter_alone(*this); }
 
@@ -22,28 +16,35 @@ void Attempt::end() {
   if (under_way_) attempts_->end(*this);
 }
 
+// A kind that excludes no other has no entry before its grant.
+Holds::Entry* Attempts::entry_of(const Attempt& attempt) {
+  if (attempt.entry_ != nullptr) return attempt.entry_;
+  if (attempt.exclusive()) return &book_.holds.at(*attempt.name_, attempt.owner_);
+  return book_.holds.find(*attempt.name_, attempt.owner_);
+}
+
 AttemptPlan Attempts::begin(Attempt& attempt) {
-  const LockName& name = *attempt.name_;
-  const OwnerNumber owner = attempt.owner_;
   const MutexLock guard(book_.mutex);
-  AttemptPlan plan;
-  Hold* const hold = book_.holds.find(name, owner);
+  const UsedEntry entry(book_.holds, entry_of(attempt));
+  Hold* const hold = entry ? entry->current() : nullptr;
   // A reply that comes later must not revive a hold that this attempt takes for gone.
-  if (hold != nullptr) book_.lose_if_over(*hold);
-  plan.verdict = judge(attempt, hold);
+  if (hold != nullptr) (void)book_.lose_if_over(*hold);
+  AttemptPlan plan;
+  plan.verdict = judge(attempt, entry.get());
   if (plan.verdict != AttemptPlan::Verdict::kBegun) return plan;
-  if (!attempt.under_way_) enter(attempt);
-  plan.takes_over = !book_.ledger.empty() && book_.ledger.take_over(name, owner);
+  if (!attempt.under_way_) enter(attempt, entry.get());
+  plan.takes_over = entry && book_.holds.take_over(*entry);
   if (hold != nullptr && hold->held()) plan.count = hold->levels.count() + 1;
   return plan;
 }
 
-// `hold`: its owner's; null: none.
-AttemptPlan::Verdict Attempts::judge(const Attempt& attempt, const Hold* hold) const {
+// `entry`: its owner's; null: none.
+AttemptPlan::Verdict Attempts::judge(const Attempt& attempt, const Holds::Entry* entry) const {
   using Verdict = AttemptPlan::Verdict;
   if (book_.closing) return Verdict::kClosed;
-  if (!attempt.under_way_ && !admits(attempt)) return Verdict::kUnderWay;
-  const bool hides = may_hide(*attempt.name_, hold) &&
+  const bool admits = attempt.under_way_ || !attempt.exclusive() || entry->attempts == 0;
+  if (!admits) return Verdict::kUnderWay;
+  const bool hides = may_hide(*attempt.name_, entry == nullptr ? nullptr : entry->current()) &&
                      book_.hidden_loss(*attempt.name_, attempt.owner_).has_value();
   return hides ? Verdict::kLost : Verdict::kBegun;
 }
@@ -61,7 +62,7 @@ std::optional<std::string> Attempts::refuse(const LockName& name, OwnerNumber ow
 
 void Attempts::forget_block(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(book_.mutex);
-  Hold* const hold = book_.holds.find(name, owner);
+  Hold* const hold = book_.holds.hold(name, owner);
   if (hold != nullptr && hold->blocks > 0) {
     --hold->blocks;
   } else {
@@ -73,51 +74,45 @@ void Attempts::record(Attempt& attempt, const Renewal& kind, Millis longest, std
   const MutexLock guard(book_.mutex);
   if (!book_.records || !attempt.under_way_) return;
   const TimePoint until = after(book_.clock.now(), longest);
-  attempt.more_records_.resize(static_cast<std::size_t>(amount - 1));
+  attempt.records_.resize(static_cast<std::size_t>(amount));
   OwnerNumber owner = attempt.owner_;
-  record(attempt, attempt.record_, {owner, kind, until});
-  for (HeldRecords::Id& record_of_next : attempt.more_records_) {
+  for (HeldRecords::Id& record : attempt.records_) {
+    const bool known = record != 0 && book_.records->set_until(record, until);
+    if (!known) record = book_.records->add(*attempt.name_, owner, kind, until);
     owner = owner_after(owner, 1);
-    record(attempt, record_of_next, {owner, kind, until});
   }
-}
-
-void Attempts::record(const Attempt& attempt, HeldRecords::Id& record, const MayHold& hold) {
-  if (record != 0 && book_.records->set_until(record, hold.until)) return;
-  record = book_.records->add(*attempt.name_, hold.owner, hold.kind, hold.until);
 }
 
 void Attempts::leave_record(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
-  attempt.record_ = 0;
-  attempt.more_records_.clear();
+  attempt.records_.clear();
 }
 
 void Attempts::answered(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(book_.mutex);
-  const ReleaseLedger::Entry* entry = book_.ledger.find(name, owner);
-  const bool taken_over = entry != nullptr && entry->state == ReleaseLedger::State::kTakenOver;
-  if (taken_over) book_.drop_pending(name, owner);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  const bool taken_over = entry && entry->release == Holds::Release::kTakenOver;
+  if (taken_over) book_.drop_release(*entry);
 }
 
 bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   const MutexLock guard(book_.mutex);
   if (book_.closing) return false;
+  Holds::Entry* entry = attempt.entry_;
   leave(attempt);
-  add(grant, std::exchange(attempt.record_, 0));
-  std::vector<HeldRecords::Id> records = std::move(attempt.more_records_);
-  records.resize(static_cast<std::size_t>(grant.amount - 1));
-  OwnerNumber owner = grant.owner;
-  for (const HeldRecords::Id record : records) {
-    owner = owner_after(owner, 1);
-    add(grant.of(owner), record);
+  const std::vector<HeldRecords::Id> records = std::exchange(attempt.records_, {});
+  for (std::int64_t i = 0; i < grant.amount; ++i) {
+    const bool known = i == 0 && entry != nullptr;
+    if (!known) entry = &book_.holds.at(grant.name, owner_after(grant.owner, i));
+    const auto place = static_cast<std::size_t>(i);
+    add(*entry, grant, place < records.size() ? records[place] : 0);
   }
   return true;
 }
 
-void Attempts::add(const Grant& grant, HeldRecords::Id record) {
-  book_.drop_pending(grant.name, grant.owner);
-  Hold& hold = hold_for(grant);
+void Attempts::add(Holds::Entry& entry, const Grant& grant, HeldRecords::Id record) {
+  book_.drop_release(entry);
+  Hold& hold = hold_for(entry, grant);
   hold.add_level(grant);
   if (grant.block) ++hold.blocks;
   if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
@@ -126,12 +121,11 @@ void Attempts::add(const Grant& grant, HeldRecords::Id record) {
   hold.trace(Hold::Step::kGranted);
 }
 
-Hold& Attempts::hold_for(const Grant& grant) {
-  Hold* const known = book_.holds.find(grant.name, grant.owner);
-  if (known != nullptr && known->held()) return *known;
-  if (known != nullptr) book_.holds.erase(*known);
-  Hold& hold = book_.holds.add(HoldPtr(new Hold(grant)));
-  hold.group = static_cast<std::uint32_t>(hold.serial / RenewalBatch::kMostKeys);
+Hold& Attempts::hold_for(Holds::Entry& entry, const Grant& grant) {
+  if (entry.hold && entry.hold->held()) return *entry.hold;
+  if (entry.hold) book_.holds.end(entry);
+  Hold& hold = book_.holds.grant(entry, HoldPtr(new Hold(grant, entry.owner)));
+  hold.group = static_cast<std::uint32_t>(book_.holds.grants() / RenewalBatch::kMostKeys);
   if (book_.tracks) hold.next_look = after(hold.since, kYoung);
   book_.events.count(hold, Stats::Counter::kHeld);
   return hold;
@@ -139,7 +133,8 @@ Hold& Attempts::hold_for(const Grant& grant) {
 
 bool Attempts::under_way(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_.mutex);
-  return book_.attempts.any(name, owner);
+  const Holds::Entry* const entry = book_.holds.find(name, owner);
+  return entry != nullptr && entry->attempts > 0;
 }
 
 bool Attempts::any() const {
@@ -149,44 +144,36 @@ bool Attempts::any() const {
 
 bool Attempts::enter_alone(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
-  if (!admits(attempt)) return false;
-  enter(attempt);
+  Holds::Entry* const entry = entry_of(attempt);
+  if (attempt.exclusive() && entry->attempts > 0) return false;
+  enter(attempt, entry);
   return true;
 }
 
 void Attempts::enter_beside(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
-  enter(attempt);
+  enter(attempt, entry_of(attempt));
 }
 
 void Attempts::end(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
+  const UsedEntry entry(book_.holds, attempt.entry_);
   leave(attempt);
-  book_.end_record(attempt.record_);
-  for (HeldRecords::Id& record : attempt.more_records_) book_.end_record(record);
+  for (HeldRecords::Id& record : attempt.records_) book_.end_record(record);
   book_.notify_if_idle();
 }
 
-void Attempts::move(Attempt& from, Attempt& to) {
-  const MutexLock guard(book_.mutex);
-  to.record_ = std::exchange(from.record_, 0);
-  to.more_records_ = std::move(from.more_records_);
-  leave(from);
-  enter(to);
-}
-
-bool Attempts::admits(const Attempt& attempt) const {
-  return !attempt.exclusive() || !book_.attempts.any(*attempt.name_, attempt.owner_);
-}
-
-void Attempts::enter(Attempt& attempt) {
-  if (attempt.exclusive()) book_.attempts.add(attempt);
+void Attempts::enter(Attempt& attempt, Holds::Entry* entry) {
+  if (attempt.exclusive()) {
+    attempt.entry_ = entry;
+    ++entry->attempts;
+  }
   if (attempt.counted()) ++book_.acquisitions;
   attempt.under_way_ = true;
 }
 
 void Attempts::leave(Attempt& attempt) {
-  if (attempt.exclusive()) AttemptLists::remove(attempt);
+  if (attempt.entry_ != nullptr) --std::exchange(attempt.entry_, nullptr)->attempts;
   if (attempt.counted()) --book_.acquisitions;
   attempt.under_way_ = false;
 }

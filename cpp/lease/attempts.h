@@ -3,13 +3,66 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/mutex.h"
-#include "lease/attempt.h"
+#include "base/types.h"
+#include "lease/held_records.h"
 #include "lease/hold.h"
 #include "lease/hold_book.h"
 
 namespace holdfast::lease {
+
+class Attempts;
+
+// One acquisition of an owner while it is under way: from begin() to its grant, or to end(), which
+// its destructor calls. It belongs to one thread, or to a lock of its operation; the client's
+// Attempts, and the name, outlive it.
+class Attempt {
+ public:
+  enum class Kind : std::uint8_t {
+    kWhole,   // of a lock: counted (LeaseKeeper::idle()), and the only one of its owner
+    kPart,    // counted only: of a member of a lock of locks, and of what has no owner
+    kAround,  // not counted: of a lock of locks, for one of its members
+  };
+
+  Attempt(Attempts& attempts, const LockName& name, OwnerNumber owner, Kind kind = Kind::kWhole)
+      : attempts_(&attempts), name_(&name), owner_(owner), kind_(kind) {}
+  Attempt(Attempt&& other) noexcept  // `other` is over
+      : attempts_(other.attempts_),
+        name_(other.name_),
+        owner_(other.owner_),
+        kind_(other.kind_),
+        under_way_(std::exchange(other.under_way_, false)),
+        entry_(std::exchange(other.entry_, nullptr)),
+        records_(std::move(other.records_)) {}
+  Attempt& operator=(Attempt&& other) = delete;
+  ~Attempt() { end(); }
+
+  // False, and nothing is begun: another attempt of the owner's at this lock is under way.
+  bool begin();
+  // Beside another attempt of the owner's, which may have ended: refuses the owner's calls for the
+  // lock until this one ends.
+  void begin_beside();
+  bool under_way() const { return under_way_; }
+  // Without a grant. No effect when it is not under way.
+  void end();
+
+ private:
+  friend class Attempts;
+
+  bool exclusive() const { return kind_ != Kind::kPart; }
+  bool counted() const { return kind_ != Kind::kAround; }
+
+  Attempts* const attempts_;
+  const LockName* const name_;
+  const OwnerNumber owner_;
+  const Kind kind_;
+  bool under_way_ = false;
+  Holds::Entry* entry_ = nullptr;         // of an exclusive one, while it is under way
+  std::vector<HeldRecords::Id> records_;  // of the holds that it may be granted
+};
 
 // What an attempt begins with.
 struct AttemptPlan {
@@ -32,7 +85,7 @@ class Attempts {
   explicit Attempts(HoldBook& book) : book_(book) {}
 
   // The owner is about to request one more hold, or to repeat a request. Begins `attempt` unless
-  // that has been done. What the ledger has of the owner is taken over: none of it is put in line
+  // that has been done. A pending release of the owner's is taken over: it is not put in line
   // behind the command.
   AttemptPlan begin(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   // Whether the client has records of its holds: then record() follows begin(), with the longest
@@ -66,24 +119,16 @@ class Attempts {
   bool enter_alone(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   void enter_beside(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   void end(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
-  void move(Attempt& from, Attempt& to) HOLDFAST_EXCLUDES(book_.mutex);
 
-  bool admits(const Attempt& attempt) const HOLDFAST_REQUIRES(book_.mutex);
-  AttemptPlan::Verdict judge(const Attempt& attempt, const Hold* hold) const
+  Holds::Entry* entry_of(const Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
+  AttemptPlan::Verdict judge(const Attempt& attempt, const Holds::Entry* entry) const
       HOLDFAST_REQUIRES(book_.mutex);
   bool may_hide(const LockName& name, const Hold* hold) const HOLDFAST_REQUIRES(book_.mutex);
-  void enter(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
+  void enter(Attempt& attempt, Holds::Entry* entry) HOLDFAST_REQUIRES(book_.mutex);
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
-  // One hold that an attempt may be granted.
-  struct MayHold {
-    OwnerNumber owner;
-    const Renewal& kind;
-    TimePoint until;
-  };
-  void record(const Attempt& attempt, HeldRecords::Id& record, const MayHold& hold)
+  void add(Holds::Entry& entry, const Grant& grant, HeldRecords::Id record)
       HOLDFAST_REQUIRES(book_.mutex);
-  void add(const Grant& grant, HeldRecords::Id record) HOLDFAST_REQUIRES(book_.mutex);
-  Hold& hold_for(const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
+  Hold& hold_for(Holds::Entry& entry, const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
 
   HoldBook& book_;
 };

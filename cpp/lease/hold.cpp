@@ -2,13 +2,51 @@
 
 namespace holdfast::lease {
 
-std::vector<std::int64_t> Renewal::renewed(const resp::Reply& reply, std::size_t holds) const {
-  std::vector<std::int64_t> all(holds, 1);
-  for (std::size_t i = 0; i < reply.size(); ++i) {
-    const auto place = static_cast<std::size_t>(reply.integer_at(i)) - 1;
-    if (place < holds) all[place] = 0;
+void add_reference(Hold& hold) { hold.references_.add(); }
+
+void drop_reference(Hold& hold) {
+  if (hold.references_.drop()) delete &hold;
+}
+
+void Hold::record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
+  // A lease that extend() has set since may have cut the renewed one on the server.
+  if (sent_extensions != extensions) return;
+  const Millis given = sure(sent_lease);
+  const std::optional<Millis> found = renewal->found(reply);
+  if (found && after(now, *found) < set_until_when_sent) {
+    extras().shortened.observe(*found, now, lease);
   }
-  return all;
+  set_lease(sent, given, now);
+}
+
+void Hold::set_lease(TimePoint sent, Millis given, TimePoint now) {
+  const TimePoint until = trusted_until(sent, given);
+  set_until = std::max(set_until, until);
+  if (!extras_) return;
+  extras_->cut_until = std::max(extras_->cut_until, until);
+  const Millis part = extras_->shortened.part_of(given, now);
+  if (part < given) {
+    extras_->relied_until = trusted_until(sent, part);
+  } else if (!extras_->shortened.lasts(now)) {
+    extras_->relied_until = kNever;
+  }
+}
+
+void Hold::add_level(const Grant& grant) {
+  levels.set_count(grant.count - 1);
+  levels.push(grant.lease.renewed);
+  listen(grant.listener);
+  token = grant.token.value_or(token);
+  if (grant.lease.renewed) {
+    lease = grant.lease.time;
+  } else {
+    fixed_lease = grant.lease.time;
+  }
+  set_lease(grant.sent, grant.lease.time, grant.sent);
+  if (grant.at_least > Millis(0)) {
+    TimePoint& closed_until = extras().closed_until;
+    closed_until = std::max(closed_until, after(since, grant.at_least));
+  }
 }
 
 }  // namespace holdfast::lease

@@ -1,67 +1,25 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/event.h"
-#include "base/status.h"
+#include "base/clock.h"
+#include "base/ref.h"
 #include "base/timer_wheel.h"
+#include "base/trace.h"
 #include "base/types.h"
-#include "client/request.h"
-#include "resp/reply.h"
-#include "script/writer.h"
+#include "lease/held_records.h"
+#include "lease/look_budget.h"
+#include "lease/renewal.h"
+#include "lease/sending.h"
 
 namespace holdfast::lease {
-
-// The fields that one hold may have on the server.
-struct Owners {
-  std::string owner;
-  std::string other;
-};
-
-// One of the holds that a command renews. Borrowed.
-struct HoldField {
-  const LockName* name;
-  std::string_view owner;
-};
-using HoldFields = std::vector<HoldField>;
-
-// How a kind of lock keeps holds alive on the server; stateless, one object for each kind.
-class Renewal {
- public:
-  virtual ~Renewal() = default;
-  // A command that sets the lease anew of each of these holds that its owner still holds. In a
-  // cluster they are of one slot. Where the server refuses one of them, the reply is an error, and
-  // some may be renewed.
-  virtual void renew(script::Writer& out, const HoldFields& holds, Millis lease) const = 0;
-  // What the reply to that, an array, says of each of the holds, by their number: 1 or more, or 0:
-  // it is gone. By default the array has the numbers of those that are gone, from 1 on.
-  virtual std::vector<std::int64_t> renewed(const resp::Reply& reply, std::size_t holds) const;
-  // How many keys the command has for each hold.
-  virtual std::size_t renewed_keys() const { return 1; }
-  // The same of one hold that may be under `other` by now, of a kind that can be moved. Replies 1
-  // or more, or 0. Of another kind, which is never under `other`: check().
-  virtual void renew_either(script::Writer& out, const LockName& name, const Owners& owners,
-                            Millis /*lease*/) const {
-    check(out, name, owners.owner);
-  }
-  // The time that was left of the lease before renew(), by renewed() above 0, for a kind whose
-  // lease another program's owners may shorten while the hold goes on.
-  virtual std::optional<Millis> found(std::int64_t /*reply*/) const { return std::nullopt; }
-  // Whether it is there, without a change. Replies the ms that are left of the lease, -1 for a
-  // lease without end, or 0.
-  virtual void check(script::Writer& out, const LockName& name, const std::string& owner) const = 0;
-  // The keys that renew() and check() read, and name as keys of their scripts, as Redis before 7.2
-  // tracks those: a hold does not end or become shorter unless one of them changes. At most two.
-  virtual std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const {
-    return {name.text()};
-  }
-};
 
 // What the server has granted to one owner of one lock.
 struct Grant {
@@ -80,12 +38,280 @@ struct Grant {
   // How many holds, of several permits at once: the owner's is the first one; the owners of the
   // others have the numbers that follow its number.
   std::int64_t amount = 1;
+};
 
-  Grant of(OwnerNumber one) const {
-    Grant granted = *this;
-    granted.owner = one;
-    return granted;
+// The holds that one owner has of one lock, nested: was each acquired without a lease?
+class Levels {
+ public:
+  int count() const { return count_; }
+  bool renewed() const { return renewed_; }  // one of them is
+  bool renewed_at(int level) const {
+    return (level == 0 ? outermost_ : inner_->at(static_cast<std::size_t>(level - 1))) == kRenewed;
   }
+  // The inner ones end; or, if the server knows of more holds than we do, those have a lease.
+  void set_count(int count) {
+    if (count == count_) return;
+    if (count > 0 && count_ == 0) outermost_ = kLeased;
+    if (inner_ || count > 1)
+      inner().resize(count > 1 ? static_cast<std::size_t>(count - 1) : 0, kLeased);
+    count_ = count;
+    renewed_ = has_renewed();
+  }
+  void push(bool renewed) {
+    const char mark = renewed ? kRenewed : kLeased;
+    if (count_ == 0) {
+      outermost_ = mark;
+    } else {
+      inner() += mark;
+    }
+    ++count_;
+    renewed_ = renewed_ || renewed;
+  }
+  void all_leased() {
+    outermost_ = kLeased;
+    if (inner_) inner_->assign(inner_->size(), kLeased);
+    renewed_ = false;
+  }
+
+ private:
+  static constexpr char kRenewed = 'w';
+  static constexpr char kLeased = 'l';
+
+  bool has_renewed() const {
+    const bool outermost = count_ > 0 && outermost_ == kRenewed;
+    return outermost || (inner_ && inner_->find(kRenewed) != std::string::npos);
+  }
+  std::string& inner() {
+    if (!inner_) inner_ = std::make_unique<std::string>();
+    return *inner_;
+  }
+
+  std::unique_ptr<std::string> inner_;  // made for the second one, as most holds have one level
+  int count_ = 0;
+  char outermost_ = kLeased;
+  bool renewed_ = false;
+};
+
+// A lease that another program sets, too, and has lately been seen to set to less than this client
+// does. It may do so again at any moment, so until a whole lease has passed without it a hold is
+// renewed and trusted as if its lease were the shortest one seen. Guarded by its hold's lock.
+class ShortenedLease {
+ public:
+  // A renewal has found only `left` of the lease.
+  void observe(Millis left, TimePoint now, Millis lease) {
+    shortest_ = lasts(now) ? std::min(shortest_, left) : left;
+    ends_ = after(now, lease);
+  }
+
+  // Whether the other program may still set its lease.
+  bool lasts(TimePoint now) const { return now < ends_; }
+
+  // The part of `lease` that may be relied upon.
+  Millis part_of(Millis lease, TimePoint now) const {
+    return lasts(now) ? std::min(lease, std::max(shortest_, kLeast)) : lease;
+  }
+
+ private:
+  static constexpr Millis kLeast{750};  // renewals are no closer than 250 ms, a third of it
+  Millis shortest_{0};
+  TimePoint ends_{};
+};
+
+// What only few holds have: made when the first of it is set. Guarded as the hold.
+struct HoldExtras {
+  // A step that was to give it another field, and may do so yet.
+  struct Move {
+    const std::string other;
+    Millis lease{0};     // the one that the newest of them sets
+    Millis shortest{0};  // of those that any of them sets
+    Millis minimum{0};   // that the lock was to stay closed when the newest one began
+  };
+
+  std::vector<std::uint64_t> listeners;  // to its loss, each once
+  std::string reason;                    // of the loss
+  std::unique_ptr<Move> move;            // once one was begun: the hold may be under its field
+  TimePoint closed_until{};              // the lock, whenever it is released
+  // The end of the part of its lease that other programs leave, while it is renewed.
+  TimePoint relied_until = kNever;
+  // Of a hold without renewal: the end of what another client has left of its lease, as the latest
+  // look has found it; kNever: all of it. Another client may lengthen it again.
+  TimePoint cut_until = kNever;
+  // Of a renewal that was written to a connection that has failed: what stands between may pass it
+  // on to the server until then.
+  TimePoint renewal_comes_until{};
+  ShortenedLease shortened;
+  LookBudget looks;                         // that changes have caused
+  std::vector<std::uint64_t> tracked_keys;  // by TrackedHolds, beside its name: their hashes
+
+  void forget(std::uint64_t listener) {
+    listeners.erase(std::remove(listeners.begin(), listeners.end(), listener), listeners.end());
+  }
+};
+
+enum class HoldState : std::uint8_t {
+  kHeld,
+  kReleasing,  // the last release is on its way: see Holds
+  kLost,       // gone; kept until the owner's next grant, which may ask for it
+};
+
+// The reason of a loss that no server has reported.
+constexpr const char* kRanOut = "its lease ran out";
+// Of one that was held when its client was closed.
+constexpr const char* kClientClosed = "its client was closed";
+// Of one whose release the server has not answered in time.
+constexpr const char* kReleaseExpired = "its lease ran out before its release reached the server";
+
+// How long a hold is not tracked, so that short ones cost nothing.
+constexpr Millis kYoung{100};
+
+class Hold;
+void add_reference(Hold& hold);
+void drop_reference(Hold& hold);
+
+// Shared by what has something to do with a hold: its entry, and renewals under way.
+using HoldPtr = Ref<Hold>;
+
+// One owner's hold of one lock, and the timer of what is next to be done for it. There may be a
+// million: what few of them have is in HoldExtras, and what belongs to a command that is under way
+// in RenewalBatch and HoldRequest, as far as it can. Guarded by the keeper's lock, but for what
+// those two read to encode: that stays as it is while the hold is in flight.
+class Hold final : public Timer {
+ public:
+  using State = HoldState;
+  using Move = HoldExtras::Move;
+
+  explicit Hold(const Grant& grant) : Hold(grant, grant.owner) {}
+  // `its_owner`: of one of those that were granted.
+  Hold(const Grant& grant, OwnerNumber its_owner)
+      : name(grant.name),
+        owner(its_owner),
+        renewal(grant.renewal),
+        since(grant.at),
+        requested(grant.sent),
+        counted(grant.counted) {}
+
+  // What is sent next: a renewal for `sent_lease`, or a check.
+  void prepare(bool renews, Millis wanted) {
+    sent_renewal = renews;
+    sent_either = move() != nullptr;
+    if (renews) sent_lease = wanted;
+    sending.begin();
+  }
+  // It goes out with others.
+  bool in_batch() const { return sent_renewal && !sent_either; }
+
+  bool held() const { return state == State::kHeld; }
+  // Until when the hold may be believed to be there.
+  TimePoint trusted() const {
+    if (!extras_) return set_until;
+    return std::min(set_until, renewed() ? extras_->relied_until : extras_->cut_until);
+  }
+  bool trusted_at(TimePoint now) const { return held() && now < trusted(); }
+  bool lost_at(TimePoint now) const {
+    return state == State::kLost || (held() && now >= trusted());
+  }
+  bool renewed() const { return levels.renewed(); }
+
+  // Null: none of them is set.
+  const HoldExtras* few() const { return extras_.get(); }
+  HoldExtras* few() { return extras_.get(); }
+  HoldExtras& extras() {
+    if (!extras_) extras_ = std::make_unique<HoldExtras>();
+    return *extras_;
+  }
+  Move* move() const { return extras_ ? extras_->move.get() : nullptr; }
+  TimePoint closed_until() const { return extras_ ? extras_->closed_until : TimePoint{}; }
+  std::string reason() const { return extras_ ? extras_->reason : std::string(); }
+
+  using Step = TraceEntry::Step;
+  void trace(Step step) const {
+    Trace::record({step, name.bytes(), name.side(), owner, trusted()});
+  }
+
+  // What a lease that the server has confirmed is good for: a move may still cut it.
+  Millis sure(Millis confirmed) const {
+    return move() != nullptr ? std::min(confirmed, move()->shortest) : confirmed;
+  }
+  // The part of a lease that other programs leave of it.
+  Millis part_of(Millis whole, TimePoint now) const {
+    return extras_ ? extras_->shortened.part_of(whole, now) : whole;
+  }
+
+  // An earlier renewal may reach the server after what its owner sends now, as it is unanswered, or
+  // its connection has failed. Not one that was not written when the hold was stopped.
+  bool renewal_may_come(TimePoint now) const {
+    const bool unanswered = in_flight && sent_renewal && (sending.written() || !sending.stopped());
+    return unanswered || (extras_ && now < extras_->renewal_comes_until);
+  }
+
+  bool sent_before_move() const { return move() != nullptr && !sent_either; }
+  // A renewal that does not find it shows nothing: a step that ends it may have been executed.
+  bool may_be_gone() const { return joint || sent_before_move(); }
+
+  // A renewal that was sent then has been confirmed by this reply.
+  void record_renewal(TimePoint sent, std::int64_t reply, TimePoint now);
+  // A command that was sent then has set a lease of `given`; a longer one on the server stays.
+  void set_lease(TimePoint sent, Millis given, TimePoint now);
+  // One more hold of the owner has been granted.
+  void add_level(const Grant& grant);
+
+  // Its timer and its renewals end.
+  void stop_renewing() {
+    disarm();
+    sending.stop();
+  }
+
+  void listen(std::uint64_t listener) {
+    forget(listener);
+    if (listener != 0) extras().listeners.push_back(listener);
+  }
+  void forget(std::uint64_t listener) {
+    if (extras_) extras_->forget(listener);
+  }
+
+ private:
+  friend void add_reference(Hold& hold);
+  friend void drop_reference(Hold& hold);
+  ReferenceCount references_;
+
+ public:
+  const LockName name;
+  const OwnerNumber owner;
+  const Renewal* const renewal;
+  const TimePoint since;      // the first of its grants arrived
+  const TimePoint requested;  // the command of that grant was sent
+  std::uint64_t serial = 0;
+  Levels levels;
+  std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
+  Millis lease{0};         // of the renewed holds
+  Millis fixed_lease{0};   // the newest one that is not renewed
+  TimePoint set_until{};   // the end of the lease that this client's commands have set
+  TimePoint next_renewal = kNever;
+  TimePoint next_look = kNever;  // a check of a hold that may have changed, or is to be tracked
+  HeldRecords::Id record = 0;    // of it, for a guard
+  Millis sent_lease{0};
+  TimePoint set_until_when_sent{};    // `set_until` when it was sent
+  std::uint32_t extensions = 0;       // that have begun
+  std::uint32_t sent_extensions = 0;  // those that had begun before what is in flight
+  std::uint32_t group = 0;            // of holds whose renewals are to come together
+  int blocks = 0;                     // open `with` blocks that began with its grants
+  const bool counted;                 // among the figures of the client's locks
+  State state = State::kHeld;
+  bool tracked = false;    // is among the TrackedHolds
+  bool detaching = false;  // whether that is under way
+  bool joint = false;      // a release of several holds is: see JointReleases
+  bool reported = false;   // the loss, by a release
+  bool refused = false;    // an acquire, for the loss
+  bool excused = false;    // its owner has released it by force: the loss refuses no acquire
+  bool in_flight = false;
+  bool by_text = false;
+  bool alone = false;         // the server has refused the batch that it was in
+  bool sent_renewal = false;  // what is in flight: a renewal, or a check
+  bool sent_either = false;   // the renewal is good for the field of the move, too
+  Sending sending;            // read and changed without the keeper's lock, too
+
+ private:
+  std::unique_ptr<HoldExtras> extras_;
 };
 
 }  // namespace holdfast::lease

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 #include "lease/watchdog.h"
 
 namespace holdfast::lease {
@@ -95,10 +95,6 @@ void HoldBook::keep_record(Hold& hold) {
   hold.record = records->add(hold.name, hold.owner, *hold.renewal, hold.set_until);
 }
 
-void HoldBook::end_record(const HoldPtr& hold) {
-  if (hold) end_record(hold->record);
-}
-
 void HoldBook::remove_record(HeldRecords::Id& record) {
   if (records) records->remove(record);
   record = 0;
@@ -107,13 +103,12 @@ void HoldBook::remove_record(HeldRecords::Id& record) {
 void HoldBook::lose(Hold& hold, const std::string& reason) {
   events.count_end(hold, clock.now());
   events.count(hold, Stats::Counter::kLost);
-  hold.state = HoldState::kLost;
+  holds.lose(hold);
   note_late_renewal(hold);
   hold.stop_renewing();
   end_record(hold.record);
   hold.extras().reason = reason;
   blocks.lose(hold.name, hold.owner, {reason, !hold.excused, std::exchange(hold.blocks, 0)});
-  holds.add_loss(hold);
   hold.trace(Hold::Step::kLost);
   events.post(hold, Event::Kind::kLost);
 }
@@ -130,7 +125,7 @@ bool HoldBook::renewal_on_wire(const LockName& name, OwnerNumber owner) const {
     return hold->owner == owner && hold->name == name && hold->renewal_may_come(now);
   };
   if (std::any_of(late_renewals.begin(), late_renewals.end(), late)) return true;
-  const Hold* const hold = holds.find(name, owner);
+  const Hold* const hold = holds.hold(name, owner);
   return hold != nullptr && hold->held() && !hold->renewed() && hold->renewal_may_come(now);
 }
 
@@ -149,8 +144,10 @@ std::string HoldBook::ran_out(const Hold& hold) const {
   return renewal_failure.empty() ? why : why + ": " + renewal_failure;
 }
 
-void HoldBook::lose_if_over(Hold& hold) {
-  if (hold.held() && clock.now() >= hold.trusted()) lose(hold, ran_out(hold));
+TimePoint HoldBook::lose_if_over(Hold& hold) {
+  const TimePoint now = clock.now();
+  if (hold.held() && now >= hold.trusted()) lose(hold, ran_out(hold));
+  return now;
 }
 
 std::optional<std::string> HoldBook::hidden_loss(const LockName& name, OwnerNumber owner) {
@@ -173,34 +170,32 @@ std::optional<std::string> HoldBook::refuse(const LockName& name, OwnerNumber ow
 // A lost hold of the owner's, on any side of the name.
 Hold* HoldBook::hidden(const LockName& name, OwnerNumber owner) {
   constexpr Side kSides[] = {Side::kRead, Side::kWrite};
-  Hold* const whole = holds.find(name, owner);
+  Hold* const whole = holds.hold(name, owner);
   if (whole != nullptr && hides_loss(*whole)) return whole;
   if (name.side() == Side::kWhole) return nullptr;
   for (const Side side : kSides) {
-    Hold* const hold = side == name.side() ? nullptr : holds.find(LockName(name, side), owner);
+    Hold* const hold = side == name.side() ? nullptr : holds.hold(LockName(name, side), owner);
     if (hold == nullptr) continue;
-    lose_if_over(*hold);
+    (void)lose_if_over(*hold);
     if (hides_loss(*hold)) return hold;
   }
   return nullptr;
 }
 
-void HoldBook::drop_pending(const LockName& name, OwnerNumber owner) {
-  if (ledger.empty()) return;
-  const ReleaseLedger::Entry* entry = ledger.find(name, owner);
-  if (entry == nullptr) return;
-  if (entry->state != ReleaseLedger::State::kReleased) count_released(*entry);
-  end_record(entry->hold);
-  ledger.drop(name, owner);
+void HoldBook::drop_release(Holds::Entry& entry) {
+  if (entry.release == Holds::Release::kNone) return;
+  if (entry.leaves()) {
+    if (entry.release != Holds::Release::kReleased) count_released(&*entry.hold, entry.caller);
+    end_record(entry.hold->record);
+  }
+  holds.drop(entry);
 }
 
-void HoldBook::count_released(const ReleaseLedger::Entry& entry) const {
-  if (!entry.hold || entry.hold->state == HoldState::kLost) return;
-  const Hold& hold = *entry.hold;
-  events.count(hold, Stats::Counter::kReleased, hold.levels.count());
-  const bool awaited = entry.caller == ReleaseLedger::Caller::kAwaits;
-  if (!awaited && hold.few() != nullptr && !hold.few()->listeners.empty())
-    events.post(hold, Event::Kind::kReleased);
+void HoldBook::count_released(const Hold* hold, Holds::Caller caller) const {
+  if (hold == nullptr || hold->state == HoldState::kLost) return;
+  events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
+  const bool posted = caller != Holds::Caller::kAwaits && hold->few() != nullptr;
+  if (posted && !hold->few()->listeners.empty()) events.post(*hold, Event::Kind::kReleased);
 }
 
 }  // namespace holdfast::lease

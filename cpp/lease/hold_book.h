@@ -11,12 +11,10 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/timer_wheel.h"
-#include "lease/attempt_lists.h"
 #include "lease/held_records.h"
 #include "lease/hold_events.h"
-#include "lease/hold_table.h"
+#include "lease/holds.h"
 #include "lease/open_blocks.h"
-#include "lease/release_ledger.h"
 #include "lease/renewal_grid.h"
 #include "net/loop.h"
 
@@ -26,7 +24,9 @@ class Watchdog;
 
 // What the parts of one LeaseKeeper share, under one lock: so that a hold is at any moment either
 // held or on its way back, and its timer, its events and its figures agree with it. Each part locks
-// it for each of its methods; only `clock`, `client_id` and `recorded` are free to read.
+// it for each of its methods; only `clock`, `client_id` and `recorded` are free to read. It is
+// taken with the lock of an exchange held, never the other way round; with it held only those of
+// the loop, of the timers and of the events' queue are taken, and nothing is sent.
 class HoldBook {
  public:
   HoldBook(const Clock& a_clock, net::Loop& loop, std::string client, HoldEvents a_events)
@@ -64,7 +64,6 @@ class HoldBook {
   void end_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex) {
     if (record != 0) remove_record(record);
   }
-  void end_record(const HoldPtr& hold) HOLDFAST_REQUIRES(mutex);
   // Why a hold is lost whose lease is over by the client's clock.
   std::string ran_out(const Hold& hold) const HOLDFAST_REQUIRES(mutex);
   // Of a hold that ends: a renewal of it may still be executed, on the owner's next one.
@@ -74,20 +73,21 @@ class HoldBook {
   bool renewal_on_wire(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex);
   // Those that cannot be executed any more.
   void forget_late_renewals() HOLDFAST_REQUIRES(mutex);
-  // If its lease is over by the client's clock.
-  void lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
+  // If its lease is over by the client's clock. Returns the time.
+  TimePoint lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // The loss of the owner's that an acquire would hide, with what to do; nothing: none.
   std::optional<std::string> hidden_loss(const LockName& name, OwnerNumber owner)
       HOLDFAST_REQUIRES(mutex);
   // For that loss an acquire is refused, once if no block is open that lost its grant by it.
   std::optional<std::string> refuse(const LockName& name, OwnerNumber owner)
       HOLDFAST_REQUIRES(mutex);
-  // What the owner does next does the work of what is pending in the ledger; a hold that was being
-  // released counts as released.
-  void drop_pending(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(mutex);
-  void count_released(const ReleaseLedger::Entry& entry) const HOLDFAST_REQUIRES(mutex);
+  // What the owner does next does the work of the pending release; a hold that was being released
+  // counts as released.
+  void drop_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
+  // `hold`: null: nothing is.
+  void count_released(const Hold* hold, Holds::Caller caller) const HOLDFAST_REQUIRES(mutex);
   // No acquisition is under way, and no release. Of a client that closes: it gets to know.
-  bool idle() const HOLDFAST_REQUIRES(mutex) { return acquisitions == 0 && ledger.pending() == 0; }
+  bool idle() const HOLDFAST_REQUIRES(mutex) { return acquisitions == 0 && holds.pending() == 0; }
   void notify_if_idle() const HOLDFAST_REQUIRES(mutex) {
     if (closing && on_idle && idle()) on_idle();
   }
@@ -97,14 +97,12 @@ class HoldBook {
   bool recorded = false;  // set_records() was called
 
   mutable Mutex mutex;
-  HoldTable holds HOLDFAST_GUARDED_BY(mutex);
-  ReleaseLedger ledger HOLDFAST_GUARDED_BY(mutex);
+  Holds holds HOLDFAST_GUARDED_BY(mutex);
   OpenBlocks blocks HOLDFAST_GUARDED_BY(mutex);
   HoldEvents events HOLDFAST_GUARDED_BY(mutex);
   TimerWheel wheel HOLDFAST_GUARDED_BY(mutex);
   std::string renewal_failure HOLDFAST_GUARDED_BY(mutex);   // of the last renewal; empty: none
   TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // of the watchdog
-  AttemptLists attempts HOLDFAST_GUARDED_BY(mutex);
   std::size_t acquisitions HOLDFAST_GUARDED_BY(mutex) = 0;  // under way, that are counted
   // Servers say when the keys of a hold change: one that lasts for a moment is looked at, from then
   // on.

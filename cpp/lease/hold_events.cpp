@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 
 namespace holdfast::lease {
 

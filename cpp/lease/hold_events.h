@@ -8,14 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/event.h"
 #include "base/stats.h"
 #include "lease/hold.h"
 #include "lease/notice_limit.h"
 #include "resp/reply.h"
 
 namespace holdfast::lease {
-
-class Hold;
 
 // An owner of this client that holds a lock, or ended while it held it and left it to its lease.
 struct Holder {

@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "client/request.h"
-#include "lease/hold_ptr.h"
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 
 namespace holdfast::lease {
 

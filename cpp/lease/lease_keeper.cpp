@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 
 namespace holdfast::lease {
 
@@ -13,46 +13,46 @@ LeaseKeeper::LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client
       watchdog_(std::make_shared<Watchdog>(book_)),
       attempts_(*book_),
       releases_(*book_),
-      transfers_(*book_),
-      joint_releases_(*book_) {
+      transfers_(*book_) {
   book_->set_watchdog(watchdog_);
 }
 
 int LeaseKeeper::count(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.find(name, owner);
+  const Hold* hold = book_->holds.hold(name, owner);
   return hold != nullptr && hold->trusted_at(book_->clock.now()) ? hold->levels.count() : 0;
 }
 
 bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  return book_->holds.find(name, owner) != nullptr || book_->ledger.find(name, owner) != nullptr;
+  const Holds::Entry* const entry = book_->holds.find(name, owner);
+  return entry != nullptr && (entry->hold || entry->release != Holds::Release::kNone);
 }
 
 bool LeaseKeeper::lost(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.find(name, owner);
+  const Hold* hold = book_->holds.hold(name, owner);
   if (hold == nullptr) return book_->blocks.lost(name, owner);
   return hold->lost_at(book_->clock.now());
 }
 
 std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.find(name, owner);
+  const Hold* hold = book_->holds.hold(name, owner);
   if (hold == nullptr || !hold->lost_at(book_->clock.now())) return std::nullopt;
   return hold->state == HoldState::kLost ? hold->reason() : book_->ran_out(*hold);
 }
 
 std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.find(name, owner);
+  const Hold* hold = book_->holds.hold(name, owner);
   const bool known = hold != nullptr && hold->token != 0 && hold->trusted_at(book_->clock.now());
   return known ? std::optional(hold->token) : std::nullopt;
 }
 
 std::vector<Lease> LeaseKeeper::levels(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.find(name, owner);
+  const Hold* hold = book_->holds.hold(name, owner);
   std::vector<Lease> leases;
   if (hold == nullptr || !hold->trusted_at(book_->clock.now())) return leases;
   for (int level = 0; level < hold->levels.count(); ++level) {
@@ -71,8 +71,9 @@ std::vector<Holder> LeaseKeeper::holders(const LockName& name) const {
   const MutexLock guard(book_->mutex);
   const TimePoint now = book_->clock.now();
   std::vector<Holder> holders;
-  for (const Hold* const hold : book_->holds.all()) {
-    if (hold->name == name && hold->trusted_at(now)) holders.push_back({hold->owner, {}});
+  for (const Holds::Entry* const entry : book_->holds.all()) {
+    const bool holds = entry->name == name && entry->hold && entry->hold->trusted_at(now);
+    if (holds) holders.push_back({entry->owner, {}});
   }
   book_->events.append_ended(holders, name, now);
   return holders;
@@ -80,7 +81,7 @@ std::vector<Holder> LeaseKeeper::holders(const LockName& name) const {
 
 std::optional<Duration> LeaseKeeper::remaining(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.find(name, owner);
+  const Hold* hold = book_->holds.hold(name, owner);
   const TimePoint now = book_->clock.now();
   if (hold == nullptr || !hold->trusted_at(now)) return std::nullopt;
   return hold->trusted() - now;
@@ -89,46 +90,49 @@ std::optional<Duration> LeaseKeeper::remaining(const LockName& name, OwnerNumber
 std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
   const MutexLock guard(book_->mutex);
   std::vector<Held> all;
-  for (const Hold* const hold : book_->holds.all()) {
-    if (hold->held()) all.push_back({hold->name, hold->owner, hold->renewal});
+  for (const Holds::Entry* const entry : book_->holds.all()) {
+    const Hold* const hold = entry->hold.get();
+    if (hold != nullptr && hold->held()) all.push_back({hold->name, hold->owner, hold->renewal});
   }
   return all;
 }
 
 void LeaseKeeper::lose(const LockName& name, OwnerNumber owner, const std::string& reason) {
   const MutexLock guard(book_->mutex);
-  Hold* hold = book_->holds.find(name, owner);
+  Hold* hold = book_->holds.hold(name, owner);
   if (hold != nullptr && hold->state != HoldState::kLost) book_->lose(*hold, reason);
 }
 
 void LeaseKeeper::explain(std::string_view name, OwnerNumber owner, const std::string& reason) {
   const MutexLock guard(book_->mutex);
-  for (const auto& hold : book_->holds.of(owner)) {
-    if (hold->state == HoldState::kLost && hold->name.bytes() == name) {
-      hold->extras().reason = reason;
-      book_->blocks.explain(hold->name, owner, reason);
-    }
+  for (const Holds::Entry* const entry : book_->holds.of(owner)) {
+    const bool lost = entry->hold && entry->hold->state == HoldState::kLost;
+    if (!lost || entry->name.bytes() != name) continue;
+    entry->hold->extras().reason = reason;
+    book_->blocks.explain(entry->name, owner, reason);
   }
 }
 
 void LeaseKeeper::forget_loss(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(book_->mutex);
-  Hold* hold = book_->holds.find(name, owner);
-  if (hold != nullptr && hold->state == HoldState::kLost) book_->holds.erase(*hold);
+  const UsedEntry entry(book_->holds, book_->holds.find(name, owner));
+  const bool lost = entry && entry->hold && entry->hold->state == HoldState::kLost;
+  if (lost) book_->holds.end(*entry);
 }
 
 void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::uint64_t listener) {
   const MutexLock guard(book_->mutex);
-  Hold* hold = book_->holds.find(name, owner);
+  Hold* hold = book_->holds.hold(name, owner);
   if (hold != nullptr) hold->forget(listener);
 }
 
 void LeaseKeeper::forced(const LockName& name, TimePoint sent, OwnerNumber by) {
   const MutexLock guard(book_->mutex);
-  for (Hold* const hold : book_->holds.all()) {
+  for (const Holds::Entry* const entry : book_->holds.all()) {
+    Hold* const hold = entry->hold.get();
     // A release under way learns by its own answer what it has met.
-    const bool of_it = hold->name.bytes() == name.bytes() && hold->requested <= sent;
-    if (!of_it || !hold->held()) continue;
+    if (entry->name.bytes() != name.bytes() || hold == nullptr || !hold->held()) continue;
+    if (hold->requested > sent) continue;
     hold->excused = hold->owner == by;
     book_->lose(*hold, "it was released by force");
   }
@@ -151,9 +155,12 @@ void LeaseKeeper::report_permits(const LockName& name, std::int64_t there, std::
 
 void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
   const MutexLock guard(book_->mutex);
-  book_->ledger.owner_ended(owner);
   book_->blocks.owner_ended(owner);
-  for (const auto& hold : book_->holds.of(owner)) {
+  for (Holds::Entry* const each : book_->holds.of(owner)) {
+    const UsedEntry entry(book_->holds, each);
+    book_->holds.end_owner(*entry);
+    Hold* const hold = entry->current();
+    if (hold == nullptr) continue;
     if (hold->held()) {
       hold->extras().reason = what;
       book_->events.abandoned(*hold, what);
@@ -162,7 +169,7 @@ void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
       hold->trace(Hold::Step::kLost);
     }
     hold->record = 0;  // it is there until its lease is over
-    book_->holds.erase(*hold);
+    book_->holds.end(*entry);
   }
   if (book_->reports) book_->drive();
 }
@@ -185,12 +192,15 @@ bool LeaseKeeper::idle() const {
 
 std::vector<std::string> LeaseKeeper::close(std::shared_ptr<void> reports) {
   const MutexLock guard(book_->mutex);
-  std::vector<std::string> held = book_->ledger.names();
+  std::vector<std::string> held;
   book_->closing = book_->closed = true;
   book_->on_idle = {};
   const TimePoint now = book_->clock.now();
-  for (Hold* const hold : book_->holds.all()) {
-    if (!hold->held()) continue;
+  for (Holds::Entry* const each : book_->holds.all()) {
+    const UsedEntry entry(book_->holds, each);
+    if (book_->holds.close(*entry)) held.push_back(entry->name.text());
+    Hold* const hold = entry->current();
+    if (hold == nullptr || !hold->held()) continue;
     hold->sending.stop();
     book_->arm(*hold, now);
     held.push_back(hold->name.text());
@@ -201,7 +211,6 @@ std::vector<std::string> LeaseKeeper::close(std::shared_ptr<void> reports) {
     book_->events.post_closed();
   }
   book_->holds.tracked.clear();
-  book_->ledger.clear();
   book_->records.reset();
   book_->drive();
   return held;

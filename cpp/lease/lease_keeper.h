@@ -12,7 +12,6 @@
 #include "lease/attempts.h"
 #include "lease/hold.h"
 #include "lease/hold_book.h"
-#include "lease/joint_releases.h"
 #include "lease/releases.h"
 #include "lease/transfers.h"
 #include "lease/watchdog.h"
@@ -39,7 +38,6 @@ class LeaseKeeper {
   Attempts& attempts() { return attempts_; }
   Releases& releases() { return releases_; }
   Transfers& transfers() { return transfers_; }
-  JointReleases& joint_releases() { return joint_releases_; }
   Watchdog& watchdog() { return *watchdog_; }
 
   // How many holds the owner has, as far as the client knows; 0 when they are lost.
@@ -110,7 +108,6 @@ class LeaseKeeper {
   Attempts attempts_;
   Releases releases_;
   Transfers transfers_;
-  JointReleases joint_releases_;
 };
 
 }  // namespace holdfast::lease

@@ -20,10 +20,19 @@ class NoticeLimit {
   explicit NoticeLimit(Duration pause = kPause) : pause_(pause) {}
 
   // Whether the notice may be given about this lock now; if so, not again for that time.
-  bool admits(const std::string& name, TimePoint now);
+  bool admits(const std::string& name, TimePoint now) {
+    while (!notices_.empty() && now - notices_.front().at >= pause_) forget_oldest();
+    if (!names_.insert(name).second) return false;
+    notices_.push_back({now, name});
+    if (notices_.size() > kMostNames) forget_oldest();
+    return true;
+  }
 
  private:
-  void forget_oldest();
+  void forget_oldest() {
+    names_.erase(notices_.front().name);
+    notices_.pop_front();
+  }
 
   struct Notice {
     TimePoint at;

@@ -1,9 +1,10 @@
 #include "lease/releases.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 
 namespace holdfast::lease {
 
@@ -19,39 +20,69 @@ TimePoint surely_over(const Hold& hold, TimePoint now) {
   return after(latest, (latest - now) / 50 + kGrace);
 }
 
+ReleasePlan under_way() {
+  ReleasePlan plan;
+  plan.verdict = ReleasePlan::Verdict::kUnderWay;
+  return plan;
+}
+
 }  // namespace
+
+Millis ReleasePlan::closed_for(TimePoint now) const {
+  if (closed_until <= now) return Millis(0);
+  return std::chrono::ceil<Millis>(closed_until - now);
+}
+
+void describe(ReleasePlan& plan, const Hold& hold) {
+  plan.trusted = hold.trusted();
+  plan.closed_until = hold.closed_until();
+  if (hold.move() != nullptr) plan.other = hold.move()->other;
+}
+
+ReleasePlan plan_release(Hold& hold, bool all) {
+  using Verdict = ReleasePlan::Verdict;
+  ReleasePlan plan;
+  describe(plan, hold);
+  plan.serial = hold.serial;
+  plan.reason = hold.reason();
+  if (hold.held()) {
+    plan.remaining = all ? 0 : hold.levels.count() - 1;
+    plan.ended = hold.levels.count() - plan.remaining;
+    plan.verdict = plan.remaining > 0 ? Verdict::kPartial : Verdict::kFinal;
+  } else {
+    // `lost` stays to be seen until the next grant; the error comes once.
+    plan.verdict = std::exchange(hold.reported, true) ? Verdict::kNotOwned : Verdict::kLost;
+  }
+  return plan;
+}
 
 ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, bool all, Command command,
                             Caller caller) {
   const MutexLock guard(book_.mutex);
-  if (book_.attempts.any(name, owner)) {
-    ReleasePlan plan;
-    plan.verdict = ReleasePlan::Verdict::kUnderWay;
-    return plan;
-  }
-  return begin_any(name, owner, all, std::move(command), caller);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  if (!entry) return {};
+  if (entry->attempts > 0) return under_way();
+  return begin_with(*entry, all, std::move(command), caller);
 }
 
 ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Command command,
                                 Caller caller) {
   const MutexLock guard(book_.mutex);
-  ReleasePlan plan;
-  const bool under_way = book_.attempts.any(name, owner);
-  Hold* const hold = book_.holds.find(name, owner);
-  if (hold != nullptr) book_.lose_if_over(*hold);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  const bool acquires = entry && entry->attempts > 0;
+  Hold* const hold = entry ? entry->current() : nullptr;
+  if (hold != nullptr) (void)book_.lose_if_over(*hold);
   if (const std::optional<std::string> lost = close_block(name, owner, hold)) {
+    ReleasePlan plan;
     plan.verdict = ReleasePlan::Verdict::kLost;
     plan.reason = *lost;
     const bool held = hold != nullptr && hold->held();
-    plan.held_again = held || under_way || book_.ledger.find(name, owner) != nullptr;
+    const bool releases = entry && entry->release != Holds::Release::kNone;
+    plan.held_again = held || acquires || releases;
     return plan;
   }
-  if (under_way) {
-    plan.verdict = ReleasePlan::Verdict::kUnderWay;
-    return plan;
-  }
-  if (hold == nullptr) return plan_pending(name, owner, command);
-  return begin_with(*hold, false, std::move(command), caller);
+  if (acquires) return under_way();
+  return entry ? begin_with(*entry, false, std::move(command), caller) : ReleasePlan();
 }
 
 // One block less of the owner's. Why it has lost its grant; nothing: it has not. `hold`: the
@@ -70,94 +101,82 @@ std::optional<std::string> Releases::close_block(const LockName& name, OwnerNumb
 
 ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, bool all) {
   const MutexLock guard(book_.mutex);
-  return begin_any(name, owner, all, {}, Caller::kAwaits);
-}
-
-ReleasePlan Releases::begin_any(const LockName& name, OwnerNumber owner, bool all, Command command,
-                                Caller caller) {
-  Hold* hold = book_.holds.find(name, owner);
-  if (hold == nullptr) return plan_pending(name, owner, command);
-  return begin_with(*hold, all, std::move(command), caller);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  if (!entry) return {};
+  ReleasePlan plan = begin_with(*entry, all, {}, Caller::kAwaits);
+  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
+    book_.count_released(book_.holds.take_leaving(*entry).get(), entry->caller);
+  }
+  return plan;
 }
 
 std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(book_.mutex);
-  Hold* hold = book_.holds.find(name, owner);
-  if (hold == nullptr) return std::nullopt;
-  return begin_with(*hold, true, {}, Caller::kAwaits);
+  Holds::Entry* const entry = book_.holds.find(name, owner);
+  if (entry == nullptr || entry->current() == nullptr) return std::nullopt;
+  return begin_with(*entry, true, {}, Caller::kAwaits);
 }
 
-ReleasePlan Releases::begin_with(Hold& hold, bool all, Command command, Caller caller) {
-  book_.lose_if_over(hold);
-  if (book_.closed && hold.held()) return {};  // it stays, until it is lost
-  ReleasePlan plan = plan_release(hold, all);
+ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Command command, Caller caller) {
+  Hold* const hold = entry.current();
+  if (hold == nullptr) return plan_pending(entry, std::move(command));
+  const TimePoint now = book_.lose_if_over(*hold);
+  if (book_.closed && hold->held()) return {};  // it stays, until it is lost
+  ReleasePlan plan = plan_release(*hold, all);
   // It says itself how many holds are left. It counts at once: what its owner does before the
   // answer has come, in a signal handler, builds on it.
   if (plan.verdict == ReleasePlan::Verdict::kPartial) {
-    hold.levels.set_count(plan.remaining);
-    book_.drop_pending(hold.name, hold.owner);
+    hold->levels.set_count(plan.remaining);
+    book_.drop_release(entry);
     book_.notify_if_idle();
   }
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    plan.serial = enter(hold, std::move(command), caller);
+    leave(entry, now);
+    entry.caller = caller;
+    plan.serial = book_.holds.open(entry, std::move(command), surely_over(*hold, now));
   }
-  if (plan.verdict == ReleasePlan::Verdict::kLost) book_.blocks.raised(hold.name, hold.owner);
+  if (plan.verdict == ReleasePlan::Verdict::kLost) book_.blocks.raised(entry.name, entry.owner);
   return plan;
 }
 
-// A last release: the hold moves from the table into the ledger.
-Releases::Serial Releases::enter(Hold& hold, Command command, Caller caller) {
-  const TimePoint now = book_.clock.now();
+// A last release.
+void Releases::leave(Holds::Entry& entry, TimePoint now) {
+  Hold& hold = *entry.hold;
   book_.events.count_end(hold, now);
   hold.trace(Hold::Step::kReleased);
   book_.note_late_renewal(hold);
-  hold.state = HoldState::kReleasing;
-  hold.stop_renewing();
-  const OwnerNumber owner = hold.owner;
-  Entry fresh{hold.name};
-  fresh.command = std::move(command);
-  fresh.until = surely_over(hold, now);
-  fresh.trusted = hold.trusted();
-  fresh.caller = caller;
-  book_.blocks.release(hold.name, owner, std::exchange(hold.blocks, 0));
-  fresh.hold = book_.holds.take(hold);
-  return book_.ledger.open(owner, std::move(fresh)).serial;
+  book_.blocks.release(entry.name, entry.owner, std::exchange(hold.blocks, 0));
+  book_.holds.leave(entry);
 }
 
 // The owner holds nothing, but may have begun to release, and releases again.
-ReleasePlan Releases::plan_pending(const LockName& name, OwnerNumber owner, Command& command) {
+ReleasePlan Releases::plan_pending(Holds::Entry& entry, Command command) {
   using Verdict = ReleasePlan::Verdict;
-  using State = ReleaseLedger::State;
   ReleasePlan plan;
-  Entry* entry = book_.ledger.find(name, owner);
-  const bool unknown = entry == nullptr || !entry->hold || entry->state == State::kTakenOver;
-  if (unknown || entry->caller == Caller::kLeft) return plan;
-  plan.trusted = entry->trusted;
-  plan.closed_until = entry->hold->closed_until();
-  if (entry->hold->move() != nullptr) plan.other = entry->hold->move()->other;
-  if (entry->state == State::kReleased) {
+  const bool known = entry.leaves() && entry.release != Holds::Release::kTakenOver;
+  if (!known || entry.caller == Caller::kLeft) return plan;
+  if (entry.release == Holds::Release::kReleased) {
     plan.verdict = Verdict::kDone;
-    book_.ledger.drop(name, owner);
+    book_.holds.drop(entry);
     return plan;
   }
-  Entry again{name};
-  again.command = std::move(command);
-  again.until = entry->until;
+  describe(plan, *entry.hold);
   plan.verdict = Verdict::kFinal;
   plan.repeated = true;
-  plan.serial = book_.ledger.open(owner, std::move(again)).serial;
+  plan.serial = book_.holds.open(entry, std::move(command), entry.until);
   return plan;
 }
 
 void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) {
   const MutexLock guard(book_.mutex);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    const Entry settled = settle(name, owner, plan);
-    book_.count_released(settled);
-    if (book_.recorded) book_.end_record(settled.hold);
+    const Released settled = settle(entry.get(), plan);
+    book_.count_released(settled.hold.get(), settled.caller);
+    if (settled.hold) book_.end_record(settled.hold->record);
     return book_.notify_if_idle();
   }
-  Hold* hold = book_.holds.find(name, owner);
+  const Hold* const hold = entry ? entry->current() : nullptr;
   if (hold == nullptr || hold->serial != plan.serial) return;
   book_.events.count(*hold, Stats::Counter::kReleased, plan.ended);
 }
@@ -165,21 +184,23 @@ void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& 
 void Releases::found_nothing(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                              const std::string& reason) {
   const MutexLock guard(book_.mutex);
-  if (plan.deferred) return lose_deferred(name, owner, plan, reason);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  if (plan.deferred) return lose_deferred(entry.get(), plan, reason);
+  if (!entry) return;
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    lose(book_.ledger.settle(name, owner, plan.serial).hold, reason);
+    if (HoldPtr hold = settle(entry.get(), plan).hold) lose(*entry, std::move(hold), reason);
     return book_.notify_if_idle();
   }
-  Hold* hold = book_.holds.find(name, owner);
+  Hold* const hold = entry->current();
   if (hold == nullptr || hold->serial != plan.serial || !hold->held()) return;
   lose_in_release(*hold, reason);
 }
 
 // It turned out during its release that the hold is lost; that release reports it.
-void Releases::lose(const HoldPtr& hold, const std::string& reason) {
-  book_.end_record(hold);
-  if (!hold || book_.closed || book_.holds.find(hold->name, hold->owner) != nullptr) return;
-  book_.holds.put_back(hold);
+void Releases::lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason) {
+  book_.end_record(hold->record);
+  if (book_.closed) return;
+  book_.holds.put_back(entry, hold);
   lose_in_release(*hold, reason);
 }
 
@@ -192,63 +213,88 @@ void Releases::lose_in_release(Hold& hold, const std::string& reason) {
 Releases::Serial Releases::take_back(const LockName& name, OwnerNumber owner, Command command,
                                      TimePoint until) {
   const MutexLock guard(book_.mutex);
-  Entry fresh{name};
-  fresh.command = std::move(command);
-  fresh.until = until;
-  return book_.closed ? 0 : book_.ledger.open(owner, std::move(fresh)).serial;
+  if (book_.closed) return 0;
+  return book_.holds.open(book_.holds.at(name, owner), std::move(command), until);
 }
 
 std::optional<TimePoint> Releases::resume(const LockName& name, OwnerNumber owner, Serial serial,
                                           Command command) {
   const MutexLock guard(book_.mutex);
-  if (!book_.ledger.resume(name, owner, serial, std::move(command))) return std::nullopt;
-  return book_.ledger.find(name, owner)->until;
-}
-
-void Releases::forget_caller(const LockName& name, OwnerNumber owner, Serial serial) {
-  const MutexLock guard(book_.mutex);
-  Entry* entry = book_.ledger.open_at(name, owner, serial);
-  if (entry == nullptr) return;
-  book_.count_released(*entry);
-  entry->hold.reset();
+  Holds::Entry* const entry = book_.holds.open_at(name, owner, serial);
+  if (entry == nullptr) return std::nullopt;
+  book_.holds.resume(*entry, std::move(command));
+  return entry->until;
 }
 
 void Releases::ended(const LockName& name, OwnerNumber owner, Serial serial, End how,
                      const std::string& why) {
   const MutexLock guard(book_.mutex);
-  const Entry* entry = book_.ledger.open_at(name, owner, serial);
-  if (entry == nullptr) return;
+  const UsedEntry entry(book_.holds, book_.holds.open_at(name, owner, serial));
+  if (!entry) return;
   if (entry->caller == Caller::kLeft) {
-    end_deferred(*entry, owner, how, why);
-    return book_.notify_if_idle();
-  }
-  const bool is_reported = entry->hold != nullptr;
-  if (how == End::kRefused) {
-    book_.ledger.keep(name, owner, serial, ReleaseLedger::State::kRefused);
-  } else if (how == End::kDone && is_reported) {
-    book_.count_released(*entry);
-    book_.end_record(entry->hold);
-    book_.ledger.keep(name, owner, serial, ReleaseLedger::State::kReleased);
-  } else {
-    const HoldPtr hold = book_.ledger.settle(name, owner, serial).hold;
-    book_.end_record(hold);
-    if (how == End::kExpired && hold && book_.holds.find(name, owner) == nullptr) expire(hold);
+    end_deferred(*entry, how, why);
+  } else if (how == End::kRefused) {
+    book_.holds.keep(*entry, Holds::Release::kRefused);
+  } else if (how == End::kDone && entry->leaves()) {
+    book_.count_released(entry->hold.get(), entry->caller);
+    book_.end_record(entry->hold->record);
+    book_.holds.keep(*entry, Holds::Release::kReleased);
+  } else if (HoldPtr hold = book_.holds.settle(*entry).hold) {
+    expire(*entry, std::move(hold));
   }
   book_.notify_if_idle();
 }
 
 // Its owner's next release reports it.
-void Releases::expire(const HoldPtr& hold) {
+void Releases::expire(Holds::Entry& entry, HoldPtr hold) {
+  book_.end_record(hold->record);
   book_.events.count(*hold, Stats::Counter::kLost);
-  hold->state = HoldState::kLost;
   hold->extras().reason = kReleaseExpired;
-  book_.holds.put_back(hold);
-  book_.holds.add_loss(*hold);
+  book_.holds.put_back(entry, hold);
+  book_.holds.lose(*hold);
+}
+
+std::optional<Releases::Lost> Releases::begin_together(const LockName& name, const Owners& owners) {
+  const MutexLock guard(book_.mutex);
+  for (const OwnerNumber owner : owners) {
+    Hold* const hold = book_.holds.hold(name, owner);
+    if (hold == nullptr) continue;
+    (void)book_.lose_if_over(*hold);
+    const bool unreported = !hold->held() && !std::exchange(hold->reported, true);
+    if (unreported) return Lost{owner, hold->reason()};
+  }
+  const TimePoint now = book_.clock.now();
+  for (const OwnerNumber owner : owners) {
+    Hold* const hold = book_.holds.hold(name, owner);
+    if (hold == nullptr || !hold->held()) continue;
+    hold->joint = true;
+    hold->trace(Hold::Step::kReleased);
+    book_.arm(*hold, now);
+  }
+  return std::nullopt;
+}
+
+void Releases::end_together(const LockName& name, const Owners& owners, bool released) {
+  const MutexLock guard(book_.mutex);
+  for (const OwnerNumber owner : owners) {
+    const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+    Hold* const hold = entry ? entry->current() : nullptr;
+    if (hold == nullptr || !std::exchange(hold->joint, false) || !hold->held()) continue;
+    if (released) {
+      book_.events.count(*hold, Stats::Counter::kReleased);
+      book_.events.count_end(*hold, book_.clock.now());
+      book_.end_record(hold->record);
+      book_.holds.end(*entry);
+    } else {
+      book_.resume(*hold);
+    }
+  }
 }
 
 void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease) {
   const MutexLock guard(book_.mutex);
-  Hold* hold = book_.holds.find(name, owner);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  Hold* const hold = entry ? entry->current() : nullptr;
   if (hold == nullptr || !hold->held()) return;
   book_.events.count_end(*hold, book_.clock.now());
   book_.events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
@@ -256,70 +302,71 @@ void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis le
   hold->set_until = std::max(hold->set_until, after(book_.clock.now(), lease));
   book_.renew_record(*hold);
   book_.note_late_renewal(*hold);
-  book_.holds.erase(*hold);
+  book_.holds.end(*entry);
 }
 
 HoldPtr Releases::defer(const LockName& name, OwnerNumber owner, Serial serial) {
   const MutexLock guard(book_.mutex);
-  Entry* entry = book_.ledger.open_at(name, owner, serial);
+  Holds::Entry* const entry = book_.holds.open_at(name, owner, serial);
   if (entry == nullptr) return nullptr;
   entry->caller = Caller::kLeft;
-  return entry->hold;
+  return entry->leaves() ? entry->hold : nullptr;
 }
 
 void Releases::report_trouble(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                               const std::string& reason) {
   const MutexLock guard(book_.mutex);
-  if (book_.ledger.open_at(name, owner, plan.serial) != nullptr)
+  if (book_.holds.open_at(name, owner, plan.serial) != nullptr)
     book_.events.post_unreleased(name, owner, reason);
 }
 
-// The server has answered. Where an attempt of the owner's has taken the entry over, only what the
-// attempt may be granted is pending from now on.
-Releases::Entry Releases::settle(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) {
-  Entry settled = book_.ledger.settle(name, owner, plan.serial);
-  Entry* taken_over = book_.ledger.find(name, owner);
-  if (plan.deferred && taken_over != nullptr && taken_over->hold == plan.deferred) {
-    settled.caller = taken_over->caller;
-    settled.hold = std::exchange(taken_over->hold, nullptr);
-  }
-  return settled;
+// The server has answered. Where an attempt of the owner's has taken the release over, only what
+// the attempt may be granted is pending from now on.
+Releases::Released Releases::settle(Holds::Entry* entry, const ReleasePlan& plan) {
+  if (entry == nullptr) return {};
+  if (entry->serial == plan.serial) return book_.holds.settle(*entry);
+  const bool taken_over = plan.deferred && entry->leaves() && entry->hold == plan.deferred;
+  if (!taken_over) return {};
+  return {book_.holds.take_leaving(*entry), entry->caller};
 }
 
 // The server no longer had it. What its owner has got since is left alone.
-void Releases::lose_deferred(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
+void Releases::lose_deferred(Holds::Entry* entry, const ReleasePlan& plan,
                              const std::string& reason) {
-  const bool overtaken = book_.ledger.open_at(name, owner, plan.serial) == nullptr;
-  (void)settle(name, owner, plan);
-  lose_after_release(plan.deferred, reason, overtaken);
+  const bool newest = entry != nullptr && entry->is_open(plan.serial);
+  (void)settle(entry, plan);
+  lose_after_release(newest ? entry : nullptr, plan.deferred, reason);
   book_.notify_if_idle();
 }
 
-void Releases::lose_after_release(const HoldPtr& hold, const std::string& reason, bool overtaken) {
-  book_.end_record(hold);
+// `entry`: null: the owner has done something else since.
+void Releases::lose_after_release(Holds::Entry* entry, const HoldPtr& hold,
+                                  const std::string& reason) {
+  book_.end_record(hold->record);
   if (hold->state == HoldState::kLost) return;
   book_.events.count(*hold, Stats::Counter::kLost);
-  hold->state = HoldState::kLost;
   hold->extras().reason = reason;
   hold->reported = true;
   book_.events.post(*hold, Event::Kind::kLostAfterRelease);
-  if (overtaken || book_.closed || book_.holds.find(hold->name, hold->owner) != nullptr) return;
-  book_.holds.put_back(hold);
-  book_.holds.add_loss(*hold);
+  const bool stays = entry != nullptr && !book_.closed && !entry->hold;
+  if (!stays) {
+    hold->state = HoldState::kLost;
+    return;
+  }
+  book_.holds.put_back(*entry, hold);
+  book_.holds.lose(*hold);
 }
 
-void Releases::end_deferred(const Entry& entry, OwnerNumber owner, End how,
-                            const std::string& why) {
-  const LockName name = entry.name;
-  const Serial serial = entry.serial;
+void Releases::end_deferred(Holds::Entry& entry, End how, const std::string& why) {
   if (how == End::kRefused) {
-    book_.ledger.keep(name, owner, serial, ReleaseLedger::State::kRefused);
-    return book_.events.post_unreleased(name, owner, why);
+    book_.holds.keep(entry, Holds::Release::kRefused);
+    return book_.events.post_unreleased(entry.name, entry.owner, why);
   }
-  const Entry settled = book_.ledger.settle(name, owner, serial);
-  book_.end_record(settled.hold);
-  if (how == End::kDone) return book_.count_released(settled);
-  if (settled.hold) lose_after_release(settled.hold, kReleaseExpired, false);
+  const Released settled = book_.holds.settle(entry);
+  if (!settled.hold) return;
+  if (how == End::kExpired) return lose_after_release(&entry, settled.hold, kReleaseExpired);
+  book_.end_record(settled.hold->record);
+  book_.count_released(settled.hold.get(), settled.caller);
 }
 
 }  // namespace holdfast::lease

@@ -4,33 +4,63 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "lease/hold_book.h"
-#include "lease/release_plan.h"
 
 namespace holdfast::lease {
 
-// The releases of one client: what each has to do, and what has become of it. A last release moves
-// its hold from the table into the ledger, which has it until the server has answered. A part of
+// What a release has to do, by what the client knows.
+struct ReleasePlan {
+  enum class Verdict {
+    kNotOwned,  // the caller holds nothing
+    kLost,      // it did, and its hold is gone; reported once for each loss
+    kPartial,   // `remaining` holds stay
+    kFinal,     // the last one
+    kDone,      // an earlier release, which could not report to its caller, has got through since
+    kUnderWay,  // nothing is begun: the owner is acquiring it, see Attempt
+  };
+  Verdict verdict = Verdict::kNotOwned;
+  int remaining = 0;
+  int ended = 0;             // how many holds end by it
+  std::string reason;        // of kLost
+  bool held_again = false;   // of kLost: the owner has got the lock since, whatever of it is left
+  std::uint64_t serial = 0;  // of the hold (kPartial), or of the release (kFinal)
+  TimePoint trusted{};       // until when the hold may be believed to be there
+  bool repeated = false;     // an earlier release of this hold may have been executed
+  std::string other{};       // the field that the hold may have instead of its owner's; else empty
+  HoldPtr deferred{};        // by Releases::defer(): the hold
+  TimePoint closed_until{};  // the lock stays closed until then
+  Millis closed_for(TimePoint now) const;  // the time from now on; 0: it is freed at once
+};
+
+// What the command has to say of the hold.
+void describe(ReleasePlan& plan, const Hold& hold);
+// The plan for a current hold; its loss is reported by it.
+ReleasePlan plan_release(Hold& hold, bool all);
+
+// The releases of one client: what each has to do, and what has become of it: see Holds. A part of
 // the client's LeaseKeeper. Thread-safe.
 class Releases {
  public:
-  using Caller = ReleaseLedger::Caller;
-  using Command = ReleaseLedger::Command;
-  using Serial = ReleaseLedger::Serial;
+  using Caller = Holds::Caller;
+  using Command = Holds::Command;
+  using Serial = Holds::Serial;
 
   explicit Releases(HoldBook& book) : book_(book) {}
 
-  // The first half of a release: a last one ends the hold and enters the ledger with its command,
-  // which is about to be sent (null: resume() follows). `all`: all holds of the owner at once.
+  // The first half of a release: a last one ends the hold, and has a command that is about to be
+  // sent (null: resume() follows). `all`: all holds of the owner at once.
   ReleasePlan begin(const LockName& name, OwnerNumber owner, bool all, Command command = {},
                     Caller caller = Caller::kAwaits) HOLDFAST_EXCLUDES(book_.mutex);
   // The same of the hold of a `with` block that ends. Of one that lost its grant: kLost, and
   // nothing is released.
   ReleasePlan end_block(const LockName& name, OwnerNumber owner, Command command = {},
                         Caller caller = Caller::kAwaits) HOLDFAST_EXCLUDES(book_.mutex);
-  // The same of what no caller has got: also while the owner is acquiring it.
+  // The same of what no caller has got: also while the owner is acquiring it. The owner's next
+  // release does not report it.
   ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all)
       HOLDFAST_EXCLUDES(book_.mutex);
   // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
@@ -53,17 +83,13 @@ class Releases {
                       const std::string& reason) HOLDFAST_EXCLUDES(book_.mutex);
 
   // What an attempt may have been granted is about to be taken back by `command`, at most until
-  // `until`. The entry's serial number; 0: the client is closed.
+  // `until`. The serial number; 0: the client is closed.
   Serial take_back(const LockName& name, OwnerNumber owner, Command command, TimePoint until)
       HOLDFAST_EXCLUDES(book_.mutex);
   // Another command goes on with a release. Until when; nothing when the release of that number is
   // over, or was taken over: then it must not be sent.
   std::optional<TimePoint> resume(const LockName& name, OwnerNumber owner, Serial serial,
                                   Command command) HOLDFAST_EXCLUDES(book_.mutex);
-  // No caller knows of the hold that is being released: the owner's next release does not report
-  // it.
-  void forget_caller(const LockName& name, OwnerNumber owner, Serial serial)
-      HOLDFAST_EXCLUDES(book_.mutex);
   // How a release ended that its command has gone on with by itself; the owner's next release
   // reports it.
   enum class End {
@@ -75,34 +101,47 @@ class Releases {
   void ended(const LockName& name, OwnerNumber owner, Serial serial, End how,
              const std::string& why = {}) HOLDFAST_EXCLUDES(book_.mutex);
 
+  // The holds that one command releases, all or none: permits that are given back together. The
+  // command is about to be sent: until end_together(), those of the owners that hold the name are
+  // not renewed, and a renewal that finds one gone says nothing about it. Nothing is begun when one
+  // is lost, which this reports once.
+  using Owners = std::vector<OwnerNumber>;
+  struct Lost {
+    OwnerNumber owner;
+    std::string reason;
+  };
+  std::optional<Lost> begin_together(const LockName& name, const Owners& owners)
+      HOLDFAST_EXCLUDES(book_.mutex);
+  // The server has answered. Released, they end without a loss; else they are held as before. No
+  // effect on holds that another release, or leave_to_lease(), has ended since.
+  void end_together(const LockName& name, const Owners& owners, bool released)
+      HOLDFAST_EXCLUDES(book_.mutex);
+
   // The hold is left to its lease, which may be set anew to `lease`, without a release.
   void leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease)
       HOLDFAST_EXCLUDES(book_.mutex);
 
  private:
-  using Entry = ReleaseLedger::Entry;
+  using Released = Holds::Released;
 
-  ReleasePlan begin_any(const LockName& name, OwnerNumber owner, bool all, Command command,
-                        Caller caller) HOLDFAST_REQUIRES(book_.mutex);
+  ReleasePlan begin_with(Holds::Entry& entry, bool all, Command command, Caller caller)
+      HOLDFAST_REQUIRES(book_.mutex);
   std::optional<std::string> close_block(const LockName& name, OwnerNumber owner, Hold* hold)
       HOLDFAST_REQUIRES(book_.mutex);
-  ReleasePlan begin_with(Hold& hold, bool all, Command command, Caller caller)
+  ReleasePlan plan_pending(Holds::Entry& entry, Command command) HOLDFAST_REQUIRES(book_.mutex);
+  void leave(Holds::Entry& entry, TimePoint now) HOLDFAST_REQUIRES(book_.mutex);
+  void lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason)
       HOLDFAST_REQUIRES(book_.mutex);
-  ReleasePlan plan_pending(const LockName& name, OwnerNumber owner, Command& command)
-      HOLDFAST_REQUIRES(book_.mutex);
-  Serial enter(Hold& hold, Command command, Caller caller) HOLDFAST_REQUIRES(book_.mutex);
-  void lose(const HoldPtr& hold, const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
   void lose_in_release(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
-  void expire(const HoldPtr& hold) HOLDFAST_REQUIRES(book_.mutex);
+  void expire(Holds::Entry& entry, HoldPtr hold) HOLDFAST_REQUIRES(book_.mutex);
 
   // Of deferred releases.
-  Entry settle(const LockName& name, OwnerNumber owner, const ReleasePlan& plan)
+  Released settle(Holds::Entry* entry, const ReleasePlan& plan) HOLDFAST_REQUIRES(book_.mutex);
+  void lose_deferred(Holds::Entry* entry, const ReleasePlan& plan, const std::string& reason)
       HOLDFAST_REQUIRES(book_.mutex);
-  void lose_deferred(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
-                     const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
-  void lose_after_release(const HoldPtr& hold, const std::string& reason, bool overtaken)
+  void lose_after_release(Holds::Entry* entry, const HoldPtr& hold, const std::string& reason)
       HOLDFAST_REQUIRES(book_.mutex);
-  void end_deferred(const Entry& entry, OwnerNumber owner, End how, const std::string& why)
+  void end_deferred(Holds::Entry& entry, End how, const std::string& why)
       HOLDFAST_REQUIRES(book_.mutex);
 
   HoldBook& book_;

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 #include "lease/watchdog.h"
 
 namespace holdfast::lease {
@@ -21,6 +21,15 @@ char* write_owner(char* to, std::string_view client, OwnerNumber owner) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> Renewal::renewed(const resp::Reply& reply, std::size_t holds) const {
+  std::vector<std::int64_t> all(holds, 1);
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const auto place = static_cast<std::size_t>(reply.integer_at(i)) - 1;
+    if (place < holds) all[place] = 0;
+  }
+  return all;
+}
 
 void RenewalBatch::add(HoldPtr hold, TimePoint until) {
   deadline = std::min(deadline, until);

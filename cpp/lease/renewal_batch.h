@@ -11,7 +11,6 @@
 
 #include "client/request.h"
 #include "lease/hold.h"
-#include "lease/hold_ptr.h"
 #include "topology/slot.h"
 
 namespace holdfast::lease {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 
 namespace holdfast::lease {
 

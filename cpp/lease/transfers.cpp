@@ -5,17 +5,16 @@
 #include <utility>
 
 #include "base/uuid.h"
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 
 namespace holdfast::lease {
 
 ReleasePlan Transfers::begin_detach(const LockName& name, OwnerNumber owner, Millis lease) {
   using Verdict = ReleasePlan::Verdict;
   const MutexLock guard(book_.mutex);
-  Hold* hold = book_.holds.find(name, owner);
+  Hold* hold = book_.holds.hold(name, owner);
   if (hold == nullptr) return {};
-  const TimePoint now = book_.clock.now();
-  book_.lose_if_over(*hold);
+  const TimePoint now = book_.lose_if_over(*hold);
   if (book_.closed && hold->held()) return {};
   ReleasePlan plan = plan_release(*hold, true);
   if (!hold->held()) {
@@ -39,14 +38,15 @@ ReleasePlan Transfers::begin_detach(const LockName& name, OwnerNumber owner, Mil
 
 void Transfers::end_detach(const LockName& name, OwnerNumber owner, bool done) {
   const MutexLock guard(book_.mutex);
-  Hold* hold = book_.holds.find(name, owner);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  Hold* const hold = entry ? entry->current() : nullptr;
   if (hold == nullptr || !std::exchange(hold->detaching, false) || !hold->held()) return;
   if (done) {
     book_.events.count(*hold, Stats::Counter::kReleased);
     book_.events.count_end(*hold, book_.clock.now());
     hold->trace(Hold::Step::kReleased);
     book_.end_record(hold->record);
-    return book_.holds.erase(*hold);
+    return book_.holds.end(*entry);
   }
   book_.resume(*hold);
 }
@@ -54,7 +54,7 @@ void Transfers::end_detach(const LockName& name, OwnerNumber owner, bool done) {
 std::optional<Transfers::Detached> Transfers::detached(const LockName& name,
                                                        OwnerNumber owner) const {
   const MutexLock guard(book_.mutex);
-  const Hold* hold = book_.holds.find(name, owner);
+  const Hold* hold = book_.holds.hold(name, owner);
   if (hold == nullptr || !hold->detaching || !hold->held()) return std::nullopt;
   const Hold::Move& move = *hold->move();
   std::optional<std::int64_t> token;
@@ -64,13 +64,13 @@ std::optional<Transfers::Detached> Transfers::detached(const LockName& name,
 
 std::string Transfers::other_field(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_.mutex);
-  const Hold* hold = book_.holds.find(name, owner);
+  const Hold* hold = book_.holds.hold(name, owner);
   return hold != nullptr && hold->move() != nullptr ? hold->move()->other : std::string();
 }
 
 std::uint32_t Transfers::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
   const MutexLock guard(book_.mutex);
-  Hold* hold = book_.holds.find(name, owner);
+  Hold* hold = book_.holds.hold(name, owner);
   if (hold == nullptr || !hold->held() || book_.closed) return 0;
   const TimePoint now = book_.clock.now();
   hold->levels.all_leased();
@@ -84,7 +84,7 @@ std::uint32_t Transfers::begin_extension(const LockName& name, OwnerNumber owner
 void Transfers::extended(const LockName& name, OwnerNumber owner, const Extension& extension,
                          TimePoint sent) {
   const MutexLock guard(book_.mutex);
-  Hold* hold = book_.holds.find(name, owner);
+  Hold* hold = book_.holds.hold(name, owner);
   if (hold == nullptr || !hold->held()) return;
   const TimePoint until = trusted_until(sent, hold->sure(extension.lease));
   const bool newest = extension.number == hold->extensions;

@@ -6,7 +6,7 @@
 
 #include "base/mutex.h"
 #include "lease/hold_book.h"
-#include "lease/release_plan.h"
+#include "lease/releases.h"
 
 namespace holdfast::lease {
 

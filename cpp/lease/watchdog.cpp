@@ -88,7 +88,9 @@ net::Interest Watchdog::step(TimePoint now) {
       due(*static_cast<Hold*>(timer), now, renewals);
     }
     if (std::exchange(verify_, false) && !book_->closed) {
-      for (Hold* const hold : book_->holds.all()) renew(*hold, now, renewals);
+      for (const Holds::Entry* const entry : book_->holds.all()) {
+        if (entry->hold) renew(*entry->hold, now, renewals);
+      }
     }
     count_overdue(now);
     next = next_step(now);

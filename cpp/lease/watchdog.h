@@ -11,8 +11,8 @@
 
 #include "base/sync_points.h"
 #include "client/tracking.h"
+#include "lease/hold.h"
 #include "lease/hold_book.h"
-#include "lease/hold_record.h"
 #include "lease/hold_request.h"
 #include "lease/look_budget.h"
 #include "lease/renewal_batch.h"

@@ -88,9 +88,8 @@ bool WaitRegistry::idle(const std::string& channel) const {
          (fairness_yields_.empty() || fairness_yields_.count(channel) == 0);
 }
 
-bool WaitRegistry::idle() const {
-  const MutexLock guard(mutex_);
-  return queues_.empty() && releases_in_flight_.empty() && fairness_yields_.empty();
+void WaitRegistry::note_idle() {
+  idle_ = queues_.empty() && releases_in_flight_.empty() && fairness_yields_.empty();
 }
 
 bool WaitRegistry::Queue::remove(const Waiter& waiter) {
@@ -186,11 +185,14 @@ Calls WaitRegistry::published(const std::string& channel, std::int64_t subscribe
     queue->notify(calls);
   }
   if (!others) {
-    if (!fairness_yields_.empty()) fairness_yields_.erase(channel);
+    if (fairness_yields_.empty()) return calls;
+    fairness_yields_.erase(channel);
+    note_idle();
     return calls;
   }
   if (fairness_yields_.size() >= kMostCourtesies) fairness_yields_.clear();
   fairness_yields_[channel] = now + kCourtesy;
+  note_idle();
   return calls;
 }
 
@@ -198,6 +200,7 @@ bool WaitRegistry::release_begins(const std::string& channel) {
   const MutexLock guard(mutex_);
   if (fairness_yields_.count(channel) == 0) return false;
   ++releases_in_flight_[channel];
+  note_idle();
   return true;
 }
 
@@ -212,6 +215,7 @@ Calls WaitRegistry::release_answered(const std::string& channel) {
   const auto in_flight = releases_in_flight_.find(channel);
   if (in_flight == releases_in_flight_.end() || --in_flight->second > 0) return calls;
   releases_in_flight_.erase(in_flight);
+  note_idle();
   const auto found = queues_.find(channel);
   if (found == queues_.end() || found->second.fairness_yield != kNever) return calls;
   found->second.fairness_yield = {};
@@ -229,6 +233,7 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
     return Place::kHead;
   }
   const auto [found, fresh] = queues_.try_emplace(channel);
+  note_idle();
   Queue& queue = found->second;
   // Again, for messages from before it began to wait may be on their way.
   const bool late = waiter->since() > queue.requested;
@@ -360,6 +365,7 @@ Calls WaitRegistry::refused(const std::string& channel, const Status& why) {
   if (found == queues_.end()) return calls;
   found->second.fail(calls, why);
   queues_.erase(found);
+  note_idle();
   return calls;
 }
 
@@ -391,6 +397,7 @@ bool WaitRegistry::released(const std::string& channel) {
   if (found == queues_.end()) return true;
   if (!found->second.empty()) return false;
   queues_.erase(found);
+  note_idle();
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/sync_points.h"
 
 namespace holdfast::wait {
 
@@ -111,7 +112,7 @@ class WaitRegistry {
 
   // Of this client no other waits for it, nor would a newcomer hold back.
   bool idle(const std::string& channel) const;
-  bool idle() const;  // the same of all channels
+  bool idle() const { return idle_; }  // the same of all channels
 
   // This client has just released, and `subscribers` received the message. If some are of other
   // clients, one of them goes first: otherwise the releasing client would always be the quickest to
@@ -212,6 +213,9 @@ class WaitRegistry {
   Calls leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
                     TimePoint retry_at) HOLDFAST_REQUIRES(mutex_);
 
+  // One of queues_, releases_in_flight_ and fairness_yields_ has changed.
+  void note_idle() HOLDFAST_REQUIRES(mutex_);
+
   mutable Mutex mutex_;
   Subscriptions& subscriptions_;
   Queues queues_ HOLDFAST_GUARDED_BY(mutex_);
@@ -220,6 +224,7 @@ class WaitRegistry {
       HOLDFAST_GUARDED_BY(mutex_);  // answers to releases, where others wait
   std::unordered_map<std::string, TimePoint> fairness_yields_
       HOLDFAST_GUARDED_BY(mutex_);  // the turns of others, and how long they last
+  SharedAtomic<bool> idle_{true};   // nothing is in any of these three; read without the lock
 };
 
 }  // namespace holdfast::wait

@@ -181,7 +181,7 @@ BREAKS = (
     Break(
         (33,),
         "what is given back late takes what its owner has now",
-        "cpp/lease/release_ledger.cpp",
+        "cpp/lease/holds.cpp",
         (
             ("  entry.command->revoke();\n", ""),
             ("  if (entry.command->persistent) entry.command->abandon();\n", ""),

@@ -29,7 +29,7 @@ BREAKS = (
     Break(
         (2,),
         "a hold is trusted for twice its lease",
-        "cpp/lease/hold_record.cpp",
+        "cpp/lease/hold.cpp",
         (
             (
                 "set_lease(grant.sent, grant.lease.time",
@@ -51,8 +51,8 @@ BREAKS = (
         "cpp/lease/lease_keeper.cpp",
         (
             (
-                "holds.of(owner)) {\n    if (hold->held()) {",
-                "holds.of(OwnerNumber{})) {\n    if (hold->held()) {",
+                "holds.of(owner)) {\n    const UsedEntry",
+                "holds.of(OwnerNumber{})) {\n    const UsedEntry",
             ),
         ),
         "tests/contract/process/test_threads.py::test_renewal_stops_when_the_thread_ends",
@@ -121,13 +121,12 @@ BREAKS = (
     Break(
         (10,),
         "renewal goes on while the release is on its way",
-        "cpp/lease/releases.cpp",
+        "cpp/lease/holds.cpp",
         (
             (
-                "  hold.state = HoldState::kReleasing;\n  hold.stop_renewing();\n",
+                "  entry.hold->state = HoldState::kReleasing;\n  entry.hold->stop_renewing();\n",
                 "",
             ),
-            ("fresh.hold = book_.holds.take(hold);", "fresh.hold = hold.shared_from_this();"),
         ),
         "tests/faults/test_network.py::test_renewals_that_cross_a_release_tell_no_loss",
     ),
@@ -371,7 +370,7 @@ BREAKS = (
     Break(
         (43,),
         "a hold whose detach has no answer is renewed under one owner",
-        "cpp/lease/hold_record.h",
+        "cpp/lease/hold.h",
         (("sent_either = move() != nullptr;", "sent_either = false;"),),
         "tests/faults/test_passing_on.py::test_a_hold_is_renewed_after_a_detach_without_an_answer",
     ),

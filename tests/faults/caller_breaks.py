@@ -42,7 +42,7 @@ CALLER_BREAKS = (
     Break(
         (46,),
         "an old release may go behind a new attempt",
-        "cpp/lease/release_ledger.cpp",
+        "cpp/lease/holds.cpp",
         (
             ("  entry.command->revoke();\n", ""),
             ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
@@ -94,8 +94,11 @@ CALLER_BREAKS = (
     Break(
         (58,),
         "an owner may acquire a lock that it is acquiring",
-        "cpp/lease/attempt_lists.h",
-        (("    return each != nullptr;", "    return each != nullptr && each == each->next_;"),),
+        "cpp/lease/attempts.cpp",
+        (
+            ("|| entry->attempts == 0;", "|| entry->attempts >= 0;"),
+            ("if (attempt.exclusive() && entry->attempts > 0) return false;", ""),
+        ),
         f"{NESTED}::test_an_acquire_inside_an_acquire_is_refused",
     ),
     Break(

@@ -58,10 +58,11 @@ DEFERRED_BREAKS = (
         "cpp/lease/releases.cpp",
         (
             (
-                "    plan.serial = enter(hold, std::move(command), caller);\n",
-                "    plan.serial = enter(hold, std::move(command), caller);\n"
-                "    if (caller == Caller::kMayLeave) "
-                "(void)book_.ledger.settle(hold.name, hold.owner, plan.serial);\n",
+                "    plan.serial = book_.holds.open(entry, std::move(command), "
+                "surely_over(*hold, now));\n",
+                "    plan.serial = book_.holds.open(entry, std::move(command), "
+                "surely_over(*hold, now));\n"
+                "    if (caller == Caller::kMayLeave) (void)book_.holds.settle(entry);\n",
             ),
         ),
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",

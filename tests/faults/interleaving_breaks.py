@@ -24,7 +24,7 @@ from tests.support.breaking import ROOT, Break, broken, matches
 NOT_ABANDONED = Break(
     (46,),
     "a revoked release is not abandoned",
-    "cpp/lease/release_ledger.cpp",
+    "cpp/lease/holds.cpp",
     (("  if (entry.command->persistent) entry.command->abandon();\n", ""),),
     "tasks",
 )
@@ -34,7 +34,7 @@ BREAKS = (
     Break(
         (46,),
         "a release at rest is sent behind its owner's next attempt when its timer fires",
-        "cpp/lease/release_ledger.cpp",
+        "cpp/lease/holds.cpp",
         (
             ("  entry.command->revoke();\n", ""),
             ("  if (entry.command->persistent) entry.command->abandon();\n", ""),

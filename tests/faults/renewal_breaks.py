@@ -38,7 +38,7 @@ RENEWAL_BREAKS = (
     Break(
         (10,),
         "a renewal that was not written holds up the owner's next fixed lease",
-        "cpp/lease/hold_record.h",
+        "cpp/lease/hold.h",
         ((" && (sending.written() || !sending.stopped());", ";"),),
         "tests/faults/test_late_renewals.py"
         "::test_a_renewal_that_waits_for_its_connection_holds_up_nothing",

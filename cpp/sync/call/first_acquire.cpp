@@ -44,7 +44,7 @@ std::optional<Outcome> FirstAcquire::finish(const resp::Reply& reply, const clie
   if (answer.kind != Answer::Kind::kGranted) return std::nullopt;
   const TimePoint now = context().clock.now();
   const bool late = recipe.grants_end() && now >= trusted_until(sent.last, request().lease.time);
-  if (late || !account_.keep({count_, sent.last, answer.value})) return std::nullopt;
+  if (late || !account_.keep({count_, sent.last, answer.value, now})) return std::nullopt;
   request().report_other(context(), answer);
   account_.close();
   AcquireStats(*context().stats, request().stats()).ended(Verdict::kGranted, now - begun_);

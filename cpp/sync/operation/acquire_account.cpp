@@ -48,7 +48,7 @@ bool AcquireAccount::keep(const Granted& grant) {
                        request_.listener,
                        grant.token,
                        request_.at_least(),
-                       context_->clock.now(),
+                       grant.at,
                        request_.stats().counted};
   granted.amount = request_.amount;
   granted.block = request_.block;

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "lease/attempt.h"
+#include "lease/attempts.h"
 #include "sync/operation/acquire_request.h"
 #include "sync/operation/context.h"
 #include "sync/operation/pending_release.h"
@@ -59,6 +59,7 @@ class AcquireAccount {
     int count;
     TimePoint sent;
     std::optional<std::int64_t> token;
+    TimePoint at;  // when the answer came
   };
   bool keep(const Granted& grant);
   // The server does not have the owner's earlier holds.

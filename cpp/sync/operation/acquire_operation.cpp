@@ -261,7 +261,7 @@ AcquireMachine::Event AcquireOperation::join(bool afresh) {
 }
 
 AcquireMachine::Event AcquireOperation::keep(const Action& action) {
-  if (account_.keep({action.count, action.sent, action.value})) return {Event::Kind::kKept};
+  if (account_.keep({action.count, action.sent, action.value, now()})) return {Event::Kind::kKept};
   const std::string why = ": the client was closed before the grant arrived; it was given back";
   return Event::of(Event::Kind::kFailed, Status::closed(quoted(name().bytes()) + why), true);
 }

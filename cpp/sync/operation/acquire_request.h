@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/types.h"
-#include "lease/attempt.h"
+#include "lease/attempts.h"
 #include "sync/operation/acquire_machine.h"
 #include "sync/operation/acquire_stats.h"
 #include "sync/operation/callers_time.h"

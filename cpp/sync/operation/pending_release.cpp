@@ -50,7 +50,7 @@ void PendingRelease::take_back(std::shared_ptr<const Context> context, What what
 }
 
 void PendingRelease::resume(std::shared_ptr<const Context> context, What what,
-                            lease::ReleaseLedger::Serial serial, bool refused_for_now) {
+                            lease::Releases::Serial serial, bool refused_for_now) {
   const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
   release->serial_ = serial;
   const What& of = release->what_;
@@ -79,7 +79,6 @@ void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
               release_of(context, recipe, {name, owner, of.plan.remaining, of.acquire_options}),
               lease);
   } else if (of.plan.verdict == Plan::kFinal) {
-    keeper.releases().forget_caller(name, owner, serial);
     resume(context, release_of(context, recipe, std::move(of)), serial, false);
   }
 }

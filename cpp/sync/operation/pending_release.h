@@ -14,11 +14,10 @@ namespace holdfast::sync {
 void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context);
 
 // Sends a release that no caller waits for: it takes back an attempt without a caller, or continues
-// a release after its caller has left or got an error. The ledger (lease/release_ledger.h) controls
-// it: it is the command of its entry until another one resumes it, and is tried until the server
-// has answered or the lease is over. It is queued behind the command that it takes back, and is
-// sent with the script's text: a second attempt, for a server that does not know the script, would
-// come later.
+// a release after its caller has left or got an error. Its entry (lease/holds.h) controls it: it is
+// the command of that until another one resumes it, and is tried until the server has answered or
+// the lease is over. It is queued behind the command that it takes back, and is sent with the
+// script's text: a second attempt, for a server that does not know the script, would come later.
 class PendingRelease final : public client::Request,
                              public Timed,
                              public std::enable_shared_from_this<PendingRelease> {
@@ -51,7 +50,7 @@ class PendingRelease final : public client::Request,
   // Continues the release of that serial, unless a newer command has taken it over. It backs off
   // before the first sending if the server has refused it for now.
   static void resume(std::shared_ptr<const Context> context, What what,
-                     lease::ReleaseLedger::Serial serial, bool refused_for_now);
+                     lease::Releases::Serial serial, bool refused_for_now);
 
   // Gives back one hold that its caller never gets; `of`: as it was acquired.
   static void give_back(const std::shared_ptr<const Context>& context, const TakingRecipe& recipe,
@@ -74,7 +73,7 @@ class PendingRelease final : public client::Request,
 
   const std::shared_ptr<const Context> context_;
   What what_;
-  lease::ReleaseLedger::Serial serial_ = 0;
+  lease::Releases::Serial serial_ = 0;
   TimePoint until_ = kNever;
 };
 

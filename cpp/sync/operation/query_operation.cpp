@@ -30,7 +30,7 @@ std::optional<std::int64_t> Query::value_of(const resp::Reply& reply,
   return value;
 }
 
-void Query::settle(const Context& context, lease::ReleaseLedger::Serial serial) const {
+void Query::settle(const Context& context, lease::Releases::Serial serial) const {
   using End = lease::Releases::End;
   if (returns) context.keeper->releases().ended(name, returns->owner, serial, End::kDone);
 }

@@ -37,7 +37,7 @@ struct Query {
   // The outcome by a reply that is no error.
   std::optional<std::int64_t> value_of(const resp::Reply& reply, const client::Sent& sent) const;
   // The ledger's entry of `returns`, if there is one, is over.
-  void settle(const Context& context, lease::ReleaseLedger::Serial serial) const;
+  void settle(const Context& context, lease::Releases::Serial serial) const;
 };
 
 // A query after a surprise: an error reply, no reply, or a caller that has left. Made by
@@ -47,7 +47,7 @@ class QueryOperation final : public Operation {
   // When it began, and its serial in the ledger (Query::returns).
   struct Begun {
     TimePoint at;
-    lease::ReleaseLedger::Serial serial = 0;
+    lease::Releases::Serial serial = 0;
   };
   QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun);
 
@@ -69,7 +69,7 @@ class QueryOperation final : public Operation {
   void leave_to_ledger(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
 
   const Query query_;
-  const lease::ReleaseLedger::Serial serial_;
+  const lease::Releases::Serial serial_;
   const TimePoint latest_;
   const TimePoint give_up_;
   bool by_text_ = false;

@@ -194,7 +194,6 @@ void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
                                 const Ticket& ticket, OwnerNumber owner) {
   const lease::ReleasePlan plan = context->keeper->releases().begin_giving_back(name, owner, true);
   if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) return;
-  context->keeper->releases().forget_caller(name, owner, plan.serial);
   PendingRelease::resume(context, return_to(context, recipe, name, ticket, owner), plan.serial,
                          false);
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "lease/attempt.h"
+#include "lease/attempts.h"
 #include "sync/operation/callers_time.h"
 #include "sync/quorum/composite.h"
 #include "sync/quorum/quorum_machine.h"

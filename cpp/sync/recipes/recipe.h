@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "lease/hold.h"
+#include "lease/renewal.h"
 #include "resp/reply.h"
 #include "script/writer.h"
 #include "sync/recipes/backoff.h"

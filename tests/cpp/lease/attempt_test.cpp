@@ -1,7 +1,5 @@
 // Attempts that are under way: one for each owner and lock.
 
-#include "lease/attempt.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lease/attempts.h"
 #include "lease/keeper_fixture.h"
 
 namespace holdfast::lease {

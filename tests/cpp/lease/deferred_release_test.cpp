@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 #include "lease/keeper_fixture.h"
 
 namespace holdfast::lease {

@@ -14,10 +14,10 @@ namespace {
 
 class JointReleasesTest : public LeaseKeeperTest {
  protected:
-  std::optional<JointReleases::Lost> begin() {
-    return keeper().joint_releases().begin(name, {kAlice});
+  std::optional<Releases::Lost> begin() {
+    return keeper().releases().begin_together(name, {kAlice});
   }
-  void end(bool released) { keeper().joint_releases().end(name, {kAlice}, released); }
+  void end(bool released) { keeper().releases().end_together(name, {kAlice}, released); }
   void remove() { (void)server.execute(Command{{"DEL", name.text()}}); }
 };
 

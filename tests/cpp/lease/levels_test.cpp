@@ -1,4 +1,4 @@
-#include "lease/levels.h"
+#include "lease/hold.h"
 
 #include <gtest/gtest.h>
 

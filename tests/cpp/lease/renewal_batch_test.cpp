@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "lease/hold_record.h"
+#include "lease/hold.h"
 #include "lease/keeper_fixture.h"
 #include "support/scripted_stream.h"
 #include "sync/recipes/permit_semaphore.h"

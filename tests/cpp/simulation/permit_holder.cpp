@@ -100,7 +100,7 @@ void PermitHolder::give_together() {
     std::swap(asked_[i - 1], asked_[world().random.below(i)]);
   }
   asked_.resize(1 + world().random.below(asked_.size()));
-  const auto lost = client_->keeper().joint_releases().begin(stage_.name, asked_);
+  const auto lost = client_->keeper().releases().begin_together(stage_.name, asked_);
   if (!lost) return start(release_many(), false, true);
   expect(history_.lost(lost->owner), "a release names a loss that was not reported");
   drop(lost->owner);
@@ -124,7 +124,7 @@ sync::ExchangePtr PermitHolder::release_many() {
   };
   release.answered = [keeper = context->keeper, name = stage_.name, owners = asked_](
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
-    keeper->joint_releases().end(name, owners, value.value_or(0) > 0);
+    keeper->releases().end_together(name, owners, value.value_or(0) > 0);
   };
   return sync::call_of(context, std::move(release));
 }

@@ -26,7 +26,7 @@ byte refusals = REFUSALS;
 chan line = [4] of { mtype, byte };
 chan replies = [4] of { mtype, byte };
 
-/* ReleaseLedger: the one entry. */
+/* Holds: the release of the one entry. */
 mtype entry = none;
 byte turn;
 byte carrier;
@@ -45,7 +45,7 @@ bool holding;
 byte releasing;                      /* a caller waits for that release */
 bool over;
 
-inline enter(it) {                   /* ReleaseLedger::open */
+inline enter(it) {                   /* Holds::open */
   carriers++;
   it = carriers;
 #ifndef A_NEW_RELEASE_REVOKES_NOTHING

@@ -1,0 +1,193 @@
+#include "lease/holds.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::lease {
+
+namespace {
+
+// A program that takes ever new names, lets their leases run out, and never asks for their end,
+// would leave them all here.
+constexpr std::size_t kMostKept = 10'000;
+
+std::uint64_t hash_of(const LockName& name, OwnerNumber owner) {
+  return name.hash() * 31 + static_cast<std::uint64_t>(owner);
+}
+
+}  // namespace
+
+Holds::~Holds() {
+  tracked.clear();
+  for (const Entry* const entry : all()) delete entry;
+}
+
+Holds::Entry* Holds::find(const LockName& name, OwnerNumber owner) const {
+  Entry* const* const found = entries_.find(hash_of(name, owner), [&](const Entry* entry) {
+    return entry->owner == owner && entry->name == name;
+  });
+  return found == nullptr ? nullptr : *found;
+}
+
+Holds::Entry& Holds::at(const LockName& name, OwnerNumber owner) {
+  if (Entry* const found = find(name, owner)) return *found;
+  auto* const entry = new Entry(name, owner);
+  entries_.add(hash_of(name, owner), entry);
+  Entry*& first = lists_[static_cast<std::size_t>(owner) % kLists];
+  entry->next_ = first;
+  entry->link_ = &first;
+  if (first != nullptr) first->link_ = &entry->next_;
+  first = entry;
+  return *entry;
+}
+
+Holds::Entry* Holds::open_at(const LockName& name, OwnerNumber owner, Serial serial) const {
+  Entry* const entry = find(name, owner);
+  return entry != nullptr && entry->is_open(serial) ? entry : nullptr;
+}
+
+Hold* Holds::hold(const LockName& name, OwnerNumber owner) const {
+  const Entry* const entry = find(name, owner);
+  return entry == nullptr ? nullptr : entry->current();
+}
+
+std::vector<Holds::Entry*> Holds::of(OwnerNumber owner) const {
+  std::vector<Entry*> entries;
+  for (Entry* each = lists_[static_cast<std::size_t>(owner) % kLists]; each; each = each->next_) {
+    if (each->owner == owner) entries.push_back(each);
+  }
+  return entries;
+}
+
+std::vector<Holds::Entry*> Holds::all() const {
+  std::vector<Entry*> entries;
+  entries.reserve(size());
+  for (Entry* const entry : entries_) entries.push_back(entry);
+  return entries;
+}
+
+void Holds::tidy(Entry& entry) {
+  if (entry.hold || entry.attempts > 0 || entry.release != Release::kNone) return;
+  entries_.erase(entries_.find(hash_of(entry.name, entry.owner),
+                               [&](const Entry* other) { return other == &entry; }));
+  *entry.link_ = entry.next_;
+  if (entry.next_ != nullptr) entry.next_->link_ = entry.link_;
+  delete &entry;
+}
+
+Hold& Holds::grant(Entry& entry, HoldPtr hold) {
+  forget_old();
+  hold->serial = ++serials_;
+  ++grants_;
+  entry.hold = std::move(hold);
+  return *entry.hold;
+}
+
+void Holds::leave(Entry& entry) {
+  tracked.remove(*entry.hold);
+  entry.hold->state = HoldState::kReleasing;
+  entry.hold->stop_renewing();
+}
+
+void Holds::lose(Hold& hold) {
+  tracked.remove(hold);
+  hold.state = HoldState::kLost;
+  kept_.push_back({hold.name, hold.owner, hold.serial});
+}
+
+void Holds::put_back(Entry& entry, HoldPtr lost) {
+  forget_old();
+  entry.hold = std::move(lost);
+}
+
+void Holds::end(Entry& entry) {
+  const HoldPtr hold = std::move(entry.hold);
+  tracked.remove(*hold);
+  hold->stop_renewing();
+  hold->serial = 0;
+}
+
+void Holds::revoke(Entry& entry) {
+  if (!entry.command) return;
+  entry.command->revoke();
+  // A release without a caller need not be sent when another one does its work.
+  if (entry.command->persistent) entry.command->abandon();
+  entry.command.reset();
+}
+
+void Holds::set_release(Entry& entry, Release state) {
+  pending_ -= entry.pending() ? 1 : 0;
+  entry.release = state;
+  pending_ += entry.pending() ? 1 : 0;
+}
+
+Holds::Serial Holds::open(Entry& entry, Command command, TimePoint until) {
+  revoke(entry);
+  entry.until = entry.release == Release::kNone ? until : std::max(entry.until, until);
+  set_release(entry, Release::kOpen);
+  entry.command = std::move(command);
+  return entry.serial = ++serials_;
+}
+
+void Holds::resume(Entry& entry, Command command) {
+  if (entry.command) entry.command->revoke();
+  entry.command = std::move(command);
+}
+
+bool Holds::take_over(Entry& entry) {
+  if (entry.release == Release::kNone || entry.release == Release::kReleased) return false;
+  revoke(entry);
+  set_release(entry, Release::kTakenOver);
+  entry.serial = ++serials_;
+  return true;
+}
+
+Holds::Released Holds::settle(Entry& entry) {
+  set_release(entry, Release::kNone);
+  entry.command.reset();
+  entry.serial = 0;
+  return {take_leaving(entry), std::exchange(entry.caller, Caller::kAwaits)};
+}
+
+void Holds::keep(Entry& entry, Release state) {
+  entry.command.reset();
+  set_release(entry, state);
+  kept_.push_back({entry.name, entry.owner, entry.serial});
+  forget_old();
+}
+
+void Holds::drop(Entry& entry) {
+  revoke(entry);
+  (void)settle(entry);
+}
+
+void Holds::end_owner(Entry& entry) {
+  if (entry.caller != Caller::kLeft) (void)take_leaving(entry);
+  if (!entry.pending()) (void)settle(entry);
+}
+
+bool Holds::close(Entry& entry) {
+  const bool may_be_there = entry.release != Release::kNone && entry.release != Release::kReleased;
+  (void)settle(entry);
+  return may_be_there;
+}
+
+void Holds::forget_old() {
+  while (kept_.size() > kMostKept) {
+    const Kept oldest = std::move(kept_.front());
+    kept_.pop_front();
+    Entry* const entry = find(oldest.name, oldest.owner);
+    if (entry == nullptr) continue;
+    const Hold* const hold = entry->current();
+    const bool is_lost = hold != nullptr && hold->serial == oldest.serial;
+    if (!is_lost && entry->serial != oldest.serial) continue;  // it may be in use
+    if (is_lost) {
+      end(*entry);
+    } else {
+      (void)settle(*entry);
+    }
+    tidy(*entry);
+  }
+}
+
+}  // namespace holdfast::lease

@@ -1,0 +1,187 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/hash_index.h"
+#include "base/types.h"
+#include "client/request.h"
+#include "lease/hold.h"
+#include "lease/tracked_holds.h"
+
+namespace holdfast::lease {
+
+// What the owners of one client have to do with its locks: one entry for each name, side and owner,
+// as long as it is acquiring, held, being released, or has an end to report.
+//
+// An entry has at most one hold. It is *current*: held, or lost until the owner's next grant; or it
+// is *leaving*, as its last release is on its way. Beside that it may have one release that the
+// server has not answered for certain: of the leaving hold, or of an attempt that may have been
+// granted unheard. The release is there before it is first sent. Its states, and what changes them
+// ("-": nothing does; "=": the same state):
+//
+//              | none | open          | taken over | refused    | released
+//   open       | open | = *           | open       | open       | open
+//   take_over  | -    | taken over *  | =          | taken over | -
+//   resume     | -    | = *           | -          | -          | -
+//   keep       | -    | the state     | -          | -          | -
+//   settle     | -    | none          | none       | none       | none
+//   drop       | -    | none *        | none       | none       | none
+//   end_owner  | -    | =             | =          | none       | none
+//   close      | -    | none          | none       | none       | none
+//
+// A release has one *command*, which carries it to the server: it is in line now, or backs off
+// until it is to be sent again. Its successor (*) revokes it, so that nothing older is put in line
+// behind what is newer (Request::revoke()). Each new release, and each attempt that takes one over,
+// gives it the next serial number; an answer under an earlier number changes nothing.
+//
+// A machine without I/O and without a clock. Not thread-safe: see HoldBook.
+class Holds {
+ public:
+  using Command = std::shared_ptr<client::Request>;
+  using Serial = std::uint64_t;
+
+  enum class Release : std::uint8_t {
+    kNone,
+    kOpen,       // its command is in line, or backs off
+    kTakenOver,  // the owner's next attempt is under way, and says what is there
+    kRefused,    // the server refuses it for good; the owner's next release tries again
+    kReleased,   // done after its caller had left; the owner's next release reports it
+  };
+  enum class Caller : std::uint8_t {
+    kAwaits,    // the answer; if it never got it, the owner's next release reports the end
+    kMayLeave,  // the same until its command is written; the end is posted in any case
+    kLeft,      // has not waited for the answer: the end is posted, and no release reports it
+  };
+
+  struct Entry {
+    Entry(const LockName& its_name, OwnerNumber its_owner) : name(its_name), owner(its_owner) {}
+
+    bool leaves() const { return hold && hold->state == HoldState::kReleasing; }
+    Hold* current() const { return leaves() ? nullptr : hold.get(); }
+    // Not answered yet: it may still be there on the server.
+    bool pending() const { return release == Release::kOpen || release == Release::kTakenOver; }
+    bool is_open(Serial number) const { return release == Release::kOpen && serial == number; }
+
+    const LockName name;
+    const OwnerNumber owner;
+    HoldPtr hold;
+    int attempts = 0;  // that are under way, and exclude others of the owner
+    // Of the release.
+    Release release = Release::kNone;
+    Caller caller = Caller::kAwaits;
+    Serial serial = 0;
+    Command command;           // may be null: not yet there
+    TimePoint until = kNever;  // when the lease is over for certain
+
+   private:
+    friend class Holds;
+    Entry* next_ = nullptr;  // in its list
+    Entry** link_ = nullptr;
+  };
+
+  Holds() = default;
+  Holds(const Holds&) = delete;
+  Holds& operator=(const Holds&) = delete;
+  ~Holds();
+
+  // Null: there is none.
+  Entry* find(const LockName& name, OwnerNumber owner) const;
+  Entry& at(const LockName& name, OwnerNumber owner);
+  // With its release open under that number; null: there is none.
+  Entry* open_at(const LockName& name, OwnerNumber owner, Serial serial) const;
+  // The current hold.
+  Hold* hold(const LockName& name, OwnerNumber owner) const;
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  std::vector<Entry*> of(OwnerNumber owner) const;
+  std::vector<Entry*> all() const;
+  // The entry ends if nothing is left of it.
+  void tidy(Entry& entry);
+
+  // Of the hold. A new one, where there is none.
+  Hold& grant(Entry& entry, HoldPtr hold);
+  // Its last release begins.
+  void leave(Entry& entry);
+  // It is lost: held or taken out before. It stays, unless later losses take its place.
+  void lose(Hold& hold);
+  void put_back(Entry& entry, HoldPtr lost);
+  // Its owner holds it no longer: it has no serial number from now on.
+  void end(Entry& entry);
+  HoldPtr take_leaving(Entry& entry) { return entry.leaves() ? std::move(entry.hold) : HoldPtr(); }
+
+  // Of the release. Another one becomes part of it: the longer time counts.
+  Serial open(Entry& entry, Command command, TimePoint until);
+  // Another command for the same release, which is open.
+  void resume(Entry& entry, Command command);
+  // The owner makes an attempt, whose affair the release is from now on. True: there was one.
+  bool take_over(Entry& entry);
+  // The server has answered, or the lease is over. Returns what was released.
+  struct Released {
+    HoldPtr hold;  // null: an attempt was taken back
+    Caller caller = Caller::kAwaits;
+  };
+  Released settle(Entry& entry);
+  // The same, where the owner's next release is to report it, or to try again.
+  void keep(Entry& entry, Release state);
+  // What the owner does next does its work.
+  void drop(Entry& entry);
+  // No caller is left to report to. What is pending goes on; the end of a deferred release is still
+  // posted.
+  void end_owner(Entry& entry);
+  // The client is closed: nothing is sent any more. Whether the hold may still be there.
+  bool close(Entry& entry);
+  // The number of entries with a pending release.
+  std::size_t pending() const { return pending_; }
+
+  // The server says when these change; only current holds are among them.
+  TrackedHolds tracked;
+  // How many there have been.
+  std::uint64_t grants() const { return grants_; }
+
+ private:
+  static constexpr std::size_t kLists = 256;
+  struct Kept {
+    LockName name;
+    OwnerNumber owner;
+    Serial serial;
+  };
+
+  static void revoke(Entry& entry);
+  void set_release(Entry& entry, Release state);
+  void forget_old();
+
+  HashIndex<Entry*> entries_;
+  std::array<Entry*, kLists> lists_{};  // by owner
+  std::size_t pending_ = 0;
+  Serial serials_ = 0;  // of holds and releases
+  std::uint64_t grants_ = 0;
+  std::deque<Kept> kept_;  // what may be lost, refused or released, the oldest first
+};
+
+// Of an entry that a transition uses: tidies it at the end.
+class UsedEntry {
+ public:
+  UsedEntry(Holds& holds, Holds::Entry* entry) : holds_(holds), entry_(entry) {}
+  UsedEntry(const UsedEntry&) = delete;
+  UsedEntry& operator=(const UsedEntry&) = delete;
+  ~UsedEntry() {
+    if (entry_ != nullptr) holds_.tidy(*entry_);
+  }
+  explicit operator bool() const { return entry_ != nullptr; }
+  Holds::Entry* get() const { return entry_; }
+  Holds::Entry& operator*() const { return *entry_; }
+  Holds::Entry* operator->() const { return entry_; }
+
+ private:
+  Holds& holds_;
+  Holds::Entry* const entry_;
+};
+
+}  // namespace holdfast::lease
