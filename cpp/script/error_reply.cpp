@@ -23,9 +23,9 @@ bool is_of_replica(std::string_view text) {
 }
 
 // Without where in which script it happened, which servers from version 7 on append:
-// " script: <sha1>, on @user_script:2.".
+// " script: <sha1>, on @user_script:2.", and Valkey 9 " script: on @user_script:2.".
 std::string_view without_place(std::string_view text) {
-  if (text.rfind(", on @user_script:") == std::string_view::npos) return text;
+  if (text.rfind(" on @user_script:") == std::string_view::npos) return text;
   return text.substr(0, text.rfind(" script: "));
 }
 

@@ -48,7 +48,7 @@ TEST(ErrorStatus, NamesTheKeyTheServerAndWhatToDo) {
             "primary in the URL");
 }
 
-// As Redis 7.0 and 7.2, and Valkey 8, answer.
+// As Redis 7.0 and 7.2, and Valkey 8 and 9, answer.
 TEST(ErrorStatus, SaysNothingAboutTheScript) {
   const std::string place = " script: c7874ce10244d59fa7a530394a4fade8a8dec20a, on @user_script:1.";
   const auto message = [&](const std::string& text) {
@@ -60,6 +60,9 @@ TEST(ErrorStatus, SaysNothingAboutTheScript) {
   const std::string fresh = "ACL failure in script: User few has no permissions to run 'hset'";
   EXPECT_EQ(message("ERR " + fresh), "'mine' on host:6379: " + fresh + hint);
   EXPECT_EQ(message("OOM command not allowed").find("script"), std::string::npos);
+  const std::string valkey = fresh + " script: on @user_script:12.";
+  EXPECT_EQ(error_status(valkey, LockName("mine"), "host:6379").message(),
+            "'mine' on host:6379: " + fresh + hint);
 }
 
 }  // namespace
