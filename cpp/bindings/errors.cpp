@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/shown.h"
-#include "script/error_reply.h"
+#include "resp/error_reply.h"
 
 namespace holdfast::bindings {
 
@@ -72,7 +72,7 @@ py::object exception_for(const Status& status) {
     case Code::kServer: {
       py::object error = error_of("ServerError", status.message());
       error.attr("code") = status.word();
-      error.attr("temporary") = script::error_kind(status.word()) == script::ErrorKind::kPasses;
+      error.attr("temporary") = resp::error_kind(status.word()) == resp::ErrorKind::kPasses;
       return error;
     }
     case Code::kLost:

@@ -26,7 +26,8 @@ Status Connection::submit(RequestPtr request, Parker* waiter) {
   const WakeBatch wakes;
   MutexLock lock(pipe_.mutex);
   const bool taken = pipe_.takes(*request, false);
-  InFlightRequest fresh{std::move(request), {}, false, true};
+  const bool by_text = request->sends_text == Request::SendsText::kAlways;
+  InFlightRequest fresh{std::move(request), {}, false, true, by_text};
   if (taken) return add(std::move(fresh), waiter);
   lock.unlock();
   return pipe_.setup.neighbours.hand_over(std::move(fresh), false);

@@ -77,7 +77,7 @@ void DirectExchange::end(Parker* waiter) {
 
 // False: not to its end.
 bool DirectExchange::write(const Request& request) {
-  expected_ = request.encode(SendBuffer::begin_direct(*write_turn_));
+  expected_ = request.encode(SendBuffer::begin_direct(*write_turn_), false);
   return SendBuffer::write_direct(*write_turn_, *stream_, written_);
 }
 
@@ -130,8 +130,8 @@ bool DirectExchange::deliver_unread(const Replies& replies) {
   }
   const WakeBatch wakes;
   for (std::size_t i = 0; i < unread_; ++i) {
-    const auto& [request, sent, asking, fresh] = requests[i];
-    if (request) request->complete(resp::Reply(replies[i]), sent);
+    const InFlightRequest& answered = requests[i];
+    if (answered.request) answered.request->complete(resp::Reply(replies[i]), answered.sent);
   }
   return true;
 }

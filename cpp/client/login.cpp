@@ -16,7 +16,7 @@ class LoginRequest final : public Request {
       : login_(std::move(login)), witness_(std::move(witness)) {}
 
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += auth_command(login_->who)->bytes();
     return resp::ReplyKind::kStatus;
   }

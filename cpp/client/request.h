@@ -37,17 +37,23 @@ class Request {
   // commands.
   virtual std::string_view subject() const { return key(); }
 
-  // Appends the encoded command to `out`; the kinds of reply that it can have. Called for each
-  // sending, on any thread, with the connection's lock held: it must be quick and take no lock.
-  virtual resp::ReplyKinds encode(std::string& out) const = 0;
+  // Appends the encoded command to `out`; the kinds of reply that it can have. `by_text`: a script
+  // with its text, for a server that does not know it. Called for each sending, on any thread, with
+  // the connection's lock held: it must be quick and take no lock.
+  virtual resp::ReplyKinds encode(std::string& out, bool by_text) const = 0;
+  // In front of a script's text, called like encode(): appends commands that load what will be
+  // needed soon at a server that has lost its scripts. Returns their number; their replies are
+  // dropped.
+  virtual int preload(std::string& /*out*/) const { return 0; }
 
   // The reply (an error reply too, else of one of those kinds), or why there is none: kUnreachable
   // or a refused greeting. Called once for each submit(), on any thread, with no lock of the
   // connection held.
   virtual void complete(Result<resp::Reply> reply, const Sent& sent) = 0;
 
-  // The request to send right behind it at the server of an ASK redirection; null: none. Quick, and
-  // takes no other lock: called with the topology's held.
+  // The request to send right behind it at the server of an ASK redirection, and behind its
+  // script's text; null: none. Quick, and takes no other lock: called with the topology's held, or
+  // the connection's.
   virtual std::shared_ptr<Request> follow_up() { return nullptr; }
 
   // To be set before submit(): until when the connection goes on trying to get a reply.
@@ -60,6 +66,10 @@ class Request {
   bool impatient = false;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   bool persistent = false;
+  // To be set before submit(): when its script's text is sent. Never: NOSCRIPT is its answer; for a
+  // command that must not go behind those of others than its owner.
+  enum class SendsText : std::uint8_t { kIfUnknown, kNever, kAlways };
+  SendsText sends_text = SendsText::kIfUnknown;
   // To be set before submit(): its caller waits until the command is written, and not for the
   // reply. It is not gathered with others, and its reply may stay unread for some milliseconds
   // where no thread reads.
@@ -78,6 +88,7 @@ class Request {
   // Any thread, with locks held: it must not be put in line any more, since a later command of its
   // owner is about to be. Where it stands in line it stays. Connection::submit() looks under the
   // lock under which the line is made, so whatever is submitted after revoke() stands behind it.
+  // Nor is its script sent again with its text, which would stand behind what is in line by then.
   void revoke() { revoked_.store(true); }
   bool revoked() const { return revoked_.load(); }
 

@@ -6,6 +6,7 @@
 
 #include "base/trace.h"
 #include "resp/command.h"
+#include "resp/error_reply.h"
 
 namespace holdfast::client {
 
@@ -18,6 +19,11 @@ std::uint64_t next_stream() {
 
 void trace_repeat(const Request& request) {
   Trace::record({TraceEntry::Step::kSentAgain, request.subject()});
+}
+
+bool lacks_text(const InFlightRequest& unanswered, const resp::Reply& reply) {
+  if (!reply.is_error() || !unanswered.request || unanswered.by_text) return false;
+  return resp::error_kind(reply.text()) == resp::ErrorKind::kUnknownScript;
 }
 
 }  // namespace
@@ -57,14 +63,15 @@ int RequestQueue::send(std::string& out, TimePoint now) {
       entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(sent_));
       continue;
     }
+    entry.extra = entry.what.by_text ? entry.what.request->preload(out) : 0;
     if (entry.what.asking) out += resp::Command({"ASKING"}).bytes();
-    entry.extra = entry.what.asking ? 1 : 0;
+    entry.extra += entry.what.asking ? 1 : 0;
     entry.written = false;
     entry.what.sent.last = now;
     if (++entry.what.sent.times > 1) trace_repeat(*entry.what.request);
     entry.what.sent.stream = stream_;
     entry.what.sent.tracked = tracked_;
-    entry.replies = entry.what.request->encode(out);
+    entry.replies = entry.what.request->encode(out, entry.what.by_text);
     ++sent_;
     commands += 1 + entry.extra;
   }
@@ -99,10 +106,29 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& 
   if (failures_ > 0) replied();
   // An error says itself what became of the command, or that another server is to get it.
   if (entry.what.sent.repeated && !reply.is_error()) report_resolved(entry.what, from);
-  add_answer(entry, std::move(reply), deliveries);
+  if (lacks_text(entry.what, reply)) {
+    take_unknown(std::move(entry.what), std::move(reply), deliveries);
+  } else {
+    add_answer(entry, std::move(reply), deliveries);
+  }
   entries_.pop_front();
   --sent_;
   return Taken::kTaken;
+}
+
+void RequestQueue::take_unknown(InFlightRequest unanswered, resp::Reply&& reply,
+                                Deliveries& deliveries) {
+  const RequestPtr request = unanswered.request;
+  if (request->abandoned() || request->sends_text == Request::SendsText::kNever) {
+    return deliveries.push_back({std::move(unanswered), std::move(reply)});
+  }
+  --unanswered.sent.times;
+  unanswered.fresh = unanswered.by_text = true;
+  if (unanswered.barred()) {
+    return deliveries.push_back({std::move(unanswered), Status::revoked()});
+  }
+  add(std::move(unanswered));
+  if (RequestPtr behind = request->follow_up()) add({std::move(behind)});
 }
 
 // The failures were in a row no longer.

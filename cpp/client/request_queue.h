@@ -17,14 +17,22 @@ namespace holdfast::client {
 struct InFlightRequest {
   RequestPtr request;
   Sent sent{};
-  bool asking = false;  // sent behind an ASKING, whose reply is dropped
-  bool fresh = false;   // has not stood in any line: not let into one when it was revoked
+  bool asking = false;   // sent behind an ASKING, whose reply is dropped
+  bool fresh = false;    // has no place in any line: not let into one when it was revoked
+  bool by_text = false;  // its server did not know the script
 
   bool barred() const { return fresh && request->revoked(); }
 };
 
 // The unanswered requests of one connection, in order; those in front are on the wire. Not
 // thread-safe.
+//
+// A server that does not know the script of a command says NOSCRIPT, and has executed nothing of
+// it, however many holds it is about. The command then goes to the end of the line, to be sent with
+// the script's text: behind all that was sent or submitted after it. Among that may be a later
+// command of the same owner, whose maker has revoked it, or abandoned it where its caller has left:
+// then it is not sent again, and its answer is kRevoked, or the NOSCRIPT. Both certain: it was not
+// executed, unless by an earlier sending (Sent::times).
 class RequestQueue {
  public:
   // The reply for a request; to be delivered without locks.
@@ -116,6 +124,8 @@ class RequestQueue {
   };
 
   void forget_unwanted(std::size_t from, std::size_t to);
+  // Not executed, as its server did not know the script.
+  void take_unknown(InFlightRequest unanswered, resp::Reply&& reply, Deliveries& deliveries);
   void replied();
   void report_resolved(const InFlightRequest& unanswered, const net::Address& from);
   static TimePoint connect_deadline(const Entry& entry);

@@ -11,7 +11,7 @@
 #include "guard/sentinels.h"
 #include "net/address_map.h"
 #include "resp/command.h"
-#include "script/error_reply.h"
+#include "resp/error_reply.h"
 #include "script/writer.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
@@ -91,16 +91,15 @@ class Round {
   void judge(std::size_t server, Pending release, const resp::Reply& reply, ByServer& again) {
     using Kind = topology::Redirection::Kind;
     if (!reply.is_error()) return;
-    const script::ErrorKind error = script::error_kind(reply.text());
+    const resp::ErrorKind error = resp::error_kind(reply.text());
     const auto to = topology::redirection(reply.text(), servers_.settings(server).announced);
     release.asks = to.kind == Kind::kAsk;
     if (to.kind == Kind::kMoved || to.kind == Kind::kAsk) {
       again[servers_.find(to.address, server)].push_back(release);
-    } else if (error == script::ErrorKind::kUnknownScript &&
-               !std::exchange(release.by_text, true)) {
+    } else if (error == resp::ErrorKind::kUnknownScript && !std::exchange(release.by_text, true)) {
       again[server].push_back(release);
-    } else if (error == script::ErrorKind::kPasses) {
-      status_ = Status::server(std::string(script::error_word(reply.text())), "not for now");
+    } else if (error == resp::ErrorKind::kPasses) {
+      status_ = Status::server(std::string(resp::error_word(reply.text())), "not for now");
     }
   }
 

@@ -304,7 +304,6 @@ class Hold final : public Timer {
   bool refused = false;    // an acquire, for the loss
   bool excused = false;    // its owner has released it by force: the loss refuses no acquire
   bool in_flight = false;
-  bool by_text = false;
   bool alone = false;         // the server has refused the batch that it was in
   bool sent_renewal = false;  // what is in flight: a renewal, or a check
   bool sent_either = false;   // the renewal is good for the field of the move, too

@@ -66,7 +66,7 @@ void HoldEvents::count(const Hold& hold, Stats::Counter counter, std::int64_t am
 }
 
 void HoldEvents::count_renewal(const Hold& hold, std::optional<std::int64_t> found) const {
-  if (!hold.sent_renewal || hold.by_text) return;
+  if (!hold.sent_renewal) return;
   const bool renewed = found.value_or(0) != 0;
   count(hold, renewed ? Stats::Counter::kRenewals : Stats::Counter::kRenewalFailures);
 }

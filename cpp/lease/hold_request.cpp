@@ -4,8 +4,8 @@
 
 namespace holdfast::lease {
 
-resp::ReplyKinds HoldRequest::encode(std::string& out) const {
-  script::Writer writer(out, hold_->by_text);
+resp::ReplyKinds HoldRequest::encode(std::string& out, bool by_text) const {
+  script::Writer writer(out, by_text);
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
   if (!to || !hold_->sending.write()) {
     hold_->renewal->renew(writer, {}, hold_->sent_lease);  // of nothing

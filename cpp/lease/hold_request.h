@@ -24,7 +24,7 @@ class HoldRequest final : public client::Request {
   }
 
   std::string_view key() const override { return hold_->name.bytes(); }
-  resp::ReplyKinds encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:

@@ -39,7 +39,7 @@ void RenewalBatch::add(HoldPtr hold, TimePoint until) {
 std::string_view RenewalBatch::key() const { return holds_.front()->name.bytes(); }
 
 // Without holds, all of which were released meanwhile, the script does nothing.
-resp::ReplyKinds RenewalBatch::encode(std::string& out) const {
+resp::ReplyKinds RenewalBatch::encode(std::string& out, bool by_text) const {
   sent_.clear();
   sent_.reserve(holds_.size());
   for (std::size_t i = 0; i < holds_.size(); ++i) {
@@ -55,7 +55,7 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out) const {
     char* const begin = std::exchange(end, write_owner(end, client, holds_[i]->owner));
     fields.push_back({&holds_[i]->name, {begin, static_cast<std::size_t>(end - begin)}});
   }
-  script::Writer writer(out, common_.by_text);
+  script::Writer writer(out, by_text);
   common_.renewal->renew(writer, fields, common_.lease);
   return writer.replies();
 }
@@ -74,7 +74,7 @@ RenewalBatch::Found RenewalBatch::found(const Result<resp::Reply>& reply) const 
 
 void RenewalBatches::add(const Due& due, std::optional<topology::Slot> slot) {
   const HoldPtr& hold = due.hold;
-  const RenewalBatch::Common common{hold->renewal, hold->sent_lease, hold->by_text, slot};
+  const RenewalBatch::Common common{hold->renewal, hold->sent_lease, slot};
   if (hold->alone) return begin(common, 1)->add(hold, due.until);
   // Most often it goes where the one before it went.
   const bool same = latest_ != nullptr && (*latest_)->is_for(common);

@@ -32,15 +32,14 @@ class RenewalBatch final : public client::Request {
   struct Common {
     const Renewal* renewal;
     Millis lease;
-    bool by_text;  // the server does not know the script
     std::optional<topology::Slot> slot;
 
     bool operator<(const Common& other) const { return parts() < other.parts(); }
     bool operator==(const Common& other) const { return parts() == other.parts(); }
 
    private:
-    std::tuple<const Renewal*, Millis, bool, std::optional<topology::Slot>> parts() const {
-      return {renewal, lease, by_text, slot};
+    std::tuple<const Renewal*, Millis, std::optional<topology::Slot>> parts() const {
+      return {renewal, lease, slot};
     }
   };
 
@@ -60,7 +59,7 @@ class RenewalBatch final : public client::Request {
   bool is_for(const Common& common) const { return common_ == common; }
 
   std::string_view key() const override;
-  resp::ReplyKinds encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
   // What a reply says of each hold, as Renewal::renewed(); nothing of one that was left out, and

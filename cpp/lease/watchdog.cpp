@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "script/error_reply.h"
+#include "resp/error_reply.h"
 
 namespace holdfast::lease {
 
@@ -33,17 +33,13 @@ bool is_error(const Result<resp::Reply>& reply) { return reply.ok() && reply.val
 // Until when no batch is to be sent, by the reply to one.
 TimePoint alone_until(const Result<resp::Reply>& reply, TimePoint now) {
   const bool of_several_slots =
-      is_error(reply) && script::error_word(reply.value().text()) == "CROSSSLOT";
+      is_error(reply) && resp::error_word(reply.value().text()) == "CROSSSLOT";
   return of_several_slots ? after(now, kAloneFor) : TimePoint{};
-}
-
-bool unknown_script(const Result<resp::Reply>& reply) {
-  return is_error(reply) && reply.value().text().substr(0, 8) == "NOSCRIPT";
 }
 
 // Of a reply about one hold: its key has another type by now.
 bool is_of_another_type(const Result<resp::Reply>& reply) {
-  return is_error(reply) && script::error_word(reply.value().text()) == "WRONGTYPE";
+  return is_error(reply) && resp::error_word(reply.value().text()) == "WRONGTYPE";
 }
 
 // Until the next attempt, after one that failed.
@@ -218,8 +214,7 @@ TimePoint Watchdog::expect(const std::shared_ptr<const RenewalBatch>& batch) {
 void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& reply,
                         const client::Sent& sent) {
   const RenewalBatch::Found found = batch.found(reply);
-  const bool unknown = unknown_script(reply);
-  const bool refused = !unknown && is_error(reply);
+  const bool refused = is_error(reply);
   const MutexLock guard(book_->mutex);
   note_failure(reply);
   const TimePoint now = book_->clock.now();
@@ -227,7 +222,6 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
   for (std::size_t i = 0; i < found.size(); ++i) {
     Hold& hold = *batch.holds()[i];
     landed(hold, reply, sent);
-    hold.by_text = unknown;
     // A refusal may be another hold's. And a proxy may have sent the batch where its first key is.
     hold.alone = refused || (found.size() > 1 && found[i] == 0);
     if (hold.serial == 0 || !hold.held()) continue;
@@ -247,7 +241,6 @@ void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const clie
   note_failure(reply);
   landed(hold, reply, sent);
   book_->forget_late_renewals();
-  hold.by_text = unknown_script(reply);
   if (hold.serial == 0 || !hold.held()) return;
   std::optional<std::int64_t> found;
   if (reply.ok() && reply.value().is_integer()) found = reply.value().integer();
@@ -268,9 +261,7 @@ void Watchdog::landed(Hold& hold, const Result<resp::Reply>& reply, const client
 void Watchdog::note_failure(const Result<resp::Reply>& reply) {
   book_->renewal_failure.clear();
   if (!reply.ok()) book_->renewal_failure = reply.status().message();
-  if (is_error(reply) && !unknown_script(reply)) {
-    book_->renewal_failure = script::error_text(reply.value().text());
-  }
+  if (is_error(reply)) book_->renewal_failure = resp::error_text(reply.value().text());
 }
 
 // `reply`: to a command about one hold, unless `found` says what it means for this one. `overdue`:
@@ -305,10 +296,10 @@ void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& se
 
 void Watchdog::failed(Hold& hold, TimePoint now) {
   const Millis lease = hold.renewed() ? hold.lease : hold.fixed_lease;
-  const TimePoint again = hold.by_text ? now : after(now, retry_after(lease));
+  const TimePoint again = after(now, retry_after(lease));
   if (hold.sent_renewal) {
     hold.next_renewal = again;
-  } else if (hold.by_text || !hold.renewed()) {
+  } else if (!hold.renewed()) {
     hold.next_look = again;
   } else {
     hold.next_renewal = std::min(hold.next_renewal, again);

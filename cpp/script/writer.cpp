@@ -67,6 +67,13 @@ Call& Call::operator<<(std::int64_t parameter) {
   return *this;
 }
 
+int load(std::string& out, const std::vector<const Script*>& scripts) {
+  for (const Script* script : scripts) {
+    out += resp::Command({"SCRIPT", "LOAD", script->text}).bytes();
+  }
+  return static_cast<int>(scripts.size());
+}
+
 Call Writer::call(const Script& script) {
   replies_ = script.replies;
   if (by_text_ || script.head.empty()) return begin(script, script.keys, script.args);

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "resp/reply_kinds.h"
 #include "script/script.h"
@@ -26,6 +27,9 @@ class Call {
  private:
   std::string& out_;
 };
+
+// Appends commands that load these scripts. Returns their number.
+int load(std::string& out, const std::vector<const Script*>& scripts);
 
 // Appends commands, in RESP, to a buffer. It hides from the steps how a script is sent: by its
 // SHA1, or with its whole text to a server that does not know it yet (NOSCRIPT).

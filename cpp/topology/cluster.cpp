@@ -47,7 +47,7 @@ class Cluster::Fence final : public client::Request {
   }
 
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += resp::Command({"PING"}).bytes();
     return resp::ReplyKind::kStatus;
   }
@@ -142,7 +142,9 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
 bool Cluster::follow(Connection& connection, const InFlightRequest& unanswered,
                      Redirection::Kind kind) {
   const bool asking = kind == Redirection::Kind::kAsk;
-  if (!connection.resubmit({unanswered.request, unanswered.sent, asking}).ok()) return false;
+  InFlightRequest there = unanswered;
+  there.asking = asking;
+  if (!connection.resubmit(std::move(there)).ok()) return false;
   const client::RequestPtr follow_up = asking ? unanswered.request->follow_up() : nullptr;
   if (follow_up) (void)connection.resubmit({follow_up});  // nothing is closed with the lock held
   return true;

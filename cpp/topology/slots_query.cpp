@@ -26,7 +26,7 @@ class SlotsQuery::QueryRequest final : public client::Request {
       : command_(std::move(command)), answered_(std::move(answered)) {}
 
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += command_.bytes();
     return resp::ReplyKind::kArray;
   }

@@ -239,7 +239,7 @@ BREAKS = (
     Break(
         (24,),
         "NOSCRIPT is an error like others",
-        "cpp/script/error_reply.cpp",
+        "cpp/resp/error_reply.cpp",
         (('if (word == "NOSCRIPT") return', 'if (word == "UNKNOWN") return'),),
         "tests/faults/test_server.py::test_script_flush",
     ),
@@ -265,7 +265,7 @@ BREAKS = (
     Break(
         (27,),
         "missing rights are waited for",
-        "cpp/script/error_reply.cpp",
+        "cpp/resp/error_reply.cpp",
         (('"UNBLOCKED"', '"NOPERM"'),),
         "tests/faults/test_refused.py::test_missing_rights",
     ),

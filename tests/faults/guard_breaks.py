@@ -161,8 +161,8 @@ PROCESS = (
     guarded(
         "a server that refuses for a while is given up",
         OF_GUARD,
-        "error == script::ErrorKind::kPasses",
-        "error == script::ErrorKind::kPasses && false",
+        "error == resp::ErrorKind::kPasses",
+        "error == resp::ErrorKind::kPasses && false",
     ),
     guarded(
         "the end of the socket is taken for a death",

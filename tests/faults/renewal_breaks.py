@@ -118,14 +118,14 @@ BATCHES = (
     batched(
         "a batch has holds with several leases",
         "renewal_batch.cpp",
-        "hold->renewal, hold->sent_lease, hold->by_text, slot};",
-        "hold->renewal, Millis(3000), hold->by_text, slot};",
+        "hold->renewal, hold->sent_lease, slot};",
+        "hold->renewal, Millis(3000), slot};",
     ),
     batched(
         "a batch has keys of several slots",
         "renewal_batch.cpp",
-        "hold->by_text, slot};",
-        "hold->by_text, std::nullopt};\n  (void)slot;",
+        "hold->sent_lease, slot};",
+        "hold->sent_lease, std::nullopt};\n  (void)slot;",
     ),
     batched(
         "a batch has no bound",
@@ -176,11 +176,12 @@ BATCHES = (
         (("    book_->arm(*hold, now);\n    held", "    hold->disarm();\n    held"),),
         "*WhatIsHeldWhenItIsClosed*",
     ),
-    batched(
+    Break(
+        (),
         "a batch of a script that the server has forgotten is not sent with its text",
-        "watchdog.cpp",
-        "    hold.by_text = unknown;\n",
-        "    hold.by_text = false;\n",
+        "cpp/client/request_queue.cpp",
+        (("encode(out, entry.what.by_text)", "encode(out, false)"),),
+        "*AServerThatForgotTheScriptGetsItsText*",
     ),
 )
 

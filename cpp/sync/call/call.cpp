@@ -212,6 +212,7 @@ std::optional<Outcome> Call::conclude(const Answered& answered, wait::Calls& cal
 
 OperationPtr Call::pass_on() {
   state_ = State::kPassedOn;
+  revoke();  // what is sent (again) from now on is the operation's
   successor_ = first_operation(true);
   successor_->report_to(std::exchange(caller_.completion, nullptr), caller_.id, caller_.reader);
   successor_->resume();

@@ -124,7 +124,10 @@ class CallOf final : public Call {
 
   const LockName& name() const override { return first_.name(); }
   About about() override { return first_.about(); }
-  resp::ReplyKinds encode(std::string& out) const override { return first_.encode(out); }
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override {
+    return first_.encode(out, by_text);
+  }
+  int preload(std::string& out) const override { return first_.preload(out); }
 
  private:
   FirstStep first_begin(TimePoint now) override {

@@ -26,11 +26,13 @@ bool FirstAcquire::may_begin() {
   return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;
 }
 
-resp::ReplyKinds FirstAcquire::encode(std::string& out) const {
+resp::ReplyKinds FirstAcquire::encode(std::string& out, bool by_text) const {
   const OwnerNumber owner = request().owner;
   const std::string& client_id = context().client_id;
-  if (commands_ != nullptr) return commands_->acquire.append(out, name().bytes(), client_id, owner);
-  script::Writer writer = context().writer(out);
+  if (commands_ != nullptr && !by_text) {
+    return commands_->acquire.append(out, name().bytes(), client_id, owner);
+  }
+  script::Writer writer = context().writer(out, by_text);
   request().recipe().acquire(writer, {name(), owner_field(client_id, owner), count_,
                                       request().lease.time, request().options()});
   return writer.replies();

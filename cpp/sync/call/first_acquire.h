@@ -27,7 +27,8 @@ class FirstAcquire {
   // Nothing is sent, and nothing was begun, where other waiters of this client are ahead, replicas
   // confirm grants, the client is closed, or the owner is acquiring it already.
   FirstStep begin(TimePoint now);
-  resp::ReplyKinds encode(std::string& out) const;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const;
+  int preload(std::string& out) const { return script::load(out, request().recipe().scripts()); }
 
   // The reply has come. Nothing: it is no grant, or one that cannot be kept; operation() follows.
   std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,

@@ -19,8 +19,8 @@ FirstStep FirstQuery::begin(TimePoint now, const client::RequestPtr& command) {
   return step;
 }
 
-resp::ReplyKinds FirstQuery::encode(std::string& out) const {
-  script::Writer writer = context_->writer(out);
+resp::ReplyKinds FirstQuery::encode(std::string& out, bool by_text) const {
+  script::Writer writer = context_->writer(out, by_text);
   query_.encode(writer);
   return writer.replies();
 }

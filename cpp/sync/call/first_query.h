@@ -26,7 +26,7 @@ class FirstQuery {
 
   // `command`: the request that sends encode(), which is always to be sent.
   FirstStep begin(TimePoint now, const client::RequestPtr& command);
-  resp::ReplyKinds encode(std::string& out) const;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const;
 
   // The reply has come. Nothing: it is an error; operation() follows.
   std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
@@ -34,6 +34,7 @@ class FirstQuery {
   // Makes the operation that gets the reply as its first event, or its failure.
   OperationPtr operation(bool sent) const;
 
+  int preload(std::string& /*out*/) const { return 0; }
   bool leave() const { return false; }
   void take_back() const {}
 

@@ -30,7 +30,7 @@ class FirstRelease {
   // `command`: the request that sends encode(). It is not sent where the owner holds nothing, and
   // where a waiter of this client may get the lock in the same step. Deferred: leave() follows.
   FirstStep begin(TimePoint now, const client::RequestPtr& command);
-  resp::ReplyKinds encode(std::string& out) const;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const;
 
   // The reply has come. Nothing: it does not say that it is done; operation() follows.
   std::optional<Outcome> finish(const resp::Reply& reply, const client::Sent& sent,
@@ -42,6 +42,7 @@ class FirstRelease {
   // False: a newer command of the owner has taken the release over, and its caller stays.
   bool leave();
   void take_back() const {}
+  int preload(std::string& /*out*/) const { return 0; }
 
  private:
   bool is_last() const { return plan_.verdict == lease::ReleasePlan::Verdict::kFinal; }

@@ -86,8 +86,6 @@ AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now
   switch (event.kind) {
     case Kind::kAnswer:
       return answered(event, now);
-    case Kind::kUnknownScript:
-      return send_text(event);
     case Kind::kRefused:
       return refused(event.why, now);
     case Kind::kKept:
@@ -179,18 +177,9 @@ AcquireMachine::Action AcquireMachine::begun(const Event& event, TimePoint now) 
 AcquireMachine::Action AcquireMachine::send() const {
   Action action{Action::Verb::kSend};
   action.count = count_;
-  action.by_text = by_text_;
   // The deadline itself is checked separately.
   if (contended_ && options_.deadline != kNever) return action;
   action.connect_deadline = options_.connect_deadline;
-  return action;
-}
-
-AcquireMachine::Action AcquireMachine::send_text(const Event& event) {
-  if (by_text_) return finish(Verdict::kFailed, event.why);
-  by_text_ = true;
-  Action action = send();
-  action.preload = true;
   return action;
 }
 
@@ -201,7 +190,7 @@ AcquireMachine::Action AcquireMachine::sleep() {
 
 AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint now) {
   const bool to_offer = event.unknown;
-  if (!to_offer) by_text_ = in_doubt_ = false;
+  if (!to_offer) in_doubt_ = false;
   if (event.answer.kind == Answer::Kind::kGranted) return granted(event, now);
   refused_since_ = kNever;
   refusal_ = {};

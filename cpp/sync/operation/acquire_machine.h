@@ -76,10 +76,9 @@ class AcquireMachine {
                 // `probed`: the server has WAIT. The first event if the attempt has been sent
       kAnswer,  // `answer` to a command `sent` then; a grant is valid until `at`; `unknown`: to an
                 // offer, which does not show the result of an earlier attempt
-      kUnknownScript,  // the server does not know the script: `why`; `unknown` as of kFailed
-      kRefused,        // a temporary error: `why`; `unknown` as of kFailed
-      kFailed,         // a final error: `why`; `unknown` when the attempt may have been executed
-      kConfirmed,      // replicas have the grant; of a probe: the server has WAIT
+      kRefused,      // a temporary error: `why`; `unknown` as of kFailed
+      kFailed,       // a final error: `why`; `unknown` when the attempt may have been executed
+      kConfirmed,    // replicas have the grant; of a probe: the server has WAIT
       kForgotten,    // the server no longer has the grant: released by force, or lost in a failover
       kUnconfirmed,  // too few replicas have it, or WAIT failed for the moment: `why`
       kAskFailed,    // WAIT failed: `why`
@@ -113,7 +112,7 @@ class AcquireMachine {
       kNone,      // go on waiting
       kTry,       // begin an attempt; kBegun or kFailed follows
       kProbe,     // whether the server has WAIT; kConfirmed, kUnconfirmed or kAskFailed follows
-      kSend,      // the attempt; kAnswer, kUnknownScript, kRefused or kFailed follows
+      kSend,      // the attempt; kAnswer, kRefused or kFailed follows
       kConfirm,   // have replicas confirm; kConfirmed, kForgotten, kUnconfirmed or kAskFailed
                   // follows
       kKeep,      // record the grant; kKept or kFailed follows
@@ -132,8 +131,6 @@ class AcquireMachine {
 
     int count = 0;                        // the holds with the grant; giving back leaves one less
     bool new_request = false;             // of kSleep: the next attempt is another request
-    bool by_text = false;                 // of kSend: with the text of the script
-    bool preload = false;                 // of kSend: load the scripts, too
     bool afresh = false;                  // of kJoin: ignore earlier events of the channel
     TimePoint connect_deadline = kNever;  // of kSend: with servers that refuse connections
     TimePoint sent{};                     // of kKeep: when the granted command was sent
@@ -177,7 +174,6 @@ class AcquireMachine {
   Action attempt();
   Action begun(const Event& event, TimePoint now);
   Action send() const;
-  Action send_text(const Event& event);
   Action sleep();
   Action answered(const Event& event, TimePoint now);
   Action granted(const Event& event, TimePoint now);
@@ -206,7 +202,6 @@ class AcquireMachine {
   bool signalled_ = false;   // during the attempt under way
   bool held_back_ = false;   // queued because of an unanswered release of this client
   bool probing_ = false;     // the attempt is sent after the probe
-  bool by_text_ = false;     // sends the script's text: the server did not know it
   bool in_doubt_ = false;    // a refused attempt may have been executed by an earlier sending
   bool takes_over_ = false;  // a release of the owner, until the server answers
   bool unsettled_ = false;

@@ -8,19 +8,8 @@
 #include "base/shown.h"
 #include "base/trace.h"
 #include "base/wake_batch.h"
-#include "sync/operation/preload.h"
 
 namespace holdfast::sync {
-
-namespace {
-
-AcquireMachine::Event::Kind event_kind(ErrorKind kind) {
-  using Kind = AcquireMachine::Event::Kind;
-  if (kind == ErrorKind::kUnknownScript) return Kind::kUnknownScript;
-  return kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed;
-}
-
-}  // namespace
 
 AcquireOperation::AcquireOperation(AcquireAccount account, const Begun& begun)
     : Operation(account.context(), account.request().name()),
@@ -95,8 +84,8 @@ void AcquireOperation::on_message(std::string_view payload) {
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
 }
 
-resp::ReplyKinds AcquireOperation::encode(std::string& out) const {
-  script::Writer writer = context().writer(out, by_text_);
+resp::ReplyKinds AcquireOperation::encode(std::string& out, bool by_text) const {
+  script::Writer writer = context().writer(out, by_text);
   recipe().acquire(writer,
                    {name(), owner_field(), count_, request().lease.time, request().options()});
   return writer.replies();
@@ -111,8 +100,9 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   if (!reply.value().is_error()) return answered(recipe().acquired(reply.value()), sent);
   const std::string_view text = reply.value().text();
   const Status why = error_status(text, name(), context().topology->text());
+  const bool passes = error_kind(text) == ErrorKind::kPasses;
   // An earlier sending, whose answer was lost, may have been executed.
-  deliver(Event::of(event_kind(error_kind(text)), why, sent.times > 1));
+  deliver(Event::of(passes ? Event::Kind::kRefused : Event::Kind::kFailed, why, sent.times > 1));
 }
 
 void AcquireOperation::time_is_up(TimePoint now) {
@@ -235,14 +225,12 @@ AcquireMachine::Event AcquireOperation::attempt(TimePoint until) {
 
 void AcquireOperation::prepare(const Action& action) {
   count_ = action.count;
-  by_text_ = action.by_text;
   connect_deadline = action.connect_deadline;
 }
 
 AcquireOperation::Next AcquireOperation::send(const Action& action) {
   prepare(action);
   const Status closed = submit();
-  if (action.preload) preload(context(), recipe(), name());
   if (closed.ok()) return std::nullopt;
   return Event::of(Event::Kind::kFailed, closed);
 }

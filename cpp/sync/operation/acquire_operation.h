@@ -39,7 +39,8 @@ class AcquireOperation final : public Operation,
   Millis lease_time() const override { return request().lease.time; }
   const Recipe& recipe() const override { return request().recipe(); }
 
-  resp::ReplyKinds encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
+  int preload(std::string& out) const override { return script::load(out, recipe().scripts()); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   TimePoint since() const override;
   std::int64_t wants() const override;
@@ -102,8 +103,7 @@ class AcquireOperation final : public Operation,
   AcquireMachine machine_ HOLDFAST_GUARDED_BY(mutex_);
   AcquireStats stats_ HOLDFAST_GUARDED_BY(mutex_);
   bool held_up_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by a renewal of the owner's
-  int count_ = 0;                                     // of the attempt that is sent, as by_text_
-  bool by_text_ = false;
+  int count_ = 0;                                     // of the attempt that is sent
   std::optional<std::uint64_t> seen_
       HOLDFAST_GUARDED_BY(mutex_);  // the channel's sequence before the attempt
   const TimePoint begun_;

@@ -26,7 +26,7 @@ class CommandOperation::Follower final : public client::Request {
 
   std::string_view key() const override { return operation_->key(); }
 
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += operation_->commands_[index_].bytes();
     return resp::ReplyKinds::any();
   }
@@ -88,7 +88,7 @@ void CommandOperation::leave_followers() {
   followers_.clear();
 }
 
-resp::ReplyKinds CommandOperation::encode(std::string& out) const {
+resp::ReplyKinds CommandOperation::encode(std::string& out, bool /*by_text*/) const {
   out += commands_.front().bytes();
   return resp::ReplyKinds::any();
 }

@@ -27,7 +27,7 @@ class CommandOperation final : public Operation {
 
   void cancel() override;
 
-  resp::ReplyKinds encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:

@@ -204,7 +204,7 @@ std::string hint(std::string_view word) {
 }  // namespace
 
 Status error_status(std::string_view text, const LockName& name, const std::string& server) {
-  text = script::error_text(text);
+  text = resp::error_text(text);
   const std::string word(error_word(text));
   return Status::server(word,
                         quoted(name.bytes()) + " on " + server + ": " + shown(text) + hint(word));

@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "base/parker.h"
 #include "client/connection.h"
-#include "script/error_reply.h"
+#include "resp/error_reply.h"
 #include "sync/operation/acquire_machine.h"
 #include "sync/operation/context.h"
 
@@ -174,9 +174,9 @@ class Operation : public Exchange,
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
-using script::error_kind;
-using script::error_word;
-using script::ErrorKind;
+using resp::error_kind;
+using resp::error_word;
+using resp::ErrorKind;
 
 // The error as the caller gets it, naming the key and what to do.
 Status error_status(std::string_view text, const LockName& name, const std::string& server);

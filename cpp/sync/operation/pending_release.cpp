@@ -83,8 +83,8 @@ void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
   }
 }
 
-resp::ReplyKinds PendingRelease::encode(std::string& out) const {
-  script::Writer writer = context_->writer(out, true);
+resp::ReplyKinds PendingRelease::encode(std::string& out, bool by_text) const {
+  script::Writer writer = context_->writer(out, by_text);
   what_.encode(writer);
   return writer.replies();
 }
@@ -123,7 +123,8 @@ void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sen
   const bool passes = answered ? error_kind(reply.value().text()) == ErrorKind::kPasses
                                : reply.status().code() == Code::kUnreachable;
   remember(sent, answered);
-  if (!answered && reply.status().code() == Code::kClosed) return;
+  const Code failure = answered ? Code::kOk : reply.status().code();
+  if (failure == Code::kClosed || failure == Code::kRevoked) return;
   if (!passes) return end(End::kRefused, refusal(reply));
   if (context_->clock.now() >= until_) return end(End::kExpired);
   back_off();

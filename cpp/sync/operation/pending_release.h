@@ -16,8 +16,7 @@ void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context
 // Sends a release that no caller waits for: it takes back an attempt without a caller, or continues
 // a release after its caller has left or got an error. Its entry (lease/holds.h) controls it: it is
 // the command of that until another one resumes it, and is tried until the server has answered or
-// the lease is over. It is queued behind the command that it takes back, and is sent with the
-// script's text: a second attempt, for a server that does not know the script, would come later.
+// the lease is over. It is queued behind the command that it takes back.
 class PendingRelease final : public client::Request,
                              public Timed,
                              public std::enable_shared_from_this<PendingRelease> {
@@ -59,7 +58,7 @@ class PendingRelease final : public client::Request,
   PendingRelease(std::shared_ptr<const Context> context, What what);
 
   std::string_view key() const override { return what_.name.bytes(); }
-  resp::ReplyKinds encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:

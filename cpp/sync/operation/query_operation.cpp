@@ -65,8 +65,8 @@ void QueryOperation::cancel() {
   finish({Verdict::kCancelled});
 }
 
-resp::ReplyKinds QueryOperation::encode(std::string& out) const {
-  script::Writer writer = context().writer(out, by_text_);
+resp::ReplyKinds QueryOperation::encode(std::string& out, bool by_text) const {
+  script::Writer writer = context().writer(out, by_text);
   query_.encode(writer);
   return writer.replies();
 }
@@ -100,6 +100,8 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
 }
 
 void QueryOperation::failed(const Status& why, bool refused_for_now) {
+  if (why.code() == Code::kRevoked && !revoked())
+    return send();  // the call's command was, for this
   if (query_.returns && why.code() != Code::kClosed) leave_to_ledger(refused_for_now);
   finish({Verdict::kFailed, why});
 }
@@ -113,11 +115,6 @@ void QueryOperation::leave_to_ledger(bool refused_for_now) {
 
 void QueryOperation::refused(std::string_view text) {
   const ErrorKind kind = error_kind(text);
-  const bool unwanted = cancelled_ && !query_.returns;
-  if (kind == ErrorKind::kUnknownScript && !by_text_ && !unwanted) {
-    by_text_ = true;
-    return send();
-  }
   const Status why = error_status(text, name(), context().topology->text());
   if (kind != ErrorKind::kPasses) {
     query_.settle(context(), serial_);

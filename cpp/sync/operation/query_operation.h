@@ -56,7 +56,7 @@ class QueryOperation final : public Operation {
   // A command that was sent may still be executed; it is not sent again, except for a release.
   void cancel() override;
 
-  resp::ReplyKinds encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
@@ -72,7 +72,6 @@ class QueryOperation final : public Operation {
   const lease::Releases::Serial serial_;
   const TimePoint latest_;
   const TimePoint give_up_;
-  bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
   bool maybe_done_ HOLDFAST_GUARDED_BY(mutex_) = false;

@@ -5,7 +5,6 @@
 #include "base/mutex.h"
 #include "base/trace.h"
 #include "sync/operation/pending_release.h"
-#include "sync/operation/preload.h"
 #include "sync/recipes/keys.h"
 
 namespace holdfast::sync {
@@ -110,9 +109,11 @@ bool ReleaseOperation::may_hand_over() const {
 bool ReleaseOperation::hand_over() {
   const wait::WaiterPtr waiter = context().waits->next_waiter(channel_, now());
   next_waiter_ = waiter ? waiter->next_waiter() : nullptr;
+  sends_text = SendsText::kNever;  // it might come behind what the waiter sends when it gives up
   if (!next_waiter_ ||
       !next_waiter_->accept_offer([this]() HOLDFAST_REQUIRES(mutex_) { send(); })) {
     next_waiter_.reset();
+    sends_text = SendsText::kIfUnknown;
     return false;
   }
   // It was not sent: the next waiter has to try itself.
@@ -180,10 +181,10 @@ void ReleaseOperation::leave_to_ledger(bool refused_for_now) {
   PendingRelease::resume(shared_context(), pending(), plan_.serial, refused_for_now);
 }
 
-resp::ReplyKinds ReleaseOperation::encode(std::string& out) const {
+resp::ReplyKinds ReleaseOperation::encode(std::string& out, bool by_text) const {
   Step step{name(), field(what_.owner), plan_.remaining,
             next_waiter_ ? next_waiter_->lease_time() : Millis(0)};
-  script::Writer writer = context().writer(out, by_text_);
+  script::Writer writer = context().writer(out, by_text);
   if (next_waiter_) {
     next_waiter_->recipe().transferable()->transfer(writer, step, next_waiter_->owner_field());
   } else {
@@ -269,16 +270,12 @@ void ReleaseOperation::gone(const std::string& reason) {
 void ReleaseOperation::refused(std::string_view text) {
   // The next_waiter is signalled to try itself: it may have given up before a second attempt.
   const bool handing_over = std::exchange(next_waiter_, nullptr) != nullptr;
+  if (handing_over) sends_text = SendsText::kAlways;
   const ErrorKind kind = error_kind(text);
-  if (kind == ErrorKind::kUnknownScript && !by_text_) {
-    by_text_ = true;
-    preload(context(), recipe_, name());
-    return send();
-  }
   if (kind == ErrorKind::kPasses && !cancelled_ && now() < give_up_) {
     return back_off();
   }
-  // A hand-over may need memory that the server lacks; a release does not.
+  // A hand-over may need memory that the server lacks, or its script; a release does not.
   if (handing_over) return send();
   const Status why = error_status(text, name(), context().topology->text());
   const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
@@ -290,8 +287,11 @@ void ReleaseOperation::refused(std::string_view text) {
 }
 
 void ReleaseOperation::failed(const Status& why) {
-  // Its owner has acquired the lock again, and the result of that counts.
-  if (why.code() == Code::kRevoked) return end({});
+  if (why.code() == Code::kRevoked) {
+    // The call's command was, for this one. Else its owner has acquired the lock again, and the
+    // result of that counts.
+    return revoked() ? end({}) : send();
+  }
   if (plan_.verdict == Plan::Verdict::kPartial && why.code() != Code::kClosed) {
     // The server need not have the smaller count: the last release frees the lock with any count,
     // and reports an error if it cannot.

@@ -48,7 +48,8 @@ class ReleaseOperation final : public Operation {
   void cancel() override;
   About about() override;
 
-  resp::ReplyKinds encode(std::string& out) const override;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
+  int preload(std::string& out) const override { return script::load(out, recipe_.scripts()); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   void written() override;
 
@@ -92,7 +93,6 @@ class ReleaseOperation final : public Operation {
   Plan plan_;
   NextWaiter next_waiter_;
   wait::Calls calls_;  // to be run without mutex_
-  bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not queued
   bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =

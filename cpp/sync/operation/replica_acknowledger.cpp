@@ -35,8 +35,8 @@ class ReplicaAcknowledger::Write final : public client::Request,
   }
 
   std::string_view key() const override { return key_; }
-  resp::ReplyKinds encode(std::string& out) const override {
-    script::Writer writer(out, item.by_text);
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override {
+    script::Writer writer(out, by_text);
     item.listener->write_again(writer);
     return writer.replies();
   }
@@ -87,7 +87,7 @@ class ReplicaAcknowledger::Wait final : public client::Request {
 
   std::string_view key() const override { return writes.front()->key(); }
   std::string_view subject() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     return wait_command(out, owner_->policy_.replicas, wait_time);
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
@@ -123,7 +123,7 @@ class ReplicaAcknowledger::Probe final : public client::Request {
 
   std::string_view key() const override { return key_; }
   std::string_view subject() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     return wait_command(out, 0, Millis(1));
   }
   void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
@@ -188,8 +188,7 @@ void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& 
     if (outcome) {
       due.emplace_back(write->item.listener, std::move(*outcome));
     } else {
-      // With the script's text: a missing script may be the reason, and the text is harmless.
-      again.push_back({write->item.listener, write->item.deadline, true});
+      again.push_back(write->item);
     }
   }
   next_round(wait.connection, std::move(again), due);
@@ -228,7 +227,6 @@ std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(const Item& item
   if (reply.value().is_error()) {
     const std::string_view text = reply.value().text();
     const ErrorKind kind = error_kind(text);
-    if (kind == ErrorKind::kUnknownScript && !item.by_text) return std::nullopt;
     return Acknowledgement{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
                            error_status(text, name, topology_->text())};
   }

@@ -86,7 +86,6 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   struct Item {
     AckListenerPtr listener;
     TimePoint deadline;
-    bool by_text = false;
   };
   struct Queue {
     std::vector<Item> waiting;

@@ -56,8 +56,8 @@ void TransferOperation::time_is_up(TimePoint /*now*/) {
   send();
 }
 
-resp::ReplyKinds TransferOperation::encode(std::string& out) const {
-  script::Writer writer = context().writer(out, by_text_);
+resp::ReplyKinds TransferOperation::encode(std::string& out, bool by_text) const {
+  script::Writer writer = context().writer(out, by_text);
   recipe_.movable()->move(writer, {name(), transfer_.from, 1, transfer_.lease}, transfer_.to);
   return writer.replies();
 }
@@ -74,10 +74,6 @@ void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& 
 
 void TransferOperation::refused(std::string_view text) {
   const ErrorKind kind = error_kind(text);
-  if (kind == ErrorKind::kUnknownScript && !by_text_) {
-    by_text_ = true;
-    return send();
-  }
   if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusalBackoff));
   failed(error_status(text, name(), context().topology->text()));
 }

@@ -24,7 +24,7 @@ class TransferOperation : public Operation {
   // It may still be executed; it is not sent again.
   void cancel() final;
 
-  resp::ReplyKinds encode(std::string& out) const final;
+  resp::ReplyKinds encode(std::string& out, bool by_text) const final;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
 
  protected:
@@ -53,7 +53,6 @@ class TransferOperation : public Operation {
   const LockRecipe& recipe_;
   Transfer transfer_;
   TimePoint give_up_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
-  bool by_text_ = false;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 

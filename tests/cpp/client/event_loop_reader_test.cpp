@@ -30,7 +30,7 @@ class SampleRequest final : public Request {
   explicit SampleRequest(std::string word) : word_(std::move(word)) {}
 
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += resp::Command({"ASK", word_}).bytes();
     sent = true;
     return resp::ReplyKinds::any();

@@ -27,8 +27,8 @@ class Inquiry final : public Request {
   explicit Inquiry(std::string word) : word_(std::move(word)) {}
 
   std::string_view key() const override { return word_; }
-  resp::ReplyKinds encode(std::string& out) const override {
-    out += resp::Command({"ASK", word_}).bytes();
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override {
+    out += resp::Command({by_text ? "ASK BY TEXT" : "ASK", word_}).bytes();
     return replies;
   }
   void complete(Result<resp::Reply> reply, const Sent& sent) override {

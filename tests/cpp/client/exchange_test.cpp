@@ -70,6 +70,29 @@ TEST_F(ExchangeTest, AnErrorReachesTheRequestAtOnce) {
   EXPECT_EQ(asked->answer, "ERR no");
 }
 
+TEST_F(ExchangeTest, AScriptThatTheServerDoesNotKnowIsSentWithItsTextAtOnce) {
+  open();
+  script.replies = {"-NOSCRIPT No matching script.\r\n", "+known\r\n"};
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
+  EXPECT_FALSE(asked->control.done);
+  EXPECT_EQ(script.count("BY TEXT"), 1);
+  EXPECT_EQ(wait(asked), "known");
+  EXPECT_EQ(asked->times, 1);
+}
+
+TEST_F(ExchangeTest, AnUnreadReplyThatTheScriptIsUnknownIsReadBeforeTheNextCommandsReply) {
+  open();
+  EXPECT_EQ(post("first"), Posted::kWritten);
+  script.replies = {"-NOSCRIPT No matching script.\r\n:7\r\n", "+known\r\n"};
+  EXPECT_EQ(exchange(), Exchanged::kInLine);
+  EXPECT_EQ(asked->number, 7);
+  EXPECT_EQ(script.count("BY TEXT"), 1);
+  submit("next");
+  wait(posted);
+  EXPECT_EQ(posted->answer, "known");
+  EXPECT_EQ(posted->writings, 1) << "of its text";
+}
+
 TEST_F(ExchangeTest, WhatComesMeanwhileIsSentBehindItAndIsCompany) {
   open();
   InquiryPtr other;

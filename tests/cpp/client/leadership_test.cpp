@@ -55,7 +55,7 @@ class SampleRequest final : public Request {
   SampleRequest& operator=(const SampleRequest&) = delete;
 
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += resp::Command({"ASK", word_}).bytes();
     return resp::ReplyKinds::any();
   }

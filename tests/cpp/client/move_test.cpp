@@ -24,7 +24,7 @@ class SampleRequest final : public Request {
   SampleRequest(std::string word, Strings& log) : word_(std::move(word)), log_(log) {}
 
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += resp::Command({"ASK", word_}).bytes();
     return resp::ReplyKinds::any();
   }

@@ -22,7 +22,7 @@ class SampleRequest final : public Request {
  public:
   SampleRequest(std::string word, Strings& ends) : word_(std::move(word)), ends_(ends) {}
   std::string_view key() const override { return word_; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += resp::Command({"ASK", word_}).bytes();
     return resp::ReplyKinds::any();
   }

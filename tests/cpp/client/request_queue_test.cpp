@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "support/kept_events.h"
 
@@ -21,10 +22,17 @@ class SampleRequest final : public Request {
   std::string_view key() const override { return "key"; }
   std::string_view subject() const override { return named; }
   std::string named = "key";
-  resp::ReplyKinds encode(std::string& out) const override {
-    out += "?";
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override {
+    out += by_text ? "text" : "?";
     return resp::ReplyKinds::any();
   }
+  int preload(std::string& out) const override {
+    out += loads ? "load load " : "";
+    return loads ? 2 : 0;
+  }
+  RequestPtr follow_up() override { return behind; }
+  bool loads = false;
+  RequestPtr behind;
   void complete(Result<resp::Reply> /*reply*/, const Sent& /*sent*/) override {}
   void written() override { ++written_count; }
   int written_count = 0;  // that it is written
@@ -100,6 +108,116 @@ resp::Reply error(const std::string& text) {
   const std::string bytes = "-" + text + "\r\n";
   reader.feed(bytes.data(), bytes.size());
   return std::move(*reader.next().value());
+}
+
+// The server does not know the script of a command.
+class UnknownScriptTest : public ::testing::Test {
+ protected:
+  void add_and_send() {
+    line.add({request});
+    line.add({other});
+    (void)sent();
+  }
+  std::string sent() {
+    std::string out;
+    (void)line.send(out, kZero);
+    return out;
+  }
+  void reply(resp::Reply reply) {
+    EXPECT_EQ(line.take(std::move(reply), kServer, deliveries), RequestQueue::Taken::kTaken);
+  }
+  void refuse() { reply(error("NOSCRIPT No matching script. Please use EVAL.")); }
+
+  RequestQueue line;
+  RequestQueue::Deliveries deliveries;
+  const std::shared_ptr<SampleRequest> request = std::make_shared<SampleRequest>(kNever);
+  const std::shared_ptr<SampleRequest> other = std::make_shared<SampleRequest>(kNever);
+};
+
+TEST_F(UnknownScriptTest, ItIsSentWithItsTextBehindWhatIsInLine) {
+  add_and_send();
+  const auto third = std::make_shared<SampleRequest>(kNever);
+  line.add({third});
+  refuse();
+  EXPECT_TRUE(deliveries.empty());
+  EXPECT_EQ(sent(), "?text");
+  for (int i = 0; i < 3; ++i) reply(resp::Reply(nullptr));
+  ASSERT_EQ(deliveries.size(), 3U);
+  EXPECT_EQ(deliveries[0].to.request, other);
+  EXPECT_EQ(deliveries[1].to.request, third);
+  EXPECT_EQ(deliveries[2].to.request, request);
+  EXPECT_EQ(deliveries[2].to.sent.times, 1) << "what the server did not execute does not count";
+}
+
+TEST_F(UnknownScriptTest, AServerThatDoesNotKnowTheTextEitherHasAnswered) {
+  add_and_send();
+  refuse();
+  reply(resp::Reply(nullptr));
+  (void)sent();
+  refuse();
+  ASSERT_EQ(deliveries.size(), 2U);
+  EXPECT_TRUE(deliveries[1].reply.value().is_error());
+  EXPECT_TRUE(line.empty());
+}
+
+TEST_F(UnknownScriptTest, WhoseCallerHasLeftItIsNotSentAgain) {
+  add_and_send();
+  request->abandon();
+  refuse();
+  ASSERT_EQ(deliveries.size(), 1U);
+  EXPECT_TRUE(deliveries[0].reply.value().is_error());
+  EXPECT_EQ(sent(), "");
+}
+
+TEST_F(UnknownScriptTest, ALaterCommandOfItsOwnerGoesFirst) {
+  add_and_send();
+  request->revoke();
+  refuse();
+  ASSERT_EQ(deliveries.size(), 1U);
+  EXPECT_EQ(deliveries[0].reply.status().code(), Code::kRevoked);
+  EXPECT_EQ(deliveries[0].to.sent.times, 0);
+  EXPECT_EQ(sent(), "");
+}
+
+TEST_F(UnknownScriptTest, OfACommandWithoutATextItIsTheAnswer) {
+  request->sends_text = Request::SendsText::kNever;
+  add_and_send();
+  refuse();
+  ASSERT_EQ(deliveries.size(), 1U);
+  EXPECT_TRUE(deliveries[0].reply.value().is_error());
+}
+
+TEST_F(UnknownScriptTest, RevokedOnceItIsInLineItEntersNoOtherLine) {
+  add_and_send();
+  refuse();
+  EXPECT_EQ(sent(), "text");
+  request->revoke();
+  const std::vector<InFlightRequest> all = line.take_all();
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_FALSE(all[0].barred());
+  EXPECT_TRUE(all[1].barred());
+}
+
+TEST_F(UnknownScriptTest, TheRepliesToWhatIsLoadedWithItAreDropped) {
+  request->loads = true;
+  line.add({request});
+  EXPECT_EQ(sent(), "?");
+  refuse();
+  EXPECT_EQ(sent(), "load load text");
+  reply(resp::Reply(nullptr));
+  reply(error("NOPERM no rights"));
+  EXPECT_TRUE(deliveries.empty());
+  reply(resp::Reply(nullptr));
+  ASSERT_EQ(deliveries.size(), 1U);
+  EXPECT_TRUE(deliveries[0].reply.ok());
+  EXPECT_TRUE(line.empty());
+}
+
+TEST_F(UnknownScriptTest, WhatHasToFollowItIsSentAgainBehindIt) {
+  add_and_send();
+  request->behind = std::make_shared<SampleRequest>(kNever);
+  refuse();
+  EXPECT_EQ(sent(), "text?");
 }
 
 class ResolvedTest : public ::testing::Test {

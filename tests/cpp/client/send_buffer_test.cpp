@@ -37,7 +37,7 @@ class Word final : public Request {
  public:
   explicit Word(std::string word) : word_(std::move(word)) {}
   std::string_view key() const override { return word_; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += word_;
     return resp::ReplyKinds::any();
   }

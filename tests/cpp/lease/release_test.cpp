@@ -17,7 +17,7 @@ using End = Releases::End;
 class Sending final : public client::Request {
  public:
   std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string&) const override { return resp::ReplyKinds::any(); }
+  resp::ReplyKinds encode(std::string&, bool) const override { return resp::ReplyKinds::any(); }
   void complete(Result<resp::Reply>, const client::Sent&) override {}
 };
 

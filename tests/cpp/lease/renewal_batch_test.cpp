@@ -384,11 +384,11 @@ TEST_F(TrackedBatchTest, BatchesAreSmallWhereEachReadingTracksAllKeysOfTheScript
 
 TEST(RenewalBatchReplyTest, AReplyIsAboutTheHoldsThatWereNotLeftOut) {
   const Grant grant{LockName("lock"), kAlice, 1, {}, {}, &sync::lock_recipe()};
-  RenewalBatch batch({}, {grant.renewal, kLease, false, std::nullopt}, 3);
+  RenewalBatch batch({}, {grant.renewal, kLease, std::nullopt}, 3);
   for (int i = 0; i < 3; ++i) batch.add(HoldPtr(new Hold(grant)), kNever);
   batch.holds()[0]->stop_renewing();
   std::string command;
-  (void)batch.encode(command);
+  (void)batch.encode(command, false);
   const std::string first_of_two_is_gone = "*1\r\n:1\r\n";
   resp::Reader reader;
   reader.feed(first_of_two_is_gone.data(), first_of_two_is_gone.size());

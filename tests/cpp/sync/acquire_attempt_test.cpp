@@ -128,40 +128,6 @@ TEST_F(AcquireMachineTest, APatienceThatIsGivenIsTheOneOfTheFirstAttempt) {
 
 // ---- how a refusal is judged
 
-TEST_F(AcquireMachineTest, AScriptThatTheServerDoesNotHaveIsSentAsText) {
-  start();
-  EXPECT_FALSE(last().by_text);
-  EXPECT_EQ(unknown_script(), "send");
-  EXPECT_TRUE(last().by_text);
-  EXPECT_TRUE(last().preload);
-  EXPECT_EQ(granted(1000), "granted");
-}
-
-TEST_F(AcquireMachineTest, AServerThatDoesNotKnowTheScriptsTextFails) {
-  start();
-  unknown_script();
-  EXPECT_EQ(unknown_script(), "failed: no script");
-}
-
-TEST_F(AcquireMachineTest, TheTextIsSentUntilTheServerHasAnswered) {
-  start();
-  unknown_script();
-  refused();
-  now = 50;
-  time();
-  EXPECT_TRUE(last().by_text);
-  EXPECT_FALSE(last().preload);
-  held(500);
-  signal();
-  EXPECT_FALSE(last().by_text);
-}
-
-TEST_F(AcquireMachineTest, WhatMayHaveBeenExecutedBeforeTheScriptWasForgottenIsGivenBack) {
-  start();
-  EXPECT_EQ(unknown_script(true), "send");
-  EXPECT_EQ(failed(false), "failed, give back: no server");
-}
-
 TEST_F(AcquireMachineTest, AnOfferInVainDoesNotSettleWhatAnEarlierAttemptDid) {
   start();
   held(500);

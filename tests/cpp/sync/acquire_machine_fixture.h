@@ -103,9 +103,6 @@ class AcquireMachineTest : public ::testing::Test {
   std::string refused(bool unknown = false) {
     return feed({Kind::kRefused, {}, kNever, Status::server("LOADING", "loading"), unknown});
   }
-  std::string unknown_script(bool unknown = false) {
-    return feed(Event::of(Kind::kUnknownScript, Status::server("NOSCRIPT", "no script"), unknown));
-  }
   std::string failed(bool unknown) {
     return feed({Kind::kFailed, {}, kNever, Status::unreachable("no server"), unknown});
   }

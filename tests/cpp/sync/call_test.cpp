@@ -87,10 +87,17 @@ TEST_P(CallTest, ANestedHoldAndAPartialReleaseAreOneCommandEach) {
 TEST_P(CallTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
   std::string loaded;  // preloading the kind's scripts
   for (std::size_t i = 0; i < lock->recipe().scripts().size(); ++i) loaded += "+loaded\r\n";
-  acquire({kNoScript, granted, loaded});
+  acquire({kNoScript, loaded + granted});
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_GE(script.count("\r\nEVAL\r\n"), 1);
   EXPECT_EQ(count(), 1);
+}
+
+TEST_P(CallTest, AnAttemptWhoseCallerHasLeftIsNotSentWithItsText) {
+  leave(acquire_call());
+  read(kNoScript + kReleased);
+  EXPECT_EQ(script.count("\r\nEVAL\r\n"), 0) << "it would be granted behind its release";
+  EXPECT_TRUE(keeper().idle());
 }
 
 TEST_P(CallTest, AnErrorOfTheServerIsTheCallers) {
@@ -308,7 +315,7 @@ TEST_F(ThreadCallTest, AnExceptionLeavesNothingBehind) {
 TEST_F(ThreadCallTest, AfterItHasLeftTheLoopReads) {
   acquire({granted});
   leave(release_call());
-  serve({kNoScript});
+  serve({kNoScript, kNoScript});
   EXPECT_EQ(script.count("EVAL\r\n"), 1) << "the release goes on";
 }
 

@@ -24,7 +24,7 @@ class Winner final : public AckListener {
  public:
   std::string_view granted_key() const override { return "k"; }
   void write_again(script::Writer& out) const override {
-    out.command({"WRITE", "k"}, resp::ReplyKinds::any());
+    out.command({"WRITE", "k"}, resp::ReplyKinds::any());  // its text, too
   }
   bool written_again(const resp::Reply& reply) const override { return reply.integer() != 0; }
   Millis longest_wait() const override { return Millis(1000); }
@@ -50,6 +50,7 @@ class Servers final : public simulation::Peer {
       if (word == "WAIT") waiting = wire;
       if (word == "ASKING") wire->reply("+OK\r\n");
       if (word == "WRITE") wire->reply(wire->owner() == "old" ? of_old : ":1\r\n");
+      if (word == "WRITE" && of_old[1] == 'N') of_old = ":1\r\n";
     }
   }
   void have(int replicas) const { waiting->reply(":" + std::to_string(replicas) + "\r\n"); }
@@ -139,6 +140,16 @@ class ReplicaAcknowledgerTest : public ::testing::Test {
 
 TEST_F(ReplicaAcknowledgerTest, AWaitBehindTheWriteIsBelieved) {
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
+  EXPECT_TRUE(winner->ends.empty());
+  EXPECT_TRUE(have(1).empty());
+  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+}
+
+TEST_F(ReplicaAcknowledgerTest, AWaitInFrontOfTheScriptsTextSaysNothingOfIt) {
+  servers.of_old = "-NOSCRIPT No matching script.\r\n";
+  EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "old WRITE", "old WAIT"}));
+  servers.waiting->reply(":1\r\n");
+  EXPECT_TRUE(got().empty());
   EXPECT_TRUE(winner->ends.empty());
   EXPECT_TRUE(have(1).empty());
   EXPECT_EQ(winner->ends, Strings{"confirmed"});

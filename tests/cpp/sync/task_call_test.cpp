@@ -74,7 +74,22 @@ TEST_F(TaskCallTest, AReleaseThatItsOwnersNextAttemptRevokesIsDone) {
   const OperationPtr operation = first.operation(true);
   operation->report_to(kept = std::make_shared<KeptOutcome>(), kId, nullptr);
   operation->resume();
+  operation->revoke();
   operation->complete(Status::revoked(), {});
+  EXPECT_EQ(kept->last.value().verdict, Verdict::kGranted);
+}
+
+TEST_F(TaskCallTest, AReleaseWhoseCallIsRevokedInItsPlaceIsSent) {
+  acquire({granted});
+  script.got.clear();
+  FirstRelease first(context, lock, {kAlice});
+  ASSERT_TRUE(first.begin(script.clock.now(), nullptr).sends);
+  const OperationPtr operation = first.operation(true);
+  operation->report_to(kept = std::make_shared<KeptOutcome>(), kId, nullptr);
+  operation->resume();
+  operation->complete(Status::revoked(), {});
+  serve({kReleased});
+  EXPECT_EQ(script.got, release_command());
   EXPECT_EQ(kept->last.value().verdict, Verdict::kGranted);
 }
 

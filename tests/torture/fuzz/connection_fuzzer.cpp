@@ -60,7 +60,7 @@ class Step final : public client::Request {
  public:
   explicit Step(const Kind& kind) : kind_(kind) {}
   std::string_view key() const override { return "name"; }
-  resp::ReplyKinds encode(std::string& out) const override {
+  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
     out += resp::Command({"STEP"}).bytes();
     return kind_.replies;
   }

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace holdfast::script {
+namespace holdfast::resp {
 
 // What an error reply means for the sender of the command.
 enum class ErrorKind {
@@ -18,4 +18,4 @@ std::string_view error_word(std::string_view text);
 // The reply without what the server wraps around an error that a script has met.
 std::string_view error_text(std::string_view text);
 
-}  // namespace holdfast::script
+}  // namespace holdfast::resp

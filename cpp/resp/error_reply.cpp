@@ -1,10 +1,10 @@
-#include "script/error_reply.h"
+#include "resp/error_reply.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 
-namespace holdfast::script {
+namespace holdfast::resp {
 
 namespace {
 
@@ -63,4 +63,4 @@ ErrorKind error_kind(std::string_view text) {
   return passes ? ErrorKind::kPasses : ErrorKind::kFinal;
 }
 
-}  // namespace holdfast::script
+}  // namespace holdfast::resp
