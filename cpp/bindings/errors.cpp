@@ -72,7 +72,7 @@ py::object exception_for(const Status& status) {
     case Code::kServer: {
       py::object error = error_of("ServerError", status.message());
       error.attr("code") = status.word();
-      error.attr("temporary") = resp::error_kind(status.word()) == resp::ErrorKind::kPasses;
+      error.attr("temporary") = resp::is_temporary(status.word());
       return error;
     }
     case Code::kLost:

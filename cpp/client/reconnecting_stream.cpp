@@ -7,6 +7,7 @@
 
 #include "client/login.h"
 #include "client/stream_errors.h"
+#include "resp/error_reply.h"
 
 namespace holdfast::client {
 
@@ -289,7 +290,7 @@ void ReconnectingStream::answer_optional(const resp::Reply& reply, TimePoint now
 void ReconnectingStream::greeting_refused(const std::string& text, TimePoint now) {
   const std::string word = text.substr(0, text.find(' '));
   if (stays_with_resp2(word)) return;
-  if (passes_by_itself(word)) {
+  if (resp::passes_there(text)) {
     return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text),
                 false);
   }

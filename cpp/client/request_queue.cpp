@@ -23,7 +23,7 @@ void trace_repeat(const Request& request) {
 
 bool lacks_text(const InFlightRequest& unanswered, const resp::Reply& reply) {
   if (!reply.is_error() || !unanswered.request || unanswered.by_text) return false;
-  return resp::error_kind(reply.text()) == resp::ErrorKind::kUnknownScript;
+  return resp::is_unknown_script(reply.text());
 }
 
 }  // namespace

@@ -2,10 +2,6 @@
 
 namespace holdfast::client {
 
-bool passes_by_itself(std::string_view word) {
-  return word == "LOADING" || word == "BUSY" || word == "MASTERDOWN" || word == "TRYAGAIN";
-}
-
 std::string_view without_arguments(std::string_view reply) {
   return reply.substr(0, reply.find(", with args beginning with"));
 }

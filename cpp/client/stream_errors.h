@@ -9,10 +9,6 @@
 
 namespace holdfast::client {
 
-// The error reply that begins with `word` is of a state of the server that passes by itself: worth
-// another attempt, unlike a wrong password.
-bool passes_by_itself(std::string_view word);
-
 // An error reply without the arguments of a command that the server does not know, which it
 // repeats: those of AUTH and HELLO are passwords.
 std::string_view without_arguments(std::string_view reply);

@@ -5,19 +5,9 @@
 #include <utility>
 
 #include "base/wake_batch.h"
+#include "resp/error_reply.h"
 
 namespace holdfast::client {
-
-namespace {
-
-// Of a command, or of one inside a script, where the server may put its own words before it.
-bool says_readonly(const resp::Reply& reply) {
-  if (!reply.is_error()) return false;
-  const std::string_view text = reply.text();
-  return text.substr(0, 9) == "READONLY " || text.find("-READONLY ") != std::string_view::npos;
-}
-
-}  // namespace
 
 net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, TimePoint now,
                                     Wait wait) {
@@ -183,7 +173,8 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progres
   due.deliveries.reserve(progress.replies.size());
   const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : progress.replies) {
-    if (must_be_primary && pipe.line.awaits_replies() && says_readonly(reply)) {
+    const bool of_replica = reply.is_error() && resp::says_readonly(reply.text());
+    if (must_be_primary && of_replica && pipe.line.awaits_replies()) {
       link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
       return false;
     }

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <utility>
 
+#include "resp/error_reply.h"
+
 namespace holdfast::client {
 
 namespace {
@@ -52,11 +54,6 @@ class NoSink final : public SubscriptionStream::Sink {
 // Of a slot that has moved. That the move has ended its subscriptions looks like the reply to an
 // UNSUBSCRIBE under way, whose own reply this may be.
 bool is_redirection(std::string_view error) { return error.substr(0, 6) == "MOVED "; }
-
-bool passes(std::string_view word) {
-  constexpr std::array<std::string_view, 3> kPassing{"BUSY", "LOADING", "MASTERDOWN"};
-  return std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
-}
 
 }  // namespace
 
@@ -208,7 +205,7 @@ bool SubscriptionStream::refused(const std::string& text, Sink& sink) {
 
 // True: the channel stays wanted and is asked for again soon.
 bool SubscriptionStream::retries(const std::string& channel, std::string_view word) {
-  if (!passes(word)) return false;
+  if (!resp::passes_there(word)) return false;
   const TimePoint now = clock_.now();
   const TimePoint since = refusals_.insert({channel, {now, now}}).first->second.since;
   if (now >= after(since, link_.options().command_timeout)) return false;

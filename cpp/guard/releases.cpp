@@ -91,14 +91,13 @@ class Round {
   void judge(std::size_t server, Pending release, const resp::Reply& reply, ByServer& again) {
     using Kind = topology::Redirection::Kind;
     if (!reply.is_error()) return;
-    const resp::ErrorKind error = resp::error_kind(reply.text());
     const auto to = topology::redirection(reply.text(), servers_.settings(server).announced);
     release.asks = to.kind == Kind::kAsk;
     if (to.kind == Kind::kMoved || to.kind == Kind::kAsk) {
       again[servers_.find(to.address, server)].push_back(release);
-    } else if (error == resp::ErrorKind::kUnknownScript && !std::exchange(release.by_text, true)) {
+    } else if (resp::is_unknown_script(reply.text()) && !std::exchange(release.by_text, true)) {
       again[server].push_back(release);
-    } else if (error == resp::ErrorKind::kPasses) {
+    } else if (resp::is_temporary(reply.text())) {
       status_ = Status::server(std::string(resp::error_word(reply.text())), "not for now");
     }
   }

@@ -1,12 +1,23 @@
 #include "resp/error_reply.h"
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
+#include <string>
 
 namespace holdfast::resp {
 
 namespace {
+
+constexpr std::string_view kReadonly = "READONLY";
+
+// The list, each word between spaces.
+constexpr std::string_view kThere =
+    " LOADING BUSY TRYAGAIN MASTERDOWN MISCONF NOREPLICAS UNBLOCKED ";
+constexpr std::string_view kElsewhere = " CLUSTERDOWN READONLY MASTERDOWN ";
+constexpr std::string_view kRedirections = " MOVED ASK ";
+
+bool is_among(std::string_view words, std::string_view text) {
+  return words.find(' ' + std::string(error_word(text)) + ' ') != std::string_view::npos;
+}
 
 // What a script may not do, where there is no word for it: Redis 6 and 7.0, Valkey.
 bool is_about_rights(std::string_view text) {
@@ -49,18 +60,24 @@ std::string_view error_text(std::string_view text) {
 std::string_view error_word(std::string_view text) {
   text = error_text(text);
   if (is_about_rights(text)) return "NOPERM";
-  if (is_of_replica(text)) return "READONLY";
+  if (is_of_replica(text)) return kReadonly;
   return text.substr(0, text.find(' '));
 }
 
-ErrorKind error_kind(std::string_view text) {
-  constexpr std::array<std::string_view, 11> kPassing{
-      "LOADING",    "BUSY",    "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "READONLY",
-      "NOREPLICAS", "MISCONF", "UNBLOCKED",  "MOVED",    "ASK"};
-  const std::string_view word = error_word(text);
-  if (word == "NOSCRIPT") return ErrorKind::kUnknownScript;
-  const bool passes = std::find(kPassing.begin(), kPassing.end(), word) != kPassing.end();
-  return passes ? ErrorKind::kPasses : ErrorKind::kFinal;
+bool is_temporary(std::string_view text) {
+  return passes_there(text) || is_of_old_topology(text) || is_among(kRedirections, text);
 }
+
+bool passes_there(std::string_view text) { return is_among(kThere, text); }
+
+bool is_of_old_topology(std::string_view text) { return is_among(kElsewhere, text); }
+
+// Not what a script's author has called so: the server puts a dash before its own error there.
+bool says_readonly(std::string_view text) {
+  const std::size_t at = text.find("READONLY ");
+  return at == 0 || (at != std::string_view::npos && text[at - 1] == '-');
+}
+
+bool is_unknown_script(std::string_view text) { return error_word(text) == "NOSCRIPT"; }
 
 }  // namespace holdfast::resp

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "resp/error_reply.h"
+
 namespace holdfast::topology {
 
 namespace {
@@ -47,10 +49,6 @@ Redirection elsewhere(Redirection::Kind kind, std::string_view rest, const net::
   return {kind, *slot, address(target.substr(0, colon), *port, queried)};
 }
 
-bool is_stale(std::string_view word) {
-  return word == "CLUSTERDOWN" || word == "READONLY" || word == "MASTERDOWN";
-}
-
 // [host, port, id, [name, value, ...]]: if the host is not known, the list may have an address.
 std::optional<net::Address> read_node(const resp::Reply& node, const net::Address& queried) {
   const std::int64_t port = node.integer_at(1);
@@ -86,7 +84,7 @@ Redirection redirection(std::string_view error, const net::Address& queried) {
   const std::string_view word = next_word(error);
   if (word == "MOVED") return elsewhere(Kind::kMoved, error, queried);
   if (word == "ASK") return elsewhere(Kind::kAsk, error, queried);
-  if (is_stale(word)) return {Kind::kStale, 0, {}};
+  if (resp::is_of_old_topology(word)) return {Kind::kStale, 0, {}};
   return {};
 }
 

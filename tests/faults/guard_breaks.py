@@ -161,8 +161,8 @@ PROCESS = (
     guarded(
         "a server that refuses for a while is given up",
         OF_GUARD,
-        "error == resp::ErrorKind::kPasses",
-        "error == resp::ErrorKind::kPasses && false",
+        "resp::is_temporary(reply.text())",
+        "resp::is_temporary(reply.text()) && false",
     ),
     guarded(
         "the end of the socket is taken for a death",

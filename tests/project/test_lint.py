@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.lint import names, pages, sizes, texts
+from tools.lint import errors, names, pages, sizes, texts
 
 # In two halves, so that the lint does not find them here.
 FORBIDDEN = [
@@ -88,6 +88,28 @@ def test_replaced_words_of_the_engine_are_named_there_and_only_there(tmp_path: P
         found = [problem for problem in problems if problem.startswith(folder)]
         assert [int(problem.split(":")[1]) for problem in found] == list(range(1, len(words) + 1))
         assert all("was replaced by: " in problem for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "problems"),
+    [
+        ("client/stream.cpp", 'if (word == "LOADING") again();', 1),
+        ("client/stream.cpp", 'if (text.find("-READONLY ") == 0) again();', 1),
+        ("lease/watchdog.cpp", 'text.substr(0, 8) == "NOSCRIPT"', 1),
+        ("lease/watchdog.cpp", "if (resp::is_unknown_script(text)) again();", 1),
+        ("client/request_queue.cpp", "if (resp::is_unknown_script(text)) again();", 0),
+        ("sync/operation.cpp", 'Hint{"LOADING", "the server is starting"}', 0),
+        ("resp/error_reply.cpp", 'word == "NOSCRIPT"', 0),
+        ("client/stream.cpp", 'say("BUSYNESS");', 0),
+    ],
+)
+def test_a_second_place_that_knows_an_error_is_named(
+    tmp_path: Path, file: str, line: str, problems: int
+) -> None:
+    path = tmp_path / "cpp" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(f"{line}\n")
+    assert len(errors.check(tmp_path)) == problems
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from tools.lint import (
     cpp,
+    errors,
     floors,
     hosting,
     layers,
@@ -25,6 +26,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
     "floors": floors.check,
     "seams": seams.check,
+    "errors": errors.check,
     "sizes": sizes.check,
     "texts": texts.check,
     "names": names.check,

@@ -100,9 +100,9 @@ void AcquireOperation::complete(Result<resp::Reply> reply, const client::Sent& s
   if (!reply.value().is_error()) return answered(recipe().acquired(reply.value()), sent);
   const std::string_view text = reply.value().text();
   const Status why = error_status(text, name(), context().topology->text());
-  const bool passes = error_kind(text) == ErrorKind::kPasses;
   // An earlier sending, whose answer was lost, may have been executed.
-  deliver(Event::of(passes ? Event::Kind::kRefused : Event::Kind::kFailed, why, sent.times > 1));
+  deliver(Event::of(is_temporary(text) ? Event::Kind::kRefused : Event::Kind::kFailed, why,
+                    sent.times > 1));
 }
 
 void AcquireOperation::time_is_up(TimePoint now) {

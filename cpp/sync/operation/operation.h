@@ -174,9 +174,8 @@ class Operation : public Exchange,
 };
 using OperationPtr = std::shared_ptr<Operation>;
 
-using resp::error_kind;
 using resp::error_word;
-using resp::ErrorKind;
+using resp::is_temporary;
 
 // The error as the caller gets it, naming the key and what to do.
 Status error_status(std::string_view text, const LockName& name, const std::string& server);

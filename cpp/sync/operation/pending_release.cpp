@@ -120,8 +120,8 @@ void PendingRelease::complete(Result<resp::Reply> reply, const client::Sent& sen
   };
   const bool answered = reply.ok();
   if (answered && !reply.value().is_error()) return end(End::kDone);
-  const bool passes = answered ? error_kind(reply.value().text()) == ErrorKind::kPasses
-                               : reply.status().code() == Code::kUnreachable;
+  const bool passes =
+      answered ? is_temporary(reply.value().text()) : reply.status().code() == Code::kUnreachable;
   remember(sent, answered);
   const Code failure = answered ? Code::kOk : reply.status().code();
   if (failure == Code::kClosed || failure == Code::kRevoked) return;

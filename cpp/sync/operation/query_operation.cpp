@@ -114,9 +114,8 @@ void QueryOperation::leave_to_ledger(bool refused_for_now) {
 }
 
 void QueryOperation::refused(std::string_view text) {
-  const ErrorKind kind = error_kind(text);
   const Status why = error_status(text, name(), context().topology->text());
-  if (kind != ErrorKind::kPasses) {
+  if (!is_temporary(text)) {
     query_.settle(context(), serial_);
     return finish({Verdict::kFailed, why});
   }

@@ -271,14 +271,14 @@ void ReleaseOperation::refused(std::string_view text) {
   // The next_waiter is signalled to try itself: it may have given up before a second attempt.
   const bool handing_over = std::exchange(next_waiter_, nullptr) != nullptr;
   if (handing_over) sends_text = SendsText::kAlways;
-  const ErrorKind kind = error_kind(text);
-  if (kind == ErrorKind::kPasses && !cancelled_ && now() < give_up_) {
+  const bool passes = is_temporary(text);
+  if (passes && !cancelled_ && now() < give_up_) {
     return back_off();
   }
   // A hand-over may need memory that the server lacks, or its script; a release does not.
   if (handing_over) return send();
   const Status why = error_status(text, name(), context().topology->text());
-  const bool for_good = kind != ErrorKind::kPasses && plan_.verdict == Plan::Verdict::kFinal;
+  const bool for_good = !passes && plan_.verdict == Plan::Verdict::kFinal;
   if (!for_good) return failed(why);
   using End = lease::Releases::End;
   context().keeper->releases().ended(name(), what_.owner, plan_.serial, End::kRefused,

@@ -226,8 +226,7 @@ std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(const Item& item
   if (!reply.ok()) return Acknowledgement{Kind::kFailed, unreachable_status(reply.status(), name)};
   if (reply.value().is_error()) {
     const std::string_view text = reply.value().text();
-    const ErrorKind kind = error_kind(text);
-    return Acknowledgement{kind == ErrorKind::kPasses ? Kind::kRefused : Kind::kFailed,
+    return Acknowledgement{is_temporary(text) ? Kind::kRefused : Kind::kFailed,
                            error_status(text, name, topology_->text())};
   }
   return Acknowledgement{item.listener->written_again(reply.value()) ? Kind::kConfirmed
@@ -240,7 +239,7 @@ Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply
   if (!reply.ok()) return {Kind::kFailed, unreachable_status(reply.status(), name)};
   if (reply.value().is_error()) {
     const std::string text(reply.value().text());
-    if (error_kind(text) == ErrorKind::kPasses) {
+    if (is_temporary(text)) {
       return {Kind::kRefused, error_status(text, name, topology_->text())};
     }
     return {Kind::kFailed,

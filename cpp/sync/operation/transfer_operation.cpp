@@ -73,8 +73,7 @@ void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& 
 }
 
 void TransferOperation::refused(std::string_view text) {
-  const ErrorKind kind = error_kind(text);
-  if (kind == ErrorKind::kPasses && now() < give_up_) return wake_at(after(now(), kRefusalBackoff));
+  if (is_temporary(text) && now() < give_up_) return wake_at(after(now(), kRefusalBackoff));
   failed(error_status(text, name(), context().topology->text()));
 }
 

@@ -197,7 +197,7 @@ bool QuorumMachine::Member::failed_for_good() const {
 
 bool QuorumMachine::Member::refuses() const {
   return state == MemberState::kFailed && why.code() == Code::kServer &&
-         error_kind(why.word()) == ErrorKind::kPasses;
+         resp::is_temporary(why.word());
 }
 
 // Too few members answered. If a majority refuses to work, the caller gets that error.

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "sync/operation/operation.h"
 
@@ -14,19 +15,33 @@ std::string wrapped(const std::string& error) {
          error;
 }
 
-TEST(ErrorKind, IsTheSameInsideASentence) {
-  EXPECT_EQ(error_kind("READONLY You can't write against a read only replica."),
-            ErrorKind::kPasses);
-  EXPECT_EQ(error_kind(wrapped("-READONLY You can't write against a read only replica.")),
-            ErrorKind::kPasses);
-  EXPECT_EQ(error_kind(wrapped("-OOM command not allowed when used memory > 'maxmemory'.")),
-            ErrorKind::kFinal);
-  EXPECT_EQ(error_kind("ERR Error running script (call to f_4ca2): @user_script:2: TRYAGAIN later"),
-            ErrorKind::kPasses);
+TEST(TemporaryError, IsTheSameInsideASentence) {
+  EXPECT_TRUE(is_temporary("READONLY You can't write against a read only replica."));
+  EXPECT_TRUE(is_temporary(wrapped("-READONLY You can't write against a read only replica.")));
+  EXPECT_FALSE(is_temporary(wrapped("-OOM command not allowed when used memory > 'maxmemory'.")));
+  EXPECT_TRUE(
+      is_temporary("ERR Error running script (call to f_4ca2): @user_script:2: TRYAGAIN later"));
 }
 
-TEST(ErrorKind, AnUnknownScriptIsSentAgain) {
-  EXPECT_EQ(error_kind("NOSCRIPT No matching script. Please use EVAL."), ErrorKind::kUnknownScript);
+TEST(TemporaryError, PassesAtItsServerOrMeansThatAnotherOneIsThePrimary) {
+  const auto judged = [](const char* word) {
+    EXPECT_TRUE(is_temporary(word)) << word;
+    return std::pair(resp::passes_there(word), resp::is_of_old_topology(word));
+  };
+  for (const char* word : {"LOADING", "BUSY", "TRYAGAIN", "NOREPLICAS", "MISCONF", "UNBLOCKED"}) {
+    EXPECT_EQ(judged(word), std::pair(true, false)) << word;
+  }
+  for (const char* word : {"CLUSTERDOWN", "READONLY"}) {
+    EXPECT_EQ(judged(word), std::pair(false, true)) << word;
+  }
+  EXPECT_EQ(judged("MASTERDOWN"), std::pair(true, true));
+  for (const char* word : {"MOVED", "ASK"}) EXPECT_EQ(judged(word), std::pair(false, false));
+}
+
+TEST(UnknownScript, IsNoTemporaryError) {
+  constexpr const char* kText = "NOSCRIPT No matching script. Please use EVAL.";
+  EXPECT_TRUE(resp::is_unknown_script(kText));
+  EXPECT_FALSE(is_temporary(kText));
 }
 
 TEST(ErrorWord, IsThatOfTheErrorThatWasMet) {
