@@ -118,6 +118,12 @@ constexpr TimePoint trusted_until(TimePoint sent, Millis lease) {
   return after(sent, margin < whole / 2 ? whole - margin : whole / 2);
 }
 
+// When what is there until then, by this client's clock, is over on the server for certain, whose
+// clock may be slower.
+constexpr TimePoint surely_over(TimePoint now, TimePoint until) {
+  return after(until, (until - now) / 50 + Millis(250));
+}
+
 // The shortest lease that is valid until `until` when a command sent at `sent` sets it.
 constexpr Millis lease_until(TimePoint sent, TimePoint until) {
   const std::int64_t left = std::chrono::duration_cast<Millis>(until - sent).count();

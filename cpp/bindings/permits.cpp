@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/hex.h"
 #include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
@@ -18,14 +19,6 @@ namespace {
 constexpr std::size_t kBytes = 16;
 constexpr std::size_t kDigits = 2 * kBytes;
 constexpr unsigned kHalfByte = 4;
-
-// -1: it is not a hex digit.
-int value_of(char digit) {
-  if (digit >= '0' && digit <= '9') return digit - '0';
-  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
-  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
-  return -1;
-}
 
 py::object attribute(py::handle of, py::handle name) {
   PyObject* const value = PyObject_GetAttr(of.ptr(), name.ptr());
@@ -64,8 +57,8 @@ std::optional<std::string> permit_in(PyObject* text) {
   }
   std::string permit(kBytes, '\0');
   for (char& byte : permit) {
-    const int high = value_of(*digits++);
-    const int low = high < 0 ? -1 : value_of(*digits++);
+    const int high = hex_digit(*digits++);
+    const int low = high < 0 ? -1 : hex_digit(*digits++);
     if (low < 0) return std::nullopt;
     byte = static_cast<char>(high << kHalfByte | low);
   }

@@ -21,6 +21,10 @@
 
 namespace holdfast::lease {
 
+// The reason of a loss that a server reports.
+inline constexpr const char* kGone =
+    "the server no longer has it (it expired, was removed, or the server lost its data)";
+
 // What the server has granted to one owner of one lock.
 struct Grant {
   LockName name;

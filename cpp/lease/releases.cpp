@@ -10,14 +10,10 @@ namespace holdfast::lease {
 
 namespace {
 
-// What runs out by the client's clock may be there for a moment longer on the server.
-constexpr Millis kGrace{250};
-
 // By when the lease is over for certain, whatever renewals are under way.
 TimePoint surely_over(const Hold& hold, TimePoint now) {
   const Millis sent = hold.in_flight ? hold.sent_lease : Millis(0);
-  const TimePoint latest = std::max(hold.set_until, after(now, std::max(hold.lease, sent)));
-  return after(latest, (latest - now) / 50 + kGrace);
+  return surely_over(now, std::max(hold.set_until, after(now, std::max(hold.lease, sent))));
 }
 
 ReleasePlan under_way() {

@@ -23,9 +23,6 @@ constexpr Millis kAloneFor{60'000};
 
 // A renewal without an answer after so long, or a third of its lease, counts as failed.
 constexpr Millis kOverdue{1000};
-// The reasons of losses that a server reports.
-constexpr const char* kGone =
-    "the server no longer has it (it expired, was removed, or the server lost its data)";
 constexpr const char* kOverwritten = "its key holds something else: WRONGTYPE";
 
 bool is_error(const Result<resp::Reply>& reply) { return reply.ok() && reply.value().is_error(); }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hex.h"
 #include "net/endpoint.h"
 
 // Messages quote only the scheme of the URL: a '/', '?', '#' or '@' in a password that was not
@@ -23,30 +24,6 @@ const char kEncodeHint[] =
     "%23, %40, %3A, %25)";
 
 Status bad(const std::string& fault) { return Status::invalid("bad URL: " + fault); }
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string decoded;
-  decoded.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]);
-    const int low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    decoded += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return decoded;
-}
 
 // Decodes `text` into `into`; the fault if it is not percent-encoded.
 Status decode(std::string_view text, const char* what, std::string& into) {

@@ -9,8 +9,6 @@ namespace holdfast::sync {
 namespace {
 
 constexpr Millis kBackoff{100};
-// A lease lasts a moment longer on the server, whose clock may be slower.
-constexpr Millis kGrace{250};
 
 }  // namespace
 
@@ -43,7 +41,8 @@ PendingRelease::What PendingRelease::release_of(std::shared_ptr<const Context> c
 void PendingRelease::take_back(std::shared_ptr<const Context> context, What what, Millis lease) {
   const auto release = std::make_shared<PendingRelease>(std::move(context), std::move(what));
   const Context& with = *release->context_;
-  release->until_ = after(with.clock.now(), lease + lease / 50 + kGrace);
+  const TimePoint now = with.clock.now();
+  release->until_ = surely_over(now, after(now, lease));
   release->serial_ = with.keeper->releases().take_back(release->what_.name, release->what_.owner,
                                                        release, release->until_);
   if (release->serial_ != 0) release->send();

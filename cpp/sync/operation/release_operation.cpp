@@ -255,10 +255,8 @@ void ReleaseOperation::answered(const resp::Reply& reply) {
     if (!next_waiter_) calls_ = published(context(), recipe_, channel_, reply.integer());
     return end({});
   }
-  const char* reason =
-      "the server no longer has it (it expired, was removed, or the server lost its data)";
-  context().keeper->releases().found_nothing(name(), what_.owner, plan_, reason);
-  gone(reason);
+  context().keeper->releases().found_nothing(name(), what_.owner, plan_, lease::kGone);
+  gone(lease::kGone);
 }
 
 void ReleaseOperation::gone(const std::string& reason) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/types.h"
 #include "sync/recipes/kinds.h"
 
@@ -48,23 +49,6 @@ std::string escaped(std::string_view bytes) {
     text += kUpperHex[byte & 0xfU];
   }
   return text;
-}
-
-std::optional<std::string> unescaped(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      bytes += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const std::size_t high = kUpperHex.find(text[i + 1]);
-    const std::size_t low = kUpperHex.find(text[i + 2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    bytes += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return bytes;
 }
 
 std::optional<std::int64_t> number(std::string_view text, std::int64_t least, std::int64_t most) {
@@ -140,7 +124,7 @@ std::optional<Ticket> parsed(std::string_view text) {
   if (!field) return std::nullopt;
   ticket.field = *field;
   if (!take_token(text, ticket) || !take_times(text, ticket)) return std::nullopt;
-  const auto name = unescaped(text);
+  const auto name = percent_decoded(text);
   if (!name || name->empty()) return std::nullopt;
   ticket.name = *name;
   return ticket;

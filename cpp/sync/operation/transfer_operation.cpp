@@ -10,9 +10,6 @@ namespace holdfast::sync {
 
 namespace {
 
-constexpr const char* kUnknown =
-    "the server no longer has it (it expired, was removed, or the server lost its data)";
-
 // Returns the hold that `from` may have to the ticket.
 PendingRelease::What return_to(const std::shared_ptr<const Context>& context,
                                const LockRecipe& recipe, const LockName& name, const Ticket& ticket,
@@ -113,13 +110,13 @@ void DetachOperation::moved(Millis remaining, const client::Sent& /*sent*/) {
 }
 
 void DetachOperation::not_there() {
-  context().keeper->lose(name(), owner_, kUnknown);
+  context().keeper->lose(name(), owner_, lease::kGone);
   const lease::ReleasePlan plan =
       context().keeper->releases().begin_giving_back(name(), owner_, true);
   if (!plan.reason.empty()) return finish({Verdict::kGone, Status::invalid(plan.reason)});
   // The keeper no longer has a record of the hold.
   finish({Verdict::kGone,
-          Status::invalid(context().keeper->closed() ? "the client was closed" : kUnknown)});
+          Status::invalid(context().keeper->closed() ? "the client was closed" : lease::kGone)});
 }
 
 AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
