@@ -13,7 +13,8 @@ constexpr int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-// A text with each %XX as the byte it stands for; nothing where a '%' is not followed by two digits.
+// A text with each %XX as the byte it stands for; nothing where a '%' is not followed by two
+// digits.
 inline std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
