@@ -27,7 +27,9 @@ class Sending final : public client::Request {
  public:
   explicit Sending(bool without_caller) { persistent = without_caller; }
   std::string_view key() const override { return "key"; }
-  resp::ReplyKinds encode(std::string& /*out*/, bool /*by_text*/) const override { return resp::ReplyKinds::any(); }
+  resp::ReplyKinds encode(std::string& /*out*/, bool /*by_text*/) const override {
+    return resp::ReplyKinds::any();
+  }
   void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {}
 };
 
