@@ -22,11 +22,15 @@ std::atomic<std::uint64_t>& next_number() {
   return next;
 }
 
+// A key of the server has at most 512 MB.
+constexpr std::uint32_t kMostBytes = (std::uint32_t{1} << 31U) - 1;
+
 }  // namespace
 
-// A key of the server has at most 512 MB.
 LockName::Text::Text(std::string_view bytes)
-    : hash(std::hash<std::string_view>()(bytes)), size_(static_cast<std::uint32_t>(bytes.size())) {
+    : hash(std::hash<std::string_view>()(bytes)),
+      size_(static_cast<std::uint32_t>(bytes.size()) & kMostBytes),
+      brace_(bytes.find('{') == std::string_view::npos ? 0 : 1) {
   std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(this + 1));
 }
 

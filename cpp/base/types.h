@@ -25,6 +25,8 @@ class LockName {
 
   std::string_view bytes() const { return text_->bytes(); }
   std::string text() const { return std::string(bytes()); }
+  // It contains a brace: it may say which part of it a cluster hashes.
+  bool has_brace() const { return text_->has_brace(); }
   Side side() const { return side_; }
   // Of the bytes; computed once.
   std::size_t hash() const { return text_->hash; }
@@ -38,6 +40,7 @@ class LockName {
    public:
     static Ref<Text> of(std::string_view bytes);
     std::string_view bytes() const { return {reinterpret_cast<const char*>(this + 1), size_}; }
+    bool has_brace() const { return brace_ != 0; }
 
     const std::size_t hash;
 
@@ -50,7 +53,8 @@ class LockName {
     static void destroy(Text& text);
 
     ReferenceCount references_;
-    const std::uint32_t size_;
+    const std::uint32_t size_ : 31;
+    const std::uint32_t brace_ : 1;
   };
 
   Ref<Text> text_;
@@ -93,7 +97,7 @@ constexpr OwnerNumber owner_after(OwnerNumber first, std::int64_t count) {
 void restart_owner_numbers(std::uint64_t first);
 
 // "<client's UUID>:<number>": the field of an owner, Redisson's <UUID>:<threadId>.
-inline std::string owner_field(const std::string& client_id, OwnerNumber owner) {
+inline std::string owner_field(std::string_view client_id, OwnerNumber owner) {
   const std::string number = std::to_string(static_cast<std::uint64_t>(owner));
   std::string field;
   field.reserve(client_id.size() + 1 + number.size());

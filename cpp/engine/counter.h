@@ -17,7 +17,7 @@ namespace holdfast::engine {
 // has no owners.
 class Counter {
  public:
-  // `setup`: as sync::AcquireOptions.
+  // `setup`: as sync::StepOptions.
   Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind, const std::string& name,
           std::int64_t setup = -1);
   const Setup& setup() const { return setup_; }

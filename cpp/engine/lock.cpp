@@ -42,7 +42,7 @@ sync::ExchangePtr Lock::force_release(OwnerNumber by) const {
 sync::ExchangePtr Lock::locked() const {
   return sync::call_of(client_->started(),
                        {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
-                          recipe->locked(out, name);
+                          recipe->steps().locked.write(out, {name});
                         }});
 }
 
@@ -51,14 +51,14 @@ sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   const std::string field = owner_field(context->client_id, owner);
   return sync::call_of(std::move(context),
                        {name(), [recipe = &recipe(), name = name(), field](script::Writer& out) {
-                          recipe->hold_count(out, {name, field});
+                          recipe->steps().hold_count.write(out, {name, field});
                         }});
 }
 
 sync::ExchangePtr Lock::ttl() const {
   return sync::call_of(client_->started(),
                        {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
-                          recipe->ttl(out, name);
+                          recipe->steps().ttl.write(out, {name});
                         }});
 }
 
@@ -74,10 +74,7 @@ std::string Lock::ticket(OwnerNumber owner) const {
                         detached->lease, detached->minimum, name().text()});
 }
 
-std::string_view Lock::movable_as() const {
-  const sync::Movable* const movable = recipe().movable();
-  return movable != nullptr ? movable->ticket_kind() : std::string_view{};
-}
+std::string_view Lock::movable_as() const { return recipe().ticket_kind(); }
 
 void Lock::end_detach(OwnerNumber owner, bool done) const {
   client_->context()->keeper->transfers().end_detach(name(), owner, done);

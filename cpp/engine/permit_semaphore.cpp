@@ -54,7 +54,7 @@ PermitSemaphore::PermitRelease PermitSemaphore::release(const std::string& permi
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
   const auto context = client_->started();
   sync::Query release{name_, [name = name_, permit](script::Writer& out) {
-                        sync::release_permit(out, name, permit);
+                        sync::permit_steps().release.write(out, sync::about_permits(name, permit));
                       }};
   release.answered = [context, name = name_](std::optional<std::int64_t>& value,
                                              const client::Sent& sent) {
@@ -97,13 +97,14 @@ sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) cons
   const Millis memory = sync::request_memory(*context);
   sync::Query release{name_, {}};
   release.returns = {request->slot, memory / 2};
-  release.encode = [name = name_, id = owner_field(context->client_id, request->slot), memory,
-                    request, permits](script::Writer& out) {
-    sync::AcquireOptions options;
-    options.request = request;
-    std::string joined;
-    for (const std::string& permit : permits) joined += permit;
-    sync::release_together(out, {name, id, 0, memory, options}, joined);
+  std::string joined;
+  for (const std::string& permit : permits) joined += permit;
+  release.encode = [name = name_, context, memory, request, joined](script::Writer& out) {
+    sync::Step step = sync::about_permits(name, joined);
+    step.owner = {context->client_id, request->slot};
+    step.options.memory = memory;
+    step.options.request = request->number;
+    sync::release_together(out, step);
   };
   release.answered = [keeper = context->keeper, name = name_, owners = owners_of(permits)](
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
@@ -127,7 +128,8 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
     context->keeper->releases().leave_to_lease(name_, *number, lease);
   }
   sync::Query query{name_, [name = name_, permit, lease](script::Writer& out) {
-                      sync::extend_permit(out, name, permit, lease);
+                      sync::permit_steps().extend.write(out,
+                                                        sync::about_permits(name, permit, lease));
                     }};
   query.held_up = [keeper = context->keeper, name = name_, number] {
     return number && keeper->renewal_on_wire(name, *number);
@@ -136,9 +138,11 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
 }
 
 sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
-  return sync::call_of(client_->started(), {name_, [name = name_, permits](script::Writer& out) {
-                                              sync::try_set_permits(out, name, permits);
-                                            }});
+  return sync::call_of(client_->started(),
+                       {name_, [name = name_, permits](script::Writer& out) {
+                          sync::permit_steps().try_set_permits.write(
+                              out, {name, {}, 0, Millis(0), {Millis(0), Millis(0), permits}});
+                        }});
 }
 
 sync::ExchangePtr PermitSemaphore::set_permits(std::int64_t permits) const {
@@ -149,38 +153,41 @@ sync::ExchangePtr PermitSemaphore::add_permits(std::int64_t permits) const {
   return sync::counter_call(client_->started(), name_, sync::add_permits_step(), permits);
 }
 
-sync::ExchangePtr PermitSemaphore::query(Write write, std::optional<Millis> within) const {
-  sync::Query query{name_, [name = name_, write](script::Writer& out) { write(out, name); }};
+sync::ExchangePtr PermitSemaphore::query(const sync::Row& row, std::optional<Millis> within) const {
+  sync::Query query{name_, [name = name_, &row](script::Writer& out) { row.write(out, {name}); }};
   query.within = within;
   return sync::call_of(client_->started(), std::move(query));
 }
 
-sync::ExchangePtr PermitSemaphore::value() const { return query(&sync::available_permits); }
+sync::ExchangePtr PermitSemaphore::value() const { return query(sync::permit_steps().available); }
 
 sync::ExchangePtr PermitSemaphore::late_value() const {
-  return query(&sync::available_permits, sync::kLateAnswer);
+  return query(sync::permit_steps().available, sync::kLateAnswer);
 }
 
-sync::ExchangePtr PermitSemaphore::permits() const { return query(&sync::permits); }
+sync::ExchangePtr PermitSemaphore::permits() const { return query(sync::permit_steps().permits); }
 
 sync::ExchangePtr PermitSemaphore::acquired_permits() const {
-  return query(&sync::acquired_permits);
+  return query(sync::permit_steps().acquired);
 }
 
 sync::ExchangePtr PermitSemaphore::lease_left(const std::string& permit) const {
   return sync::call_of(client_->started(), {name_, [name = name_, permit](script::Writer& out) {
-                                              sync::permit_lease_left(out, name, permit);
+                                              sync::permit_steps().lease_left.write(
+                                                  out, sync::about_permits(name, permit));
                                             }});
 }
 
 sync::ExchangePtr PermitSemaphore::remove() const {
   const auto context = client_->started();
   return sync::call_of(
-      context, {name_, [name = name_](script::Writer& out) { sync::delete_permits(out, name); },
-                [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
-                                                         const client::Sent& sent) {
-                  keeper->forced(name, sent.last);
-                }});
+      context,
+      {name_,
+       [name = name_](script::Writer& out) { sync::permit_steps().remove.write(out, {name}); },
+       [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
+                                                const client::Sent& sent) {
+         keeper->forced(name, sent.last);
+       }});
 }
 
 }  // namespace holdfast::engine

@@ -39,7 +39,7 @@ class PermitSemaphore {
     bool renewed = false;
   };
 
-  // `setup`: as sync::AcquireOptions.
+  // `setup`: as sync::StepOptions.
   PermitSemaphore(std::shared_ptr<Client> client, const std::string& name, std::int64_t setup = -1);
 
   sync::ExchangePtr acquire(const AcquireArguments& given) const;
@@ -73,8 +73,7 @@ class PermitSemaphore {
   sync::ExchangePtr remove() const;  // 1, or 0: it was not there
 
  private:
-  using Write = void (*)(script::Writer& out, const LockName& name);
-  sync::ExchangePtr query(Write write, std::optional<Millis> within = {}) const;
+  sync::ExchangePtr query(const sync::Row& row, std::optional<Millis> within = {}) const;
   sync::ExchangePtr release_by_id(const std::string& permit) const;
   sync::ExchangePtr release_together(const Permits& permits) const;
   lease::Releases::Owners owners_of(const Permits& permits) const;

@@ -37,7 +37,8 @@ bool known(const HeldRecord& record) {
 
 void write_release(script::Writer& out, const HeldRecord& record) {
   if (record.kind == HeldRecord::kPermit) {
-    return sync::release_permit(out, LockName(record.name), record.owner);
+    const LockName name(record.name);
+    return sync::permit_steps().release.write(out, sync::about_permits(name, record.owner));
   }
   const sync::LockKind& kind = sync::kLockKinds.at(record.kind);
   const LockName name(record.name, kind.side);

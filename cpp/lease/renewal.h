@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/owner.h"
 #include "base/types.h"
 #include "resp/reply.h"
 #include "script/writer.h"
@@ -22,7 +23,7 @@ struct Owners {
 // One of the holds that a command renews. Borrowed.
 struct HoldField {
   const LockName* name;
-  std::string_view owner;
+  Owner owner;
 };
 using HoldFields = std::vector<HoldField>;
 

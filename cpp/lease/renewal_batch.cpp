@@ -1,7 +1,6 @@
 #include "lease/renewal_batch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -9,18 +8,6 @@
 #include "lease/watchdog.h"
 
 namespace holdfast::lease {
-
-namespace {
-
-constexpr std::size_t kLongestNumber = 20;  // digits
-
-// Returns its end.
-char* write_owner(char* to, std::string_view client, OwnerNumber owner) {
-  to = std::copy(client.begin(), client.end(), to);
-  return std::to_chars(to, to + kLongestNumber, static_cast<std::uint64_t>(owner)).ptr;
-}
-
-}  // namespace
 
 std::vector<std::int64_t> Renewal::renewed(const resp::Reply& reply, std::size_t holds) const {
   std::vector<std::int64_t> all(holds, 1);
@@ -46,14 +33,11 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out, bool by_text) const {
     if (holds_[i]->sending.write()) sent_.push_back(i);
   }
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
-  const std::string client = (to ? to->client_id() : std::string()) + ':';
-  std::string owners(sent_.size() * (client.size() + kLongestNumber), '\0');  // one after the other
-  char* end = owners.data();
+  const std::string_view client = to ? std::string_view(to->client_id()) : std::string_view();
   HoldFields fields;
   fields.reserve(sent_.size());
   for (const std::size_t i : sent_) {
-    char* const begin = std::exchange(end, write_owner(end, client, holds_[i]->owner));
-    fields.push_back({&holds_[i]->name, {begin, static_cast<std::size_t>(end - begin)}});
+    fields.push_back({&holds_[i]->name, {client, holds_[i]->owner}});
   }
   script::Writer writer(out, by_text);
   common_.renewal->renew(writer, fields, common_.lease);

@@ -1,8 +1,6 @@
 #include "script/writer.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "resp/command.h"
 
@@ -10,61 +8,49 @@ namespace holdfast::script {
 
 namespace {
 
-constexpr std::string_view kEnd = "\r\n";
-constexpr std::string_view kBySha1 = "$7\r\nEVALSHA\r\n$40\r\n";  // a SHA1 follows
-
-constexpr std::size_t kLongestCount = 24;  // a type, 20 digits, and the end
-
-// Writes a line that counts something: `type` says what. Sizes are mostly below 100, for which
-// std::to_chars() takes longer than the digits.
-char* write_count(char* to, char type, std::size_t number) {
-  constexpr std::size_t kTen = 10;
-  *to++ = type;
-  if (number < kTen * kTen) {
-    if (number >= kTen) *to++ = static_cast<char>('0' + number / kTen);
-    *to++ = static_cast<char>('0' + number % kTen);
-  } else {
-    to = std::to_chars(to, to + kLongestCount - 3, number).ptr;
-  }
-  return std::copy(kEnd.begin(), kEnd.end(), to);
-}
-
+// A line that counts something: `type` says what.
 void append_count(std::string& out, char type, std::size_t number) {
-  std::array<char, kLongestCount> line;
-  char* const end = write_count(line.data(), type, number);
-  out.append(line.data(), static_cast<std::size_t>(end - line.data()));
+  std::array<char, kMostDigits> digits;
+  const char* const end = write_digits(digits.data(), number);
+  out.append(1, type).append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  out.append("\r\n");
 }
 
-// A short text is appended in one piece: writing the command is a large part of the client's cost
-// of an operation, especially of a renewal.
 void append_bulk(std::string& out, std::string_view text) {
-  constexpr std::size_t kShort = 100;
-  if (text.size() > kShort) {
-    append_count(out, '$', text.size());
-    out += text;
-    out += kEnd;
-    return;
-  }
-  std::array<char, kLongestCount + kShort + kEnd.size()> piece;
-  char* end = write_count(piece.data(), '$', text.size());
-  end = std::copy(text.begin(), text.end(), end);
-  end = std::copy(kEnd.begin(), kEnd.end(), end);
-  out.append(piece.data(), static_cast<std::size_t>(end - piece.data()));
+  append_count(out, '$', text.size());
+  out.append(text).append("\r\n");
 }
 
 }  // namespace
 
-Call& Call::operator<<(std::string_view parameter) {
-  append_bulk(out_, parameter);
-  return *this;
+void Call::append_long(std::string_view bytes) {
+  flush();
+  out_ += bytes;
 }
 
-Call& Call::operator<<(std::int64_t parameter) {
-  std::array<char, 24> digits;
-  const char* const end =
-      std::to_chars(digits.data(), digits.data() + digits.size(), parameter).ptr;
-  append_bulk(out_, {digits.data(), static_cast<std::size_t>(end - digits.data())});
-  return *this;
+void Call::flush() {
+  out_.append(piece_.data(), static_cast<std::size_t>(end_ - piece_.data()));
+  end_ = piece_.data();
+}
+
+char* Call::add_long(std::size_t size) {
+  flush();
+  if (size + kFrame <= room()) return add(size);
+  append_count(out_, '$', size);
+  const std::size_t at = out_.size();
+  out_.resize(at + size);
+  out_ += "\r\n";
+  return out_.data() + at;
+}
+
+Call& Call::add_long_number(std::int64_t number) {
+  std::array<char, 1 + kMostDigits> digits;
+  digits[0] = '-';
+  const bool negative = number < 0;
+  const auto bits = static_cast<std::uint64_t>(number);
+  const char* const end = write_digits(digits.data() + 1, negative ? 0 - bits : bits);
+  const char* const begin = digits.data() + (negative ? 0 : 1);
+  return *this << std::string_view(begin, static_cast<std::size_t>(end - begin));
 }
 
 int load(std::string& out, const std::vector<const Script*>& scripts) {
@@ -76,34 +62,28 @@ int load(std::string& out, const std::vector<const Script*>& scripts) {
 
 Call Writer::call(const Script& script) {
   replies_ = script.replies;
-  if (by_text_ || script.head.empty()) return begin(script, script.keys, script.args);
-  out_ += script.head;
-  return Call(out_);
+  const bool as_it_is = !by_text_ || script.text.empty();
+  if (!as_it_is || script.head.empty()) return begin(script, script.keys, script.args);
+  return {out_, script.head};
 }
 
-Call Writer::call_about(const Script& script, std::size_t count, int keys_of_each) {
+Call Writer::call_about(const Script& script, std::size_t count, std::size_t keys_of_each) {
   replies_ = script.replies.about(count);
-  return begin(script, static_cast<std::size_t>(keys_of_each) * count, 1 + count);
+  return begin(script, keys_of_each * count, 1 + count);
 }
 
 Call Writer::begin(const Script& script, std::size_t keys, std::size_t args) {
   append_count(out_, '*', 3 + keys + args);
-  if (by_text_) {
-    append_bulk(out_, "EVAL");
-    append_bulk(out_, script.text);
-  } else {
-    out_ += kBySha1;
-    out_ += script.sha1;
-    out_ += kEnd;
-  }
-  Call call(out_);
-  call << static_cast<std::int64_t>(keys);
-  return call;
+  append_bulk(out_, by_text_ ? "EVAL" : "EVALSHA");
+  append_bulk(out_, by_text_ ? script.text : script.sha1);
+  append_bulk(out_, std::to_string(keys));
+  return {out_, {}};
 }
 
 void Writer::command(std::initializer_list<std::string_view> words, resp::ReplyKinds replies) {
   replies_ = replies;
-  out_ += resp::Command(words).bytes();
+  append_count(out_, '*', words.size());
+  for (const std::string_view word : words) append_bulk(out_, word);
 }
 
 }  // namespace holdfast::script

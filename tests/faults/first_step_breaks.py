@@ -45,16 +45,16 @@ BREAKS = (
         "  count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;\n",
     ),
     lost(
-        "a nested attempt takes the kept command",
+        "a nested attempt is written as the first one",
         ACQUIRE,
-        "const bool usual = count_ == 1 && request.amount == 1 && !request.slot &&",
-        "const bool usual = request.amount == 1 && !request.slot &&",
+        "request().step(context(), count_));",
+        "request().step(context(), 1));",
     ),
     lost(
-        "a request for several permits takes the kept command of one",
-        ACQUIRE,
-        "const bool usual = count_ == 1 && request.amount == 1 && !request.slot &&",
-        "const bool usual = count_ == 1 && !request.slot &&",
+        "a request for several permits is written as one for one",
+        "cpp/sync/operation/acquire_request.cpp",
+        "synchronizer->options().request_memory, amount};",
+        "synchronizer->options().request_memory, 1};",
     ),
     lost(
         "a caller that does not wait waits for a server out of reach",
@@ -105,8 +105,8 @@ BREAKS = (
     lost(
         "a nested release is written as the last one",
         RELEASE,
-        "  const bool usual = is_last() && ",
-        "  const bool usual = ",
+        "plan_.remaining};",
+        "0};",
     ),
     lost(
         "a release is done whatever the reply",

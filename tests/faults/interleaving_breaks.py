@@ -76,7 +76,7 @@ BREAKS = (
         (45,),
         "an attempt that was refused when it was sent again is thought never to be granted",
         "cpp/sync/operation/acquire_operation.cpp",
-        (("why, sent.times > 1));", "why, sent.times < 0));"),),
+        (("sent.times > 1));", "sent.times < 0));"),),
         "threads",
     ),
     Break(

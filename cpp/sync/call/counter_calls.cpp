@@ -34,12 +34,13 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
   CounterRequestPtr request = context->slots->take();
   const OwnerNumber slot = request->slot;
   // The captures are made anew: those of constants could not be moved.
-  Query query{name, [name = LockName(name), id = owner_field(context->client_id, slot),
-                     request = std::move(request), write = step.write, memory,
-                     amount](script::Writer& out) {
-                AcquireOptions options{Millis(0), memory, amount};
-                options.request = request;
-                write(out, {name, id, 0, memory, options});
+  Query query{name, [name = LockName(name), context, request = std::move(request), row = &step.row,
+                     memory, amount](script::Writer& out) {
+                row->write(out, {name,
+                                 {context->client_id, request->slot},
+                                 0,
+                                 Millis(0),
+                                 {Millis(0), memory, amount, request->number}});
               }};
   if (step.permits != CounterStep::Permits::kNone) {
     query.answered = [stats = context->stats, permits = step.permits, amount](

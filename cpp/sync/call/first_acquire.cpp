@@ -12,9 +12,6 @@ FirstStep FirstAcquire::begin(TimePoint now) {
   begun_ = now;
   if (!may_begin()) return {false};
   count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;
-  const bool usual = count_ == 1 && request.amount == 1 && !request.slot && !request.setup &&
-                     request.queue_timeout() == request.synchronizer->options().queue_timeout;
-  if (usual) commands_ = request.synchronizer->commands_for(context(), request.lease.time);
   return {true, request.connect_deadline_at(now), false, request.time(now).latest()};
 }
 
@@ -27,14 +24,8 @@ bool FirstAcquire::may_begin() {
 }
 
 resp::ReplyKinds FirstAcquire::encode(std::string& out, bool by_text) const {
-  const OwnerNumber owner = request().owner;
-  const std::string& client_id = context().client_id;
-  if (commands_ != nullptr && !by_text) {
-    return commands_->acquire.append(out, name().bytes(), client_id, owner);
-  }
   script::Writer writer = context().writer(out, by_text);
-  request().recipe().acquire(writer, {name(), owner_field(client_id, owner), count_,
-                                      request().lease.time, request().options()});
+  request().recipe().acquire(writer, request().step(context(), count_));
   return writer.replies();
 }
 

@@ -48,7 +48,6 @@ class FirstAcquire {
   bool may_begin();
 
   AcquireAccount account_;
-  const Commands* commands_ = nullptr;  // the synchronizer's; null: not kept
   TimePoint begun_{};
   lease::AttemptPlan plan_;
   int count_ = 1;  // of the owner's holds, with the grant

@@ -18,12 +18,7 @@ FirstStep FirstRelease::begin(TimePoint now, const client::RequestPtr& command) 
 }
 
 resp::ReplyKinds FirstRelease::encode(std::string& out, bool by_text) const {
-  const bool usual = !by_text && is_last() && plan_.other.empty() && plan_.closed_until <= begun_;
-  const auto* const known = usual ? synchronizer_->commands(*context_) : nullptr;
-  if (known != nullptr) {
-    return known->release.append(out, name().bytes(), context_->client_id, what_.owner);
-  }
-  Step step{name(), owner_field(context_->client_id, what_.owner), plan_.remaining};
+  Step step{name(), {context_->client_id, what_.owner}, plan_.remaining};
   add_plan(step, plan_, *context_);
   script::Writer writer = context_->writer(out, by_text);
   synchronizer_->recipe().taking()->release(writer, step);

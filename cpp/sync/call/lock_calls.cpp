@@ -15,8 +15,9 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
   return call_of(std::move(context),
                  {name,
                   [recipe = &recipe, name, field, other, lease](script::Writer& out) {
-                    if (other.empty()) return recipe->extend(out, {name, field, 0, lease});
-                    recipe->movable()->move(out, {name, other, 1, lease}, field);
+                    const Steps& steps = recipe->steps();
+                    if (other.empty()) return steps.extend.write(out, {name, field, 0, lease});
+                    steps.move.write(out, {name, other, 1, lease, {}, field});
                   },
                   [keeper, name, owner, number, lease, moves = !other.empty()](
                       std::optional<std::int64_t>& value, const client::Sent& sent) {
@@ -36,7 +37,7 @@ ExchangePtr force_release(std::shared_ptr<const Context> context, const LockReci
   return call_of(std::move(context),
                  {name,
                   [recipe = &recipe, name](script::Writer& out) {
-                    recipe->force_release(out, {name, {}});
+                    recipe->steps().force_release.write(out, {name});
                   },
                   [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
                     // The other side of a read-write lock may stay held.

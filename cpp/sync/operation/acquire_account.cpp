@@ -81,7 +81,7 @@ void AcquireAccount::give_back() const {
   if (holds == nullptr) return send_release(0);
   if (request_.block) context_->keeper->attempts().forget_block(request_.name(), request_.owner);
   PendingRelease::Of of = release_to(0);
-  of.acquire_options.amount = 1;
+  of.options.amount = 1;
   for (std::int64_t i = 0; i < request_.amount; ++i) {
     of.owner = owner_after(request_.owner, i);
     PendingRelease::give_back(context_, *holds, of, longest_lease());
@@ -94,7 +94,7 @@ void AcquireAccount::take_slot() {
 }
 
 PendingRelease::Of AcquireAccount::release_to(int remaining) const {
-  return {request_.name(), request_.owner, remaining, request_.options()};
+  return {request_.name(), request_.owner, remaining, request_.step_options(), {}, request_.slot};
 }
 
 Millis AcquireAccount::longest_lease() const {

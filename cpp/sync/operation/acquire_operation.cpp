@@ -86,8 +86,7 @@ void AcquireOperation::on_message(std::string_view payload) {
 
 resp::ReplyKinds AcquireOperation::encode(std::string& out, bool by_text) const {
   script::Writer writer = context().writer(out, by_text);
-  recipe().acquire(writer,
-                   {name(), owner_field(), count_, request().lease.time, request().options()});
+  recipe().acquire(writer, request().step(context(), count_));
   return writer.replies();
 }
 

@@ -36,12 +36,13 @@ bool in_turn(const Recipe& recipe, const LockName& name) {
 
 }  // namespace
 
-AcquireOptions AcquireRequest::options() const {
-  AcquireOptions options = synchronizer->options();
-  options.queue_timeout = queue_timeout();
-  options.at_least = at_least();
-  options.amount = amount;
-  options.request = slot;
+Step AcquireRequest::step(const Context& context, int count) const {
+  return {name(), {context.client_id, owner}, count, lease.time, step_options()};
+}
+
+StepOptions AcquireRequest::step_options() const {
+  StepOptions options{queue_timeout(), synchronizer->options().request_memory, amount};
+  if (slot) options.request = slot->number;
   if (setup) options.setup = *setup;
   return options;
 }

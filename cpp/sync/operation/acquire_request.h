@@ -23,7 +23,7 @@ enum class RefusalBudget {
   kNone,     // not at all: the next round of a quorum tries again
 };
 
-// The permits that an acquire sets up where there is no counter, as AcquireOptions::setup: of a
+// The permits that an acquire sets up where there is no counter, as StepOptions::setup: of a
 // semaphore object, whose own methods change it.
 using SetupPtr = std::shared_ptr<const std::atomic<std::int64_t>>;
 
@@ -57,7 +57,9 @@ struct AcquireRequest : AcquireArguments {
     return waits ? synchronizer->options().queue_timeout : Millis(0);
   }
   Millis at_least() const { return member ? Millis(0) : synchronizer->options().at_least; }
-  AcquireOptions options() const;
+  // The step of an attempt; `count`: the owner's holds with its grant.
+  Step step(const Context& context, int count) const;
+  StepOptions step_options() const;
   // Of one that began then.
   CallersTime time(TimePoint begun) const {
     return CallersTime(blocking, timeout, begun).within(latest);

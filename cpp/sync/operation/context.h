@@ -8,7 +8,6 @@
 #include "lease/lease_keeper.h"
 #include "script/writer.h"
 #include "sync/operation/replica_acknowledger.h"
-#include "sync/operation/shared_commands.h"
 #include "sync/operation/timers.h"
 #include "sync/recipes/request_slots.h"
 #include "topology/topology.h"
@@ -28,7 +27,6 @@ struct Context {
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
   const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
-  const std::shared_ptr<SharedCommands> commands = std::make_shared<SharedCommands>();
 
   // Writes a command of this client for the current topology. `by_text`: scripts with their text.
   script::Writer writer(std::string& out, bool by_text = false) const {

@@ -15,8 +15,7 @@ constexpr Millis kBackoff{100};
 void add_plan(Step& step, const lease::ReleasePlan& plan, const Context& context) {
   if (step.count > 0) return;
   step.other = plan.other;
-  step.stays = plan.closed_for(context.clock.now());
-  step.keeper = owner_field(context.client_id, OwnerNumber{0});
+  if (plan.closed_until > TimePoint{}) step.stays = plan.closed_for(context.clock.now());
 }
 
 PendingRelease::PendingRelease(std::shared_ptr<const Context> context, What what)
@@ -31,8 +30,7 @@ PendingRelease::What PendingRelease::release_of(std::shared_ptr<const Context> c
   return {
       name, owner,
       [context = std::move(context), recipe = &recipe, of = std::move(what)](script::Writer& out) {
-        Step step{of.name, owner_field(context->client_id, of.owner), of.remaining, Millis(0),
-                  of.acquire_options};
+        Step step{of.name, {context->client_id, of.owner}, of.remaining, Millis(0), of.options};
         add_plan(step, of.plan, *context);
         recipe->release(out, step);
       }};
@@ -74,9 +72,10 @@ void PendingRelease::give_back(const std::shared_ptr<const Context>& context,
   const auto serial = of.plan.serial;
   if (of.plan.verdict == Plan::kPartial) {
     keeper.releases().done(name, owner, of.plan);
-    take_back(context,
-              release_of(context, recipe, {name, owner, of.plan.remaining, of.acquire_options}),
-              lease);
+    take_back(
+        context,
+        release_of(context, recipe, {name, owner, of.plan.remaining, of.options, {}, of.slot}),
+        lease);
   } else if (of.plan.verdict == Plan::kFinal) {
     resume(context, release_of(context, recipe, std::move(of)), serial, false);
   }

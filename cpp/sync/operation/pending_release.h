@@ -7,6 +7,7 @@
 #include "lease/lease_keeper.h"
 #include "sync/operation/context.h"
 #include "sync/recipes/recipe.h"
+#include "sync/recipes/request_slots.h"
 
 namespace holdfast::sync {
 
@@ -37,8 +38,9 @@ class PendingRelease final : public client::Request,
     LockName name;
     OwnerNumber owner;
     int remaining = 0;
-    AcquireOptions acquire_options{};
+    StepOptions options{};
     lease::ReleasePlan plan{};  // of a hold that was granted
+    CounterRequestPtr slot{};   // of a request: kept for as long as this may be sent
   };
   static What release_of(std::shared_ptr<const Context> context, const TakingRecipe& recipe,
                          Of what);

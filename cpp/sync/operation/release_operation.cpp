@@ -103,7 +103,7 @@ void ReleaseOperation::end(Outcome outcome) {
 // Not for a hold that may be under another field by now, nor for a lock that has to stay closed.
 bool ReleaseOperation::may_hand_over() const {
   const bool plain = plan_.other.empty() && plan_.closed_for(now()) == Millis(0);
-  return plain && recipe_.transferable() != nullptr && !shares_channels(name());
+  return plain && recipe_.transfers() && !shares_channels(name());
 }
 
 bool ReleaseOperation::hand_over() {
@@ -182,11 +182,13 @@ void ReleaseOperation::leave_to_ledger(bool refused_for_now) {
 }
 
 resp::ReplyKinds ReleaseOperation::encode(std::string& out, bool by_text) const {
-  Step step{name(), field(what_.owner), plan_.remaining,
-            next_waiter_ ? next_waiter_->lease_time() : Millis(0)};
+  Step step{name(), {context().client_id, what_.owner}, plan_.remaining};
   script::Writer writer = context().writer(out, by_text);
   if (next_waiter_) {
-    next_waiter_->recipe().transferable()->transfer(writer, step, next_waiter_->owner_field());
+    const std::string next = next_waiter_->owner_field();
+    step.next = next;
+    step.lease = next_waiter_->lease_time();
+    next_waiter_->recipe().steps().transfer.write(writer, step);
   } else {
     add_plan(step, plan_, context());
     recipe_.release(writer, step);
@@ -212,7 +214,7 @@ void ReleaseOperation::complete(Result<resp::Reply> reply, const client::Sent& s
     } else if (reply.value().is_error()) {
       refused(reply.value().text());
     } else {
-      if (next_waiter) answer = next_waiter->recipe().transferable()->transferred(reply.value());
+      if (next_waiter) answer = next_waiter->recipe().transferred(reply.value());
       if (answer.kind == Answer::Kind::kGranted) trace_hand_over();
       answered(reply.value());
     }

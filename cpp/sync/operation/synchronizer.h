@@ -5,23 +5,17 @@
 #include <string>
 #include <utility>
 
-#include "base/sync_points.h"
 #include "sync/operation/context.h"
-#include "sync/operation/shared_commands.h"
 #include "sync/recipes/recipe.h"
 
 namespace holdfast::sync {
 
-// A synchronizer under one name: its kind, its options, and its first commands, encoded once for
-// all owners, which it shares with others of its kind. Of the server's state it knows only what
+// A synchronizer under one name: its kind and its options. Of the server's state it knows only what
 // refused it last, as holds belong to owners. Thread-safe; the calls, operations and requests of a
 // name share one.
 class Synchronizer {
  public:
   Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options = {});
-  ~Synchronizer();
-  Synchronizer(const Synchronizer&) = delete;
-  Synchronizer& operator=(const Synchronizer&) = delete;
 
   const Recipe& recipe() const { return recipe_; }
   const LockName& name() const { return name_; }
@@ -33,27 +27,15 @@ class Synchronizer {
   // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
   bool idle(const Context& with, OwnerNumber owner) const;
 
-  // Null: not kept; else they live as long as this. They are kept from the second use on: a lock
-  // object that is used once pays for no more than its command. The first is for an attempt with
-  // that lease, and counts as a use.
-  const Commands* commands_for(const Context& with, Millis lease) const;
-  const Commands* commands(const Context& with) const;
-
   // An attempt was refused; `foreign`: as of Answer.
   void refused(bool foreign) const { foreign_.store(foreign, std::memory_order_relaxed); }
   bool foreign() const { return foreign_.load(std::memory_order_relaxed); }
 
  private:
-  enum class Uses : std::uint8_t { kNone, kOne, kUnfit };
-
-  CommandsPtr encode(const Context& with, Millis lease) const;
-
   const Recipe& recipe_;
   const LockName name_;
   const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones
-  mutable std::atomic<Uses> uses_{Uses::kNone};
   mutable std::atomic<bool> foreign_{false};
-  mutable SharedAtomic<const Commands*> commands_{nullptr};  // with a reference
 };
 using SynchronizerPtr = std::shared_ptr<const Synchronizer>;
 

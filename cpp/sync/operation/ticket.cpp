@@ -23,10 +23,8 @@ constexpr auto kFirstNumber = static_cast<std::int64_t>(kOwnerNumbersEnd);
 constexpr auto kLastNumber = static_cast<std::int64_t>(kTicketNumbersEnd) - 1;
 
 bool is_ticket_kind(std::string_view word) {
-  return std::any_of(kLockKinds.begin(), kLockKinds.end(), [word](const LockKind& kind) {
-    const Movable* const movable = kind.recipe().movable();
-    return movable != nullptr && movable->ticket_kind() == word;
-  });
+  const auto has_it = [word](const LockKind& kind) { return kind.recipe().ticket_kind() == word; };
+  return !word.empty() && std::any_of(kLockKinds.begin(), kLockKinds.end(), has_it);
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

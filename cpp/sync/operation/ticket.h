@@ -12,7 +12,7 @@ namespace holdfast::sync {
 
 // A ticket: the data by which another process attaches a detached hold. Times are milliseconds.
 struct Ticket {
-  std::string kind;   // as Movable::ticket_kind()
+  std::string kind;   // as Recipe::ticket_kind()
   std::string field;  // "<UUID>:<ticket_number()>", which holds the lock until it is attached
   std::optional<std::int64_t> token;  // of a fenced lock's grant
   Millis lease{0};                    // from the moment of the detaching

@@ -18,7 +18,7 @@ PendingRelease::What return_to(const std::shared_ptr<const Context>& context,
   return {name, from,
           [recipe = &recipe, name, field, to = ticket.field,
            lease = ticket.lease](script::Writer& out) {
-            recipe->movable()->move(out, {name, field, 1, lease}, to);
+            recipe->steps().move.write(out, {name, field, 1, lease, {}, to});
           }};
 }
 
@@ -55,7 +55,8 @@ void TransferOperation::time_is_up(TimePoint /*now*/) {
 
 resp::ReplyKinds TransferOperation::encode(std::string& out, bool by_text) const {
   script::Writer writer = context().writer(out, by_text);
-  recipe_.movable()->move(writer, {name(), transfer_.from, 1, transfer_.lease}, transfer_.to);
+  recipe_.steps().move.write(writer,
+                             {name(), transfer_.from, 1, transfer_.lease, {}, transfer_.to});
   return writer.replies();
 }
 

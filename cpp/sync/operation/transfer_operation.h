@@ -10,7 +10,7 @@
 
 namespace holdfast::sync {
 
-// A step that gives the hold of one owner to another (Movable::move), so that processes can pass a
+// A step that gives the hold of one owner to another (Steps::move), so that processes can pass a
 // hold on. A repetition has the same effect, so it may be sent again after a lost reply.
 class TransferOperation : public Operation {
  public:

@@ -11,8 +11,7 @@ namespace holdfast::sync {
 // A step on a counter.
 struct CounterStep {
   std::string_view word;
-  // Of a Step, `owner` is the slot's id, `lease` how long the answer is kept.
-  void (*write)(script::Writer& out, const Step& step);
+  Row row;                 // of a Step whose owner is the request's slot
   bool completed = false;  // even if its caller no longer waits: it releases something
 
   // What happens to the permits of the client, for its figures.

@@ -1,8 +1,5 @@
 #include <charconv>
 
-#include "lua_scripts.h"
-#include "script/writer.h"
-#include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/lock.h"
 
@@ -11,6 +8,18 @@ namespace holdfast::sync {
 namespace {
 
 namespace lua = script::lua;
+using P = Part;
+
+constexpr Steps fenced_steps() {
+  Steps of = lock_steps();
+  of.acquire = {lua::fenced_lock_acquire,
+                {P::kName, P::kTokenCounter, P::kOwner, P::kLease, P::kCount}};
+  of.transfer = {
+      lua::fenced_lock_transfer,
+      {P::kName, P::kLockChannel, P::kTokenCounter, P::kOwner, P::kNext, P::kLease, P::kPublish}};
+  return of;
+}
+constexpr Steps kFencedSteps = fenced_steps();
 
 // A token is text; all other replies of the steps are numbers, or nil.
 std::optional<std::int64_t> token(const resp::Reply& reply) {
@@ -21,37 +30,18 @@ std::optional<std::int64_t> token(const resp::Reply& reply) {
   return value;
 }
 
-class FencedLock final : public ReentrantLock {
+class FencedLock final : public LockRecipe {
  public:
-  std::string_view kind() const override { return "fenced_lock"; }
-  std::vector<const script::Script*> scripts() const override {
-    return {&lua::fenced_lock_acquire, &lua::lock_release, &lua::fenced_lock_transfer,
-            &lua::lock_renew,          &lua::lock_check,   &lua::lock_extend,
-            &lua::lock_force_release,  &lua::lock_ttl};
-  }
-
-  std::string_view ticket_kind() const override { return "fenced_lock"; }
-
-  void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::fenced_lock_acquire) << step.name.bytes() << token_counter(step.name)
-                                       << step.owner << step.lease.count() << step.count;
-  }
+  using LockRecipe::LockRecipe;
 
   Answer acquired(const resp::Reply& reply) const override {
     const std::optional<std::int64_t> minted = token(reply);
     if (minted) return {Answer::Kind::kGranted, Millis(0), minted};
-    return ReentrantLock::acquired(reply);
-  }
-
-  void transfer(script::Writer& out, const Step& step,
-                const std::string& next_waiter) const override {
-    out.call(lua::fenced_lock_transfer)
-        << step.name.bytes() << lock_channel(step.name).bytes() << token_counter(step.name)
-        << step.owner << next_waiter << step.lease.count() << out.publish();
+    return LockRecipe::acquired(reply);
   }
 
   Answer transferred(const resp::Reply& reply) const override {
-    Answer answer = ReentrantLock::transferred(reply);
+    Answer answer = LockRecipe::transferred(reply);
     answer.value = token(reply);
     return answer;
   }
@@ -60,7 +50,8 @@ class FencedLock final : public ReentrantLock {
 }  // namespace
 
 const LockRecipe& fenced_lock_recipe() {
-  static const FencedLock recipe;
+  static const FencedLock recipe(
+      kFencedSteps, {"fenced_lock", keys::kLockChannel, Waiting::kInTurn, "fenced_lock"});
   return recipe;
 }
 

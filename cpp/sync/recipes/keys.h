@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -8,24 +9,61 @@
 
 namespace holdfast::sync {
 
-// Every key and channel that is derived from a name, in Redisson's spelling.
+// A key or channel that is derived from a name, in Redisson's spelling: the name stands in braces,
+// or alone if it contains one.
+struct Key {
+  std::string_view before{};
+  std::string_view after{};
+  bool always_braced = false;
 
-// Appends the name between a prefix and a suffix: `{name}`, or the name alone if it contains a
-// brace.
-inline std::string& append_braced(std::string& key, const LockName& name,
-                                  std::string_view before = {}, std::string_view after = {}) {
-  const std::string_view bytes = name.bytes();
-  const std::size_t braces = bytes.find('{') == std::string_view::npos ? 1 : 0;
-  return key.append(before).append(braces, '{').append(bytes).append(braces, '}').append(after);
+  bool braces(const LockName& name) const { return always_braced || !name.has_brace(); }
+  std::size_t size(const LockName& name) const {
+    return before.size() + name.bytes().size() + (braces(name) ? 2 : 0) + after.size();
+  }
+  // Returns its end.
+  char* write(char* to, const LockName& name) const {
+    const std::string_view bytes = name.bytes();
+    const bool braced = braces(name);
+    to = std::copy(before.begin(), before.end(), to);
+    if (braced) *to++ = '{';
+    to = std::copy(bytes.begin(), bytes.end(), to);
+    if (braced) *to++ = '}';
+    return std::copy(after.begin(), after.end(), to);
+  }
+  std::string of(const LockName& name) const {
+    std::string key(size(name), '\0');
+    write(key.data(), name);
+    return key;
+  }
+};
+
+namespace keys {
+
+inline constexpr Key kLockChannel{"redisson_lock__channel:"};
+inline constexpr Key kSemaphoreChannel{"redisson_sc:"};
+inline constexpr Key kLatchChannel{"redisson_countdownlatch__channel__", {}, true};
+inline constexpr Key kSidesChannel{"redisson_rwlock:"};
+// Without a prefix: the beginning of the timeout keys of a name's read holds.
+inline constexpr Key kBraced{};
+inline constexpr Key kTokenCounter{"redisson_lock_token:"};  // of a fenced lock: its last token
+inline constexpr Key kFairQueue{"redisson_lock_queue:"};
+inline constexpr Key kFairTimeouts{"redisson_lock_timeout:"};
+inline constexpr Key kPermitTimeouts{{}, ":timeout"};
+// The beginning of the key that keeps the answer to a request for a while; the owner's field, of
+// the request's slot, follows.
+inline constexpr Key kRequest{"redisson_request:", ":"};
+// The same of the key that lives as long as the owner's first read hold; kReadTimeoutEnd follows
+// the field.
+inline constexpr Key kReadTimeout{{}, ":"};
+inline constexpr std::string_view kReadTimeoutEnd = ":rwlock_timeout:1";
+
+}  // namespace keys
+
+inline std::string request_key(const LockName& name, std::string_view field) {
+  return keys::kRequest.of(name).append(field);
 }
-
-inline std::string braced(const LockName& name, std::string_view before = {},
-                          std::string_view after = {}) {
-  constexpr std::size_t kBraces = 2;
-  std::string key;
-  key.reserve(before.size() + name.bytes().size() + kBraces + after.size());
-  append_braced(key, name, before, after);
-  return key;
+inline std::string read_timeout(const LockName& name, std::string_view field) {
+  return keys::kReadTimeout.of(name).append(field).append(keys::kReadTimeoutEnd);
 }
 
 // Its channels are those of another name, too: of `n`, where it is `{n}`.
@@ -34,53 +72,5 @@ inline bool shares_channels(const LockName& name) {
   return bytes.size() > 2 && bytes.front() == '{' && bytes.back() == '}' &&
          bytes.find('{', 1) == std::string_view::npos;
 }
-
-inline Channel lock_channel(const LockName& name) {
-  return Channel(braced(name, "redisson_lock__channel:"));
-}
-
-inline Channel semaphore_channel(const LockName& name) {
-  return Channel(braced(name, "redisson_sc:"));
-}
-
-// Always in braces, as in Redisson.
-inline Channel latch_channel(const LockName& name) {
-  return Channel("redisson_countdownlatch__channel__{" + name.text() + '}');
-}
-
-inline constexpr std::string_view kRequestPrefix = "redisson_request:";
-
-// The key that keeps the answer to a request for a while: `id` is "uuid:slot".
-inline std::string request_key(const LockName& name, const std::string& id) {
-  constexpr std::size_t kBraces = 2;
-  std::string key;
-  key.reserve(kRequestPrefix.size() + name.bytes().size() + kBraces + 1 + id.size());
-  return append_braced(key, name, kRequestPrefix).append(1, ':').append(id);
-}
-
-// The counter of a fenced lock: its last token.
-inline std::string token_counter(const LockName& name) {
-  return braced(name, "redisson_lock_token:");
-}
-
-inline std::string fair_queue(const LockName& name) { return braced(name, "redisson_lock_queue:"); }
-
-inline std::string fair_timeouts(const LockName& name) {
-  return braced(name, "redisson_lock_timeout:");
-}
-
-inline Channel rwlock_channel(const LockName& name) {
-  return Channel(braced(name, "redisson_rwlock:"));
-}
-
-// The beginning of the timeout keys of a name's read holds.
-inline std::string rwlock_prefix(const LockName& name) { return braced(name); }
-
-// The key that lives as long as the owner's first read hold.
-inline std::string read_timeout(const LockName& name, std::string_view owner) {
-  return rwlock_prefix(name).append(1, ':').append(owner).append(":rwlock_timeout:1");
-}
-
-inline std::string permit_timeouts(const LockName& name) { return braced(name, {}, ":timeout"); }
 
 }  // namespace holdfast::sync

@@ -1,38 +1,50 @@
 #pragma once
 
+#include "lua_scripts.h"
 #include "sync/recipes/recipe.h"
 
 namespace holdfast::sync {
 
-// Lease::Renewal::renew() of all kinds whose holds are fields of a hash.
-void renew_locks(script::Writer& out, const lease::HoldFields& holds, Millis lease);
+inline constexpr script::Script kHashSize{
+    "HLEN",
+    {},
+    {},
+    resp::ReplyKinds(resp::ReplyKind::kInteger).within(0, resp::ReplyKinds::kMost),
+    1,
+    0,
+    "*2\r\n$4\r\nHLEN\r\n"};
 
-// The reentrant lock: a hash, owner -> hold count (Redisson's RLock). Similar kinds are derived
-// from it.
-class ReentrantLock : public LockRecipe, public Transferable, public Movable {
- public:
-  std::string_view kind() const override { return "lock"; }
-  std::vector<const script::Script*> scripts() const override;
-  Channel channel(const LockName& name, const std::string& owner) const override;
-  void acquire(script::Writer& out, const Step& step) const override;
-  Answer acquired(const resp::Reply& reply) const override;
-  void release(script::Writer& out, const Step& step) const override;
-  const Transferable* transferable() const override { return this; }
-  void transfer(script::Writer& out, const Step& step,
-                const std::string& next_waiter) const override;
-  Answer transferred(const resp::Reply& reply) const override;
-  const Movable* movable() const override { return this; }
-  std::string_view ticket_kind() const override { return "lock"; }
-  void move(script::Writer& out, const Step& step, const std::string& next) const override;
-  void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
-                    Millis lease) const override;
-  void force_release(script::Writer& out, const Step& step) const override;
-  void extend(script::Writer& out, const Step& step) const override;
-  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override;
-  void check(script::Writer& out, const LockName& name, const std::string& owner) const override;
-  void locked(script::Writer& out, const LockName& name) const override;
-  void hold_count(script::Writer& out, const Step& step) const override;
-  void ttl(script::Writer& out, const LockName& name) const override;
-};
+// The steps of the reentrant lock: a hash, owner -> hold count (Redisson's RLock). Similar kinds
+// replace some of them.
+constexpr Steps lock_steps() {
+  Steps of;
+  of.acquire = {script::lua::lock_acquire, {Part::kName, Part::kOwner, Part::kLease, Part::kCount}};
+  of.release = {script::lua::lock_release,
+                {Part::kName, Part::kLockChannel, Part::kOwner, Part::kCount, Part::kPublish}};
+  of.release_either = {
+      script::lua::lock_release_either,
+      {Part::kName, Part::kLockChannel, Part::kOwner, Part::kOther, Part::kPublish}};
+  of.retain = {script::lua::lock_retain,
+               {Part::kName, Part::kLockChannel, Part::kOwner, Part::kOtherOrOwner, Part::kKeeper,
+                Part::kStays, Part::kPublish}};
+  of.renew = {script::lua::lock_renew, {Part::kName, Part::kOwner}};
+  of.renew_either = {script::lua::lock_renew_either,
+                     {Part::kName, Part::kOwner, Part::kOther, Part::kLease}};
+  of.check = {script::lua::lock_check, {Part::kName, Part::kOwner}};
+  of.extend = {script::lua::lock_extend,
+               {Part::kName, Part::kLockChannel, Part::kOwner, Part::kLease, Part::kPublish}};
+  of.transfer = {
+      script::lua::lock_transfer,
+      {Part::kName, Part::kLockChannel, Part::kOwner, Part::kNext, Part::kLease, Part::kPublish}};
+  of.move = {
+      script::lua::lock_move,
+      {Part::kName, Part::kLockChannel, Part::kOwner, Part::kNext, Part::kLease, Part::kPublish}};
+  of.force_release = {script::lua::lock_force_release,
+                      {Part::kName, Part::kLockChannel, Part::kPublish}};
+  of.locked = {kHashSize, {Part::kName}};
+  of.hold_count = {kHashGet, {Part::kName, Part::kOwner}};
+  of.ttl = {script::lua::lock_ttl, {Part::kName}};
+  return of;
+}
 
 }  // namespace holdfast::sync

@@ -1,107 +1,58 @@
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "lua_scripts.h"
-#include "script/writer.h"
-#include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
-#include "sync/recipes/lock.h"
 
 namespace holdfast::sync {
 
 namespace {
 
 namespace lua = script::lua;
+using P = Part;
 
-std::string write_field(const std::string& owner) { return owner + ":write"; }
+constexpr Steps read_steps() {
+  Steps of;
+  of.acquire = {lua::read_write_lock_read_acquire,
+                {P::kName, P::kBraced, P::kOwner, P::kLease, P::kCount}};
+  of.release = {lua::read_write_lock_read_release,
+                {P::kName, P::kSidesChannel, P::kBraced, P::kOwner, P::kCount, P::kPublish}};
+  of.renew = {lua::read_write_lock_read_renew, {P::kName, P::kBraced, P::kReadTimeout, P::kOwner}};
+  of.check = {lua::read_write_lock_read_check, {P::kName, P::kReadTimeout, P::kOwner}};
+  of.extend = {lua::read_write_lock_read_extend,
+               {P::kName, P::kSidesChannel, P::kBraced, P::kOwner, P::kLease, P::kPublish}};
+  of.force_release = {lua::read_write_lock_force_release,
+                      {P::kName, P::kSidesChannel, P::kBraced, P::kRead, P::kPublish}};
+  of.locked = {lua::read_write_lock_locked, {P::kName, P::kRead}};
+  of.hold_count = {lua::read_write_lock_read_holds, {P::kName, P::kBraced, P::kOwner}};
+  of.ttl = {lua::lock_ttl, {P::kName}};
+  return of;
+}
+constexpr Steps kReadSteps = read_steps();
 
-// The common part of both sides: the key, the channel, and the meaning of replies.
-class SideRecipe : public LockRecipe {
+constexpr Steps write_steps() {
+  Steps of;
+  of.acquire = {lua::read_write_lock_write_acquire, {P::kName, P::kOwner, P::kLease, P::kCount}};
+  of.release = {lua::read_write_lock_write_release,
+                {P::kName, P::kSidesChannel, P::kBraced, P::kOwner, P::kCount, P::kPublish}};
+  of.release_either = {lua::read_write_lock_write_release_either,
+                       {P::kName, P::kSidesChannel, P::kOwner, P::kOther, P::kPublish}};
+  of.renew = {lua::lock_renew, {P::kName, P::kWriter}};
+  of.renew_either = {lua::lock_renew_either, {P::kName, P::kWriter, P::kOtherWriter, P::kLease}};
+  of.check = {lua::lock_check, {P::kName, P::kWriter}};
+  of.extend = {lua::read_write_lock_write_extend,
+               {P::kName, P::kSidesChannel, P::kBraced, P::kOwner, P::kLease, P::kPublish}};
+  of.move = {lua::read_write_lock_write_move,
+             {P::kName, P::kSidesChannel, P::kOwner, P::kNext, P::kLease, P::kPublish}};
+  of.force_release = {lua::read_write_lock_force_release,
+                      {P::kName, P::kSidesChannel, P::kBraced, P::kWrite, P::kPublish}};
+  of.locked = {lua::read_write_lock_locked, {P::kName, P::kWrite}};
+  of.hold_count = {kHashGet, {P::kName, P::kWriter}};
+  of.ttl = {lua::lock_ttl, {P::kName}};
+  return of;
+}
+constexpr Steps kWriteSteps = write_steps();
+
+class ReadLock final : public LockRecipe {
  public:
-  explicit SideRecipe(std::string_view mode) : mode_(mode) {}
-
-  Channel channel(const LockName& name, const std::string& /*owner*/) const override {
-    return rwlock_channel(name);
-  }
-
-  Answer acquired(const resp::Reply& reply) const override {
-    if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
-    if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};
-    return held(Millis(reply.integer()));
-  }
-
-  void force_release(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_force_release)
-        << step.name.bytes() << rwlock_channel(step.name).bytes() << rwlock_prefix(step.name)
-        << mode_ << out.publish();
-  }
-
-  void locked(script::Writer& out, const LockName& name) const override {
-    out.call(lua::read_write_lock_locked) << name.bytes() << mode_;
-  }
-
-  void ttl(script::Writer& out, const LockName& name) const override {
-    out.call(lua::lock_ttl) << name.bytes();
-  }
-
- protected:
-  static void release_by(const script::Script& script, script::Writer& out, const Step& step) {
-    out.call(script) << step.name.bytes() << rwlock_channel(step.name).bytes()
-                     << rwlock_prefix(step.name) << step.owner << step.count << out.publish();
-  }
-
-  static void extend_by(const script::Script& script, script::Writer& out, const Step& step) {
-    out.call(script) << step.name.bytes() << rwlock_channel(step.name).bytes()
-                     << rwlock_prefix(step.name) << step.owner << step.lease.count()
-                     << out.publish();
-  }
-
- private:
-  const std::string_view mode_;
-};
-
-class ReadLock final : public SideRecipe {
- public:
-  std::string_view kind() const override { return "read"; }
-  ReadLock() : SideRecipe("read") {}
-
-  std::vector<const script::Script*> scripts() const override {
-    return {&lua::read_write_lock_read_acquire,
-            &lua::read_write_lock_read_release,
-            &lua::read_write_lock_read_renew,
-            &lua::read_write_lock_read_check,
-            &lua::read_write_lock_read_extend,
-            &lua::read_write_lock_read_holds,
-            &lua::read_write_lock_force_release,
-            &lua::read_write_lock_locked,
-            &lua::lock_ttl};
-  }
-
-  Waiting waiting() const override { return Waiting::kTogether; }
-
-  void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_read_acquire) << step.name.bytes() << rwlock_prefix(step.name)
-                                                << step.owner << step.lease.count() << step.count;
-  }
-
-  void release(script::Writer& out, const Step& step) const override {
-    release_by(lua::read_write_lock_read_release, out, step);
-  }
-
-  void extend(script::Writer& out, const Step& step) const override {
-    extend_by(lua::read_write_lock_read_extend, out, step);
-  }
-
-  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override {
-    script::Call call = out.call_about(lua::read_write_lock_read_renew, holds.size(), 3);
-    for (const auto& [name, owner] : holds) {
-      call << name->bytes() << rwlock_prefix(*name) << read_timeout(*name, owner);
-    }
-    call << lease.count();
-    for (const lease::HoldField& hold : holds) call << hold.owner;
-  }
+  ReadLock() : LockRecipe(kReadSteps, {"read", keys::kSidesChannel, Waiting::kTogether}) {}
 
   std::vector<std::int64_t> renewed(const resp::Reply& reply, std::size_t holds) const override {
     std::vector<std::int64_t> left(holds);
@@ -109,94 +60,18 @@ class ReadLock final : public SideRecipe {
     return left;
   }
 
-  std::size_t renewed_keys() const override { return 3; }
-
   // The watchdog of Redisson's readers sets the lease of the whole lock to its own.
   std::optional<Millis> found(std::int64_t reply) const override { return Millis(reply); }
-
-  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.call(lua::read_write_lock_read_check) << name.bytes() << read_timeout(name, owner) << owner;
-  }
 
   std::vector<std::string> keys(const LockName& name, const std::string& owner) const override {
     return {name.text(), read_timeout(name, owner)};
   }
-
-  void hold_count(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_read_holds)
-        << step.name.bytes() << rwlock_prefix(step.name) << step.owner;
-  }
 };
 
-class WriteLock final : public SideRecipe, public Movable {
+class WriteLock final : public LockRecipe {
  public:
-  std::string_view kind() const override { return "write"; }
-  WriteLock() : SideRecipe("write") {}
-
-  std::vector<const script::Script*> scripts() const override {
-    return {&lua::read_write_lock_write_acquire,
-            &lua::read_write_lock_write_release,
-            &lua::read_write_lock_write_extend,
-            &lua::read_write_lock_force_release,
-            &lua::read_write_lock_locked,
-            &lua::lock_renew,
-            &lua::lock_check,
-            &lua::lock_ttl};
-  }
-
-  void acquire(script::Writer& out, const Step& step) const override {
-    out.call(lua::read_write_lock_write_acquire)
-        << step.name.bytes() << step.owner << step.lease.count() << step.count;
-  }
-
-  void release(script::Writer& out, const Step& step) const override {
-    if (!step.other.empty()) return release_either(out, step);
-    release_by(lua::read_write_lock_write_release, out, step);
-  }
-
-  const Movable* movable() const override { return this; }
-  std::string_view ticket_kind() const override { return "write_lock"; }
-
-  void move(script::Writer& out, const Step& step, const std::string& next) const override {
-    out.call(lua::read_write_lock_write_move)
-        << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << next
-        << step.lease.count() << out.publish();
-  }
-
-  void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
-                    Millis lease) const override {
-    out.call(lua::lock_renew_either)
-        << name.bytes() << write_field(owners.owner) << write_field(owners.other) << lease.count();
-  }
-
-  void extend(script::Writer& out, const Step& step) const override {
-    extend_by(lua::read_write_lock_write_extend, out, step);
-  }
-
-  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const override {
-    std::vector<std::string> owners;
-    owners.reserve(holds.size());
-    lease::HoldFields fields;
-    for (const auto& [name, owner] : holds) {
-      fields.push_back({name, owners.emplace_back(write_field(std::string(owner)))});
-    }
-    renew_locks(out, fields, lease);
-  }
-
-  void check(script::Writer& out, const LockName& name, const std::string& owner) const override {
-    out.call(lua::lock_check) << name.bytes() << write_field(owner);
-  }
-
-  void hold_count(script::Writer& out, const Step& step) const override {
-    out.command({"HGET", step.name.bytes(), write_field(step.owner)}, script::kNumberReplies);
-  }
-
- private:
-  static void release_either(script::Writer& out, const Step& step) {
-    out.call(lua::read_write_lock_write_release_either)
-        << step.name.bytes() << rwlock_channel(step.name).bytes() << step.owner << step.other
-        << out.publish();
-  }
+  WriteLock()
+      : LockRecipe(kWriteSteps, {"write", keys::kSidesChannel, Waiting::kInTurn, "write_lock"}) {}
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,8 +11,8 @@
 #include "resp/reply.h"
 #include "script/writer.h"
 #include "sync/recipes/backoff.h"
-#include "sync/recipes/owner_argument.h"
-#include "sync/recipes/request_slots.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/step.h"
 
 namespace holdfast::sync {
 
@@ -45,29 +44,10 @@ inline Answer held(Millis ttl) {
 
 // Further options of an acquisition, for the kinds that have them.
 struct AcquireOptions {
-  Millis queue_timeout{0};      // how long the server keeps its place in the queue; 0: takes none
-  Millis request_memory{0};     // how long the server remembers its request
-  std::int64_t amount = 1;      // of permits
-  Backoff backoff{};            // of polling waiters (Waiting::kBackOff)
-  Millis at_least{0};           // minimum hold time from the first grant
-  CounterRequestPtr request{};  // of a counter's step; its slot is the owner
-  std::int64_t setup = -1;      // the permits to set up where there is no counter; -1: none
-
-  // Without a request: the owner's only one.
-  std::int64_t request_number() const { return request ? request->number : 1; }
-};
-
-// The parameters of one attempt, or one release.
-struct Step {
-  const LockName& name;
-  std::string owner;  // the owner's field
-  int count = 0;      // the hold count afterwards
-  Millis lease{0};
-  AcquireOptions acquire_options{};
-  // Of a last release:
-  std::string other{};   // another field that may have the hold by now; empty: none
-  Millis stays{0};       // what remains of the minimum hold time, for kinds that have one
-  std::string keeper{};  // the field that keeps the lock for that time
+  Millis queue_timeout{0};   // how long the server keeps its place in the queue; 0: takes none
+  Millis request_memory{0};  // how long the server remembers its request
+  Backoff backoff{};         // of polling waiters (Waiting::kBackOff)
+  Millis at_least{0};        // minimum hold time from the first grant
 };
 
 // How the waiters of a kind are notified that it may be free.
@@ -79,35 +59,82 @@ enum class Waiting {
   kBackOff,   // not at all: each polls. Other kinds may subscribe to the channel, as kInTurn
 };
 
+// A plain command.
+inline constexpr script::Script kHashGet{
+    "HGET", {}, {}, script::kNumberReplies, 1, 1, "*3\r\n$4\r\nHGET\r\n"};
+
+// The commands of a kind, each with its replies; empty: the kind has no such step.
+struct Steps {
+  Row acquire{};  // see Recipe::acquired()
+  // Replies n >= 1: free now, and n - 1 subscribers received the message; 0: holds are left; nil:
+  // the owner's field does not exist.
+  Row release{};
+  Row release_either{};  // the same of a last hold that may be under Step::other by now
+  Row retain{};          // the same, and the lock stays closed for Step::stays
+  // Writes the grant of the owner once more, for replicas to confirm; never restores it. Of
+  // holds: see lease::Renewal, as of the next three.
+  Row write_again{};
+  Row renew{};  // Row::write_each()
+  Row renew_either{};
+  Row check{};
+  Row extend{};  // sets the lease anew, shorter or longer. Replies 1, or 0: not held
+  // Hands the lock to Step::next, another owner of this client. Replies nil: the owner does not
+  // hold it.
+  Row transfer{};
+  // Gives the hold of the owner, a ticket or not, to Step::next, for Step::lease. Replies the ms
+  // that were left before, -1: not known; nil: neither of them holds it. A repetition has the same
+  // effect.
+  Row move{};
+  Row force_release{};  // replies 1: it was held, 0: it was not
+  Row locked{};         // replies > 0: held
+  Row hold_count{};     // replies a number, or nil: 0
+  Row ttl{};            // replies ms, -1, or -2
+};
+
+// What distinguishes a kind beside its commands.
+struct Traits {
+  std::string_view kind{};  // the word for it, for observers
+  Key channel{};            // on which owners wait
+  Waiting waiting = Waiting::kInTurn;
+  std::string_view ticket{};  // its word in a ticket; empty: its holds cannot be moved
+  bool has_permits = false;   // several owners may have it at a time, as many as there are permits
+};
+
 class TakingRecipe;
 class HoldRecipe;
-class Transferable;
-class Movable;
 
 // A kind of synchronizer: its commands, and the meaning of replies. Recipes are stateless: one
 // object for each kind, shared by all. The classes below stand for the abilities of a kind; code
-// for any kind checks them by taking(), holding() and so on.
+// for any kind checks them by taking() and holding().
 class Recipe {
  public:
+  Recipe(const Steps& steps, const Traits& traits) : steps_(steps), traits_(traits) {}
   virtual ~Recipe() = default;
+  Recipe(const Recipe&) = delete;
+  Recipe& operator=(const Recipe&) = delete;
 
-  virtual std::vector<const script::Script*> scripts() const = 0;
-  // The word for the kind, for observers.
-  virtual std::string_view kind() const { return {}; }
-  virtual Waiting waiting() const { return Waiting::kInTurn; }
+  const Steps& steps() const { return steps_; }
+  std::string_view kind() const { return traits_.kind; }
+  Waiting waiting() const { return traits_.waiting; }
+  bool has_permits() const { return traits_.has_permits; }
+  std::string_view ticket_kind() const { return traits_.ticket; }
+  // An owner may hand it over to a waiter (kInTurn) of this client, of any kind: by the next
+  // waiter's recipe, not the owner's.
+  bool transfers() const { return static_cast<bool>(steps_.transfer); }
+
+  // Those that a caller waits for.
+  virtual std::vector<const script::Script*> scripts() const;
   // The channel on which `owner` (a field) waits.
-  virtual Channel channel(const LockName& name, const std::string& owner) const = 0;
-  virtual void acquire(script::Writer& out, const Step& step) const = 0;
-  // How its commands name an owner who acquires and releases one hold or permit.
-  virtual OwnerArgument owner_argument() const { return &append_field; }
+  virtual Channel channel(const LockName& name, const std::string& owner) const;
+  void acquire(script::Writer& out, const Step& step) const { steps_.acquire.write(out, step); }
   virtual Answer acquired(const resp::Reply& reply) const = 0;
+  // By the reply to Steps::transfer.
+  virtual Answer transferred(const resp::Reply& reply) const;
 
   // Not null: an attempt may change something on the server.
   virtual const TakingRecipe* taking() const { return nullptr; }
   // Not null: a grant is a hold with a lease, which the client records.
   virtual const HoldRecipe* holding() const { return nullptr; }
-  // Not null: an owner may hand it over to a waiter.
-  virtual const Transferable* transferable() const { return nullptr; }
   bool takes() const { return taking() != nullptr; }
   bool makes_holds() const { return holding() != nullptr; }
 
@@ -118,27 +145,29 @@ class Recipe {
   virtual bool undone_for_good() const { return false; }
   // The message that is itself the grant, regardless of the state by then (kTogether).
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
-  // Several owners may have it at a time, as many as there are permits.
-  virtual bool has_permits() const { return false; }
+
+ private:
+  const Steps& steps_;
+  const Traits traits_;
 };
 
 // A kind that takes something from the server, and can give it back.
 class TakingRecipe : public Recipe {
  public:
+  using Recipe::Recipe;
   const TakingRecipe* taking() const final { return this; }
-  // Replies n >= 1: free now, and n - 1 subscribers received the message; 0: holds are left; nil:
-  // the owner's field does not exist.
-  virtual void release(script::Writer& out, const Step& step) const = 0;
-  // Writes the grant of `owner` once more, for replicas to confirm; never restores it. By the
-  // reply to that it is there, or gone.
+  // By the step's data: Steps::release, release_either or retain.
+  void release(script::Writer& out, const Step& step) const;
+  // By the reply to Steps::write_again: it is there, or gone.
   virtual void write_again(script::Writer& out, const LockName& name, const std::string& owner,
-                           Millis lease) const = 0;
+                           Millis lease) const;
   virtual bool written_again(const resp::Reply& reply) const = 0;
 };
 
 // A kind with holds: each ends with a lease, which the client renews.
 class HoldRecipe : public TakingRecipe, public lease::Renewal {
  public:
+  using TakingRecipe::TakingRecipe;
   const HoldRecipe* holding() const final { return this; }
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const final {
@@ -147,45 +176,24 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
   bool written_again(const resp::Reply& reply) const final { return renewed(reply, 1)[0] != 0; }
   // An owner may acquire again; else each acquisition has a new owner number.
   virtual bool owners_return() const = 0;
-  // Sets the lease anew, shorter or longer (a renewal never cuts it). Replies 1, or 0: not held.
-  virtual void extend(script::Writer& out, const Step& step) const = 0;
-  // Not null: its holds can be given to another owner.
-  virtual const Movable* movable() const { return nullptr; }
+
+  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const final {
+    steps().renew.write_each(out, holds, lease);
+  }
+  std::size_t renewed_keys() const final { return steps().renew.keys_of_each(); }
+  void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
+                    Millis lease) const final;
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const final {
+    steps().check.write(out, {name, owner});
+  }
 };
 
 // A lock: owners hold it, and all clients can query it.
 class LockRecipe : public HoldRecipe {
  public:
+  using HoldRecipe::HoldRecipe;
   bool owners_return() const final { return true; }
-  // Replies 1: it was held, 0: it was not.
-  virtual void force_release(script::Writer& out, const Step& step) const = 0;
-  // Queries; their replies are integers.
-  virtual void locked(script::Writer& out, const LockName& name) const = 0;  // > 0: held
-  virtual void hold_count(script::Writer& out, const Step& step) const = 0;  // nil: 0
-  virtual void ttl(script::Writer& out, const LockName& name) const = 0;     // ms, -1, -2
-};
-
-// A lock with a hand-over: its last release may hand it to the first of this client's waiters
-// (kInTurn), of any kind: by the next waiter's recipe, not the owner's.
-class Transferable {
- public:
-  virtual ~Transferable() = default;
-  // Hands the lock to `next_waiter`, another owner of this client. Replies nil: `owner` does not
-  // hold it.
-  virtual void transfer(script::Writer& out, const Step& step,
-                        const std::string& next_waiter) const = 0;
-  virtual Answer transferred(const resp::Reply& reply) const = 0;
-};
-
-// A lock with holds that tickets pass on. It also has Renewal::renew_either(), and a release for a
-// step with `other`.
-class Movable {
- public:
-  virtual ~Movable() = default;
-  virtual std::string_view ticket_kind() const = 0;  // its word in a ticket
-  // Gives the hold of `step.owner` to `next`, for `step.lease`. Replies the ms that were left
-  // before, -1: not known; nil: neither of them holds it. A repetition has the same effect.
-  virtual void move(script::Writer& out, const Step& step, const std::string& next) const = 0;
+  Answer acquired(const resp::Reply& reply) const override;
 };
 
 }  // namespace holdfast::sync

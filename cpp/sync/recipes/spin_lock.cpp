@@ -5,17 +5,17 @@ namespace holdfast::sync {
 
 namespace {
 
-class SpinLock final : public ReentrantLock {
+constexpr Steps kSpinSteps = lock_steps();
+
+class SpinLock final : public LockRecipe {
  public:
-  std::string_view kind() const override { return "spin_lock"; }
-  Waiting waiting() const override { return Waiting::kBackOff; }
-  const Movable* movable() const override { return nullptr; }
+  using LockRecipe::LockRecipe;
 };
 
 }  // namespace
 
 const LockRecipe& spin_lock_recipe() {
-  static const SpinLock recipe;
+  static const SpinLock recipe(kSpinSteps, {"spin_lock", keys::kLockChannel, Waiting::kBackOff});
   return recipe;
 }
 

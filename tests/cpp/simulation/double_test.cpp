@@ -250,9 +250,9 @@ class DoubleTest : public ::testing::Test {
     const std::string owner = "me:" + std::to_string(random_.below(3));
     const int count = static_cast<int>(random_.below(3));
     const sync::HoldRecipe& recipe = kind.recipe(name);
-    const sync::AcquireOptions acquire_options{kLease};
-    const sync::Step step{name, owner, count, kLease, acquire_options};
-    const sync::Step attempt{name, owner, 1 + count / 2, kLease, acquire_options};
+    const sync::StepOptions options{kLease};
+    sync::Step step{name, owner, count, kLease, options};
+    const sync::Step attempt{name, owner, 1 + count / 2, kLease, options};
     std::string bytes;
     script::Writer out(bytes, true, "publish");
     switch (random_.below(9)) {
@@ -265,8 +265,9 @@ class DoubleTest : public ::testing::Test {
         recipe.release(out, step);
         break;
       case 4:
-        if (const sync::Transferable* const transferable = recipe.transferable()) {
-          transferable->transfer(out, step, "me:3");
+        if (recipe.transfers()) {
+          step.next = "me:3";
+          recipe.steps().transfer.write(out, step);
           break;
         }
         [[fallthrough]];
@@ -274,7 +275,7 @@ class DoubleTest : public ::testing::Test {
         renew_some(out, recipe, name, owner);
         break;
       case 6:
-        recipe.extend(out, {name, owner, 0, kLease / 2, acquire_options});
+        recipe.steps().extend.write(out, {name, owner, 0, kLease / 2, options});
         break;
       default:
         ask_something(out, step, kind);
@@ -296,15 +297,15 @@ class DoubleTest : public ::testing::Test {
     const sync::LockRecipe* const lock = kind.lock_recipe(step.name);
     switch (lock == nullptr ? 0 : random_.below(6)) {
       case 0:
-        return kind.recipe(step.name).check(out, step.name, step.owner);
+        return kind.recipe(step.name).steps().check.write(out, step);
       case 1:
-        return lock->locked(out, step.name);
+        return lock->steps().locked.write(out, step);
       case 2:
-        return lock->ttl(out, step.name);
+        return lock->steps().ttl.write(out, step);
       case 3:
-        return lock->hold_count(out, step);
+        return lock->steps().hold_count.write(out, step);
       default:
-        return lock->force_release(out, step);
+        return lock->steps().force_release.write(out, step);
     }
   }
 

@@ -43,8 +43,8 @@ bool FairLockKind::admits(Keyspace& data, const LockName& lock, const std::strin
 Line FairLockKind::line(Keyspace& data, const std::string& name) const {
   Line line;
   const LockName lock(name);
-  const List* queue = data.get<List>(sync::fair_queue(lock));
-  const SortedSet* timeouts = data.get<SortedSet>(sync::fair_timeouts(lock));
+  const List* queue = data.get<List>(sync::keys::kFairQueue.of(lock));
+  const SortedSet* timeouts = data.get<SortedSet>(sync::keys::kFairTimeouts.of(lock));
   if (queue == nullptr) return line;
   for (const std::string& owner : *queue) {
     line.push_back({owner, timeouts == nullptr ? 0 : score_of(*timeouts, owner)});
@@ -58,7 +58,8 @@ bool FairLockKind::may_stay(Keyspace& data, const std::string& key, bool in_peac
   if (in_peace) return false;
   const std::string name = key.substr(key.find('{') + 1, key.rfind('}') - key.find('{') - 1);
   const LockName lock(name);
-  if (key != sync::fair_queue(lock) && key != sync::fair_timeouts(lock)) return false;
+  if (key != sync::keys::kFairQueue.of(lock) && key != sync::keys::kFairTimeouts.of(lock))
+    return false;
   const Line line = this->line(data, name);
   return std::none_of(line.begin(), line.end(),
                       [&](const Place& place) { return alive(data, place); });

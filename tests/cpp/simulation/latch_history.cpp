@@ -107,7 +107,7 @@ void LatchHistory::opened() {
 }
 
 bool LatchHistory::listens(const CounterUser& user) const {
-  return user.waits() && user.client().reachable(network_, sync::latch_channel(name_).bytes());
+  return user.waits() && user.client().reachable(network_, sync::keys::kLatchChannel.of(name_));
 }
 
 void LatchHistory::check() {

@@ -108,8 +108,7 @@ void Ledger::executed(const script::Script& script, const Words& command, const 
   if (foreign_step) return foreign(*book);
   const LockName lock(book->first, kind_.sides().front());
   if (ends_with(script.name, "transfer") && !answer.is(Answer::Kind::kError)) {
-    minted(*book, next_of(command),
-           kind_.recipe(lock).transferable()->transferred(as_reply(answer)));
+    minted(*book, next_of(command), kind_.recipe(lock).transferred(as_reply(answer)));
   }
   check_beliefs(*book, script.name);
   if (!ends_with(script.name, "acquire")) return;

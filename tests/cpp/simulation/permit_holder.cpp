@@ -116,11 +116,12 @@ sync::ExchangePtr PermitHolder::release_many() {
   for (const OwnerNumber number : asked_) permits += permit(number);
   sync::Query release{stage_.name, {}};
   release.returns = {request->slot, memory / 2};
-  release.encode = [name = stage_.name, id = owner_field(context->client_id, request->slot), memory,
-                    request, permits](script::Writer& out) {
-    sync::AcquireOptions options;
-    options.request = request;
-    sync::release_together(out, {name, id, 0, memory, options}, permits);
+  release.encode = [name = stage_.name, context, memory, request, permits](script::Writer& out) {
+    sync::Step step = sync::about_permits(name, permits);
+    step.owner = {context->client_id, request->slot};
+    step.options.memory = memory;
+    step.options.request = request->number;
+    sync::release_together(out, step);
   };
   release.answered = [keeper = context->keeper, name = stage_.name, owners = asked_](
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {

@@ -19,7 +19,7 @@ std::int64_t counter(Keyspace& data, const std::string& name) {
 
 const SortedSet& permits_out(Keyspace& data, const std::string& name) {
   static const SortedSet none;
-  const SortedSet* out = data.get<SortedSet>(sync::permit_timeouts(LockName(name)));
+  const SortedSet* out = data.get<SortedSet>(sync::keys::kPermitTimeouts.of(LockName(name)));
   return out == nullptr ? none : *out;
 }
 

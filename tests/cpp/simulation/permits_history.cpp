@@ -71,7 +71,7 @@ OwnerNumber PermitsHistory::next_numbers(std::int64_t amount) {
 
 PermitsHistory::InUse PermitsHistory::permits_in_use() {
   InUse in_use;
-  const auto* out = server_.data().get<SortedSet>(sync::permit_timeouts(name_));
+  const auto* out = server_.data().get<SortedSet>(sync::keys::kPermitTimeouts.of(name_));
   if (out == nullptr) return in_use;
   for (const Ranked& permit : *out) {
     in_use[permit.member] = static_cast<std::int64_t>(permit.score);
@@ -161,7 +161,7 @@ bool PermitsHistory::all_over() const {
 bool PermitsHistory::stalled() {
   const std::int64_t free = permits_ - live();
   if (free <= 0 || !server_.well()) return false;
-  const std::string channel = sync::semaphore_channel(name_).bytes();
+  const std::string channel = sync::keys::kSemaphoreChannel.of(name_);
   return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
     return user->waits() && holder(user).wanted() <= free &&
            user->client().reachable(network_, channel);
@@ -204,7 +204,7 @@ Report PermitsHistory::run() {
 void PermitsHistory::check_end() {
   if (live() != 0) blame(std::to_string(live()) + " permits are still in use");
   for (const std::string& key : server_.data().keys()) {
-    const bool stays = key == name_.bytes() || key == sync::permit_timeouts(name_);
+    const bool stays = key == name_.bytes() || key == sync::keys::kPermitTimeouts.of(name_);
     if (!stays) blame(key + " is left behind");
   }
 }

@@ -31,8 +31,8 @@ std::optional<std::int64_t> reads_until(Keyspace& data, const std::string& name,
                                         const std::string& owner, int count) {
   std::optional<std::int64_t> longest;
   for (int n = 1; n <= count; ++n) {
-    const std::string timeout =
-        sync::rwlock_prefix(LockName(name)) + ':' + owner + ":rwlock_timeout:" + std::to_string(n);
+    const std::string timeout = sync::keys::kBraced.of(LockName(name)) + ':' + owner +
+                                ":rwlock_timeout:" + std::to_string(n);
     if (const Keyspace::Entry* key = data.find(timeout)) {
       longest = std::max(longest.value_or(0), key->expires.value_or(INT64_MAX));
     }

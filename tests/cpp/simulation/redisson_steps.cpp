@@ -262,11 +262,13 @@ RedissonSteps::RedissonSteps(const Kind& kind, Redisson version, LockName lock, 
 
 RedissonStep RedissonSteps::step(const std::string& what, Millis lease) const {
   const bool sides = lock_.side() != Side::kWhole;
-  const Channel channel = sides ? sync::rwlock_channel(lock_) : sync::lock_channel(lock_);
+  const std::string channel =
+      sides ? sync::keys::kSidesChannel.of(lock_) : sync::keys::kLockChannel.of(lock_);
   const std::string milliseconds = std::to_string(lease.count());
   return {find(family_ + '/' + what, version_),
-          {"EVAL", "", "5", lock_.text(), channel.bytes(), sync::rwlock_prefix(lock_),
-           sync::fair_queue(lock_), sync::fair_timeouts(lock_), owner_, milliseconds}};
+          {"EVAL", "", "5", lock_.text(), channel, sync::keys::kBraced.of(lock_),
+           sync::keys::kFairQueue.of(lock_), sync::keys::kFairTimeouts.of(lock_), owner_,
+           milliseconds}};
 }
 
 }  // namespace holdfast::simulation

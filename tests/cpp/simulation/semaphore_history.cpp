@@ -162,7 +162,7 @@ void SemaphoreHistory::gave(const std::string& id, std::int64_t by, std::int64_t
 bool SemaphoreHistory::stalled() {
   const std::int64_t free = value();
   if (free <= 0 || !server_.well()) return false;
-  const std::string channel = sync::semaphore_channel(name_).bytes();
+  const std::string channel = sync::keys::kSemaphoreChannel.of(name_);
   return std::any_of(users_.begin(), users_.end(), [&](const auto& user) {
     const auto& taker = static_cast<const Taker&>(*user);
     return taker.waits() && taker.wanted() <= free && taker.client().reachable(network_, channel);

@@ -147,7 +147,7 @@ class TransferHistory::Courier final : public CounterUser {
     const auto detached = keeper.transfers().detached(name(), owner_);
     const bool done = verdict == Verdict::kGranted && detached;
     if (done) {
-      const auto kind = std::string(recipe().movable()->ticket_kind());
+      const auto kind = std::string(recipe().ticket_kind());
       const Millis sure = lease_ * 98 / 100 - Millis(2);
       history_.post({{kind, detached->field, {}, detached->lease, detached->minimum, name().text()},
                      after(since_, sure)});

@@ -172,14 +172,18 @@ class CallFixture : public ::testing::Test {
   std::string acquire_command(OwnerNumber owner = kAlice, int holds = 1) const {
     std::string command;
     script::Writer writer(command, false, "publish");
-    lock->recipe().acquire(
-        writer, {lock->name(), owner_field("client", owner), holds, kLease.time, lock->options()});
+    lock->recipe().acquire(writer,
+                           {lock->name(),
+                            {"client", owner},
+                            holds,
+                            kLease.time,
+                            {lock->options().queue_timeout, lock->options().request_memory}});
     return command;
   }
   std::string release_command(OwnerNumber owner = kAlice, int left = 0) const {
     std::string command;
     script::Writer writer(command, false, "publish");
-    lock->recipe().taking()->release(writer, {lock->name(), owner_field("client", owner), left});
+    lock->recipe().taking()->release(writer, {lock->name(), {"client", owner}, left});
     return command;
   }
 

@@ -34,7 +34,7 @@ TEST(PermitIdTest, IsAnotherForEachNumberAndClient) {
 TEST(PermitIdTest, IsWhatTheStepsSend) {
   const LockName name("s");
   const std::string permit = permit_id(kClient, OwnerNumber{7});
-  const Step step{name, owner_field(kClient, OwnerNumber{7}), 0, Millis(1)};
+  const Step step{name, {kClient, OwnerNumber{7}}, 0, Millis(1)};
   std::string acquire;
   script::Writer acquires(acquire, false, "publish");
   renewed_permit_recipe().acquire(acquires, step);

@@ -67,7 +67,8 @@ class WaitersTest : public ::testing::Test {
   void permits_are_out(int count, Millis lease) {
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    try_set_permits(writer, name_, count);
+    permit_steps().try_set_permits.write(writer,
+                                         {name_, {}, 0, Millis(0), {Millis(0), Millis(0), count}});
     execute(bytes);
     for (int i = 1; i <= count; ++i) {
       const std::string taker = "another:" + std::to_string(i);
@@ -167,7 +168,7 @@ TEST_F(WaitersTest, AMessageThatComesAfterAGrantIsForTheNext) {
   permits_are_out(2, kLease);
   wait(1, 2, leased_permit_recipe());
   (void)attempts_in(Millis(100));
-  wait::Calls late = registry().message(semaphore_channel(name_).bytes(), "1");
+  wait::Calls late = registry().message(keys::kSemaphoreChannel.of(name_), "1");
   a_permit_comes_back();
   (void)attempts_in(Millis(100));
   ASSERT_EQ(granted(), (std::vector<std::uint64_t>{1}));

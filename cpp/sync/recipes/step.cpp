@@ -1,0 +1,182 @@
+#include "sync/recipes/step.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/digits.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/permit_id.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+// Those that only the name says, in the order of Part.
+constexpr std::array kKeys{keys::kLockChannel,  keys::kSemaphoreChannel, keys::kLatchChannel,
+                           keys::kSidesChannel, keys::kBraced,           keys::kTokenCounter,
+                           keys::kFairQueue,    keys::kFairTimeouts,     keys::kPermitTimeouts};
+
+constexpr std::string_view kWriterEnd = ":write";
+
+// The field of an owner.
+class Field {
+ public:
+  explicit Field(const Owner& owner) : client_(owner.client_id) {
+    digits_[0] = ':';
+    end_ = write_digits(digits_.data() + 1, static_cast<std::uint64_t>(owner.number));
+  }
+  std::size_t size() const {
+    return client_.size() + static_cast<std::size_t>(end_ - digits_.data());
+  }
+  // Returns its end.
+  char* write(char* to) const {
+    to = std::copy(client_.begin(), client_.end(), to);
+    return std::copy(digits_.data(), static_cast<const char*>(end_), to);
+  }
+
+ private:
+  std::string_view client_;
+  std::array<char, 1 + kMostDigits> digits_;
+  const char* end_;
+};
+
+void put_field(script::Call& call, const Owner& owner, std::string_view end = {}) {
+  const Field field(owner);
+  char* const to = field.write(call.add(field.size() + end.size()));
+  std::copy(end.begin(), end.end(), to);
+}
+
+// A thread mostly needs it for one owner of one client.
+void put_owner(script::Call& call, const Owner& owner) {
+  struct Known {
+    std::string client_id;
+    OwnerNumber number{};
+    std::string parameter;  // in RESP
+  };
+  thread_local Known known;
+  Known& kept = known;
+  if (kept.number != owner.number || kept.client_id != owner.client_id) {
+    kept = {std::string(owner.client_id), owner.number, {}};
+    script::Call parameter(kept.parameter, {});
+    put_field(parameter, owner);
+  }
+  call.encoded(kept.parameter);
+}
+
+void put_key(script::Call& call, const Key& key, const LockName& name) {
+  key.write(call.add(key.size(name)), name);
+}
+
+void put_key(script::Call& call, const Key& key, const Step& step, std::string_view end = {}) {
+  const Field field(step.owner);
+  char* to = call.add(key.size(step.name) + field.size() + end.size());
+  to = field.write(key.write(to, step.name));
+  std::copy(end.begin(), end.end(), to);
+}
+
+void put_permits(script::Call& call, const Step& step) {
+  const auto size = kPermitIdSize * static_cast<std::size_t>(step.options.amount);
+  write_permit_ids(call.add(size), step.owner, step.options.amount);
+}
+
+std::int64_t number(Part part, const Step& step) {
+  switch (part) {
+    case Part::kCount:
+      return step.count;
+    case Part::kLease:
+      return step.lease.count();
+    case Part::kStays:
+      return step.stays.count();
+    case Part::kQueueTimeout:
+      return step.options.queue_timeout.count();
+    case Part::kMemory:
+      return step.options.memory.count();
+    case Part::kRequestNumber:
+      return step.options.request;
+    case Part::kAmount:
+      return step.options.amount;
+    default:
+      return step.options.setup;
+  }
+}
+
+std::string_view text(Part part, const Step& step) {
+  switch (part) {
+    case Part::kName:
+      return step.name.bytes();
+    case Part::kOther:
+      return step.other;
+    case Part::kNext:
+      return step.next;
+    case Part::kPermits:
+      return step.options.permits;
+    case Part::kRead:
+      return "read";
+    default:
+      return "write";
+  }
+}
+
+void put_text(script::Call& call, Part part, const Step& step) {
+  switch (part) {
+    case Part::kRequest:
+      return put_key(call, keys::kRequest, step);
+    case Part::kReadTimeout:
+      return put_key(call, keys::kReadTimeout, step, keys::kReadTimeoutEnd);
+    case Part::kOwner:
+      return put_owner(call, step.owner);
+    case Part::kOtherOrOwner:
+      if (step.other.empty()) return put_owner(call, step.owner);
+      call << step.other;
+      return;
+    case Part::kKeeper:
+      return put_field(call, {step.owner.client_id, OwnerNumber{0}});
+    case Part::kWriter:
+      return put_field(call, step.owner, kWriterEnd);
+    case Part::kOtherWriter:
+      return put_field(call, step.other, kWriterEnd);
+    case Part::kPermitsOfOwner:
+      return put_permits(call, step);
+    default:
+      call << text(part, step);
+  }
+}
+
+void put(script::Call& call, Part part, const Step& step) {
+  if (part >= Part::kCount) {
+    call << number(part, step);
+  } else if (part < Part::kName) {
+    put_key(call, kKeys[static_cast<std::size_t>(part)], step.name);
+  } else {
+    put_text(call, part, step);
+  }
+}
+
+}  // namespace
+
+void Row::write(script::Writer& out, const Step& step) const {
+  script::Call call = out.call(*script_);
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Part part = parts_[i];
+    if (part == Part::kName) {
+      call << step.name.bytes();
+    } else if (part == Part::kPublish) {
+      call << out.publish();
+    } else {
+      put(call, part, step);
+    }
+  }
+}
+
+void Row::write_each(script::Writer& out, const lease::HoldFields& holds, Millis lease) const {
+  script::Call call = out.call_about(*script_, holds.size(), keys_of_each());
+  for (const lease::HoldField& hold : holds) {
+    for (std::size_t i = 0; i < keys_of_each(); ++i) put(call, parts_[i], {*hold.name, hold.owner});
+  }
+  call << lease.count();
+  for (const lease::HoldField& hold : holds) {
+    put(call, parts_[keys_of_each()], {*hold.name, hold.owner});
+  }
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/owner.h"
+#include "base/types.h"
+#include "lease/renewal.h"
+#include "script/writer.h"
+
+namespace holdfast::sync {
+
+// What the steps of some kinds say in addition.
+struct StepOptions {
+  Millis queue_timeout{0};     // how long the server keeps its place in the queue; 0: takes none
+  Millis memory{0};            // how long the server remembers its request
+  std::int64_t amount = 1;     // of permits
+  std::int64_t request = 1;    // the number of the request; its slot is the owner
+  std::int64_t setup = -1;     // the permits to set up where there is no counter; -1: none
+  std::string_view permits{};  // ids of permits, as one text
+};
+
+// What one command says. Borrows.
+struct Step {
+  const LockName& name;
+  Owner owner{};
+  int count = 0;  // the hold count afterwards
+  Millis lease{0};
+  StepOptions options{};
+  std::string_view next{};  // the field of the owner to which the hold goes
+  // Of a last release:
+  std::string_view other{};  // another field that may have the hold by now; empty: none
+  Millis stays{0};           // what remains of the minimum hold time, for kinds that have one
+};
+
+// One parameter of a command.
+enum class Part : std::uint8_t {
+  // Keys and channels that are derived from the name: see keys.h.
+  kLockChannel,
+  kSemaphoreChannel,
+  kLatchChannel,
+  kSidesChannel,
+  kBraced,
+  kTokenCounter,
+  kFairQueue,
+  kFairTimeouts,
+  kPermitTimeouts,
+  // Texts.
+  kName,
+  kRequest,      // the key of the owner's request
+  kReadTimeout,  // the key of the owner's first read hold
+  kOwner,
+  kOther,
+  kOtherOrOwner,
+  kNext,
+  kKeeper,  // the field that keeps the lock for the rest of the minimum hold time
+  kWriter,  // the owner's field as a writer
+  kOtherWriter,
+  kPermitsOfOwner,
+  kPermits,
+  kRead,
+  kWrite,
+  kPublish,
+  // Numbers.
+  kCount,
+  kLease,
+  kStays,
+  kQueueTimeout,
+  kMemory,
+  kRequestNumber,
+  kAmount,
+  kSetup,
+};
+
+// The form of a command: its script, or its word, and the parameters in order. Without a script it
+// stands for a step that a kind does not have.
+class Row {
+ public:
+  constexpr Row() = default;
+  constexpr Row(const script::Script& script, std::initializer_list<Part> parts)
+      : script_(&script), size_(static_cast<std::uint8_t>(parts.size())) {
+    const bool counted = script.head.empty() || parts.size() == script.keys + script.args;
+    if (!counted) throw std::logic_error("the script has another number of parameters");
+    std::size_t at = 0;
+    for (const Part part : parts) parts_[at++] = part;
+  }
+  constexpr explicit operator bool() const { return script_ != nullptr; }
+
+  void write(script::Writer& out, const Step& step) const;
+  // About several holds: the keys of each, the lease, and the last part of each.
+  void write_each(script::Writer& out, const lease::HoldFields& holds, Millis lease) const;
+
+  std::size_t keys_of_each() const { return size_ - 1U; }
+  // Null for a plain command.
+  const script::Script* script() const {
+    return script_ == nullptr || script_->text.empty() ? nullptr : script_;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 8;
+
+  const script::Script* script_ = nullptr;
+  std::array<Part, kMost> parts_{};
+  std::uint8_t size_ = 0;
+};
+
+}  // namespace holdfast::sync
