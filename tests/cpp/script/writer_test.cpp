@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "lua_scripts.h"
@@ -79,6 +81,32 @@ TEST(WriterTest, CommandsStandOneBehindTheOther) {
   out.command({"GET", "a"}, kAny);
   out.command({"GET", "b"}, kAny);
   EXPECT_EQ(bytes, "before*2\r\n$3\r\nGET\r\n$1\r\na\r\n*2\r\n$3\r\nGET\r\n$1\r\nb\r\n");
+}
+
+// A call keeps short parameters until there are enough of them; long ones go at once.
+TEST(WriterTest, ParametersOfEachSizeStandInTheirOrder) {
+  for (std::size_t size = 0; size < 1100; ++size) {
+    const std::string text(size, 'x');
+    std::string bytes;
+    Writer(bytes, false).call(script_with(0, 3)) << "first" << text << "last";
+    const std::string length = std::to_string(size);
+    const std::string expected = "$5\r\nfirst\r\n$" + length + "\r\n" + text + "\r\n$4\r\nlast\r\n";
+    ASSERT_EQ(bytes.substr(bytes.size() - expected.size()), expected) << size;
+  }
+}
+
+TEST(WriterTest, NumbersGoInDecimalDigits) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t number :
+       {std::int64_t{0}, std::int64_t{9}, std::int64_t{10}, std::int64_t{99}, std::int64_t{100},
+        std::int64_t{101}, std::int64_t{9999}, std::int64_t{10000}, kMost, std::int64_t{-1},
+        std::int64_t{-10}, std::int64_t{-100}, -kMost - 1}) {
+    std::string bytes;
+    Writer(bytes, false).call(script_with(0, 1)) << number;
+    const std::string digits = std::to_string(number);
+    const std::string expected = "$" + std::to_string(digits.size()) + "\r\n" + digits + "\r\n";
+    EXPECT_EQ(bytes.substr(bytes.size() - expected.size()), expected);
+  }
 }
 
 }  // namespace
