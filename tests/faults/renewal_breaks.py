@@ -167,7 +167,7 @@ BATCHES = (
         "a renewal whose connection has failed is answered",
         "watchdog.cpp",
         "const bool answered = reply.ok() && !sent.repeated;",
-        "const bool answered = reply.ok() || !sent.repeated;",
+        "const bool answered = reply.ok() || sent.times > 0;",
     ),
     Break(
         (),

@@ -60,7 +60,7 @@ def test_a_renewal_that_waits_for_its_connection_holds_up_nothing(
     alice.do(lock.acquire)
     eventually(lambda: lock._client.stats().tracked == 1)
     proxy.hold_renewals()
-    proxy.cut()
+    proxy.cut_renewals()
     eventually(lambda: proxy.held_renewals == 1, what="the greeting")
     alice.do(lock.release)
     assert alice.begin(lock.acquire, lease=FIXED).result(COMMAND_TIMEOUT / 2) is True

@@ -132,6 +132,10 @@ class FaultProxy:
         """Reset every connection, both ends; new ones are served. Returns how many there were."""
         return self._call(self._cut)
 
+    def cut_renewals(self) -> int:
+        """The same of connections for renewals: all others stay."""
+        return self._call(lambda: self._cut(lambda link: link.tracks))
+
     def half_close(self) -> None:
         """Tell the clients that no more replies will come, and go on reading from them."""
 
@@ -367,7 +371,8 @@ class _Link:
         self._forth = forth
         self._trap: _Trap | None = None
         self._subscribed = False
-        self._tracks = False
+        self.tracks = False
+        """It is a connection for renewals."""
         self.swallowed = False
         """Something on its way was lost: this connection cannot be used any more."""
 
@@ -393,7 +398,7 @@ class _Link:
         self._forth.transport.abort()
 
     def leave(self) -> None:
-        if self._tracks:
+        if self.tracks:
             self._back.transport.abort()
 
     def inject(self, data: bytes) -> None:
@@ -408,11 +413,11 @@ class _Link:
             self._proxy.faults.requests += 1
             names = set(commands_in(data))
             self._subscribed = self._subscribed or not names.isdisjoint(_SUBSCRIBE)
-            self._tracks = self._tracks or _TRACKING in data
-            trap = self._proxy.trapped(names, tracks=self._tracks)
-            is_script = not (self._tracks or names.isdisjoint(SCRIPTS))
+            self.tracks = self.tracks or _TRACKING in data
+            trap = self._proxy.trapped(names, tracks=self.tracks)
+            is_script = not (self.tracks or names.isdisjoint(SCRIPTS))
             self._proxy.faults.scripts += is_script
-            if self._tracks:
+            if self.tracks:
                 await self._proxy.let_renewals_pass()
             try:
                 await self._pass(data, self._forth)
