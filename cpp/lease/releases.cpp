@@ -188,7 +188,7 @@ void Releases::found_nothing(const LockName& name, OwnerNumber owner, const Rele
     return book_.notify_if_idle();
   }
   Hold* const hold = entry->current();
-  if (hold == nullptr || hold->serial != plan.serial || !hold->held()) return;
+  if (hold == nullptr || hold->serial != plan.serial) return;
   lose_in_release(*hold, reason);
 }
 
@@ -200,8 +200,9 @@ void Releases::lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason
   lose_in_release(*hold, reason);
 }
 
+// The loss may have been found on another way meanwhile.
 void Releases::lose_in_release(Hold& hold, const std::string& reason) {
-  book_.lose(hold, reason);
+  if (hold.state != HoldState::kLost) book_.lose(hold, reason);
   hold.reported = true;
   book_.blocks.raised(hold.name, hold.owner);
 }

@@ -164,6 +164,17 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingReportsTheLoss) {
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
 
+TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
+  renewed(kAlice);
+  renewed(kAlice, 2);
+  const ReleasePlan plan = begin_release();
+  keeper().forced(name, world.now());
+  EXPECT_TRUE(keeper().lost(name, kAlice));
+  keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
+  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_EQ(events.size(), 1U);
+}
+
 TEST_F(ReleaseTest, ALastReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
