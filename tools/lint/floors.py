@@ -10,7 +10,7 @@ that is no longer needed away, so that the list can only get shorter.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from tools.lint import seams, tree
@@ -77,17 +77,16 @@ def check(root: Path = tree.ROOT, upward: dict[str, str] = UPWARD) -> list[str]:
 def circles(root: Path) -> list[str]:
     """Returns one line for each module beside the library that leads back to itself."""
     files = {seams.module_of(path): path for path in tree.files(root) if is_beside(path)}
-    below = {
-        name: {
-            one
-            for one in imported(root / path, path, files)
-            if one.startswith(seams.package_of(name))
-        }
-        for name, path in files.items()
-    }
+    below = {name: inside(name, imported(root / path, path, files)) for name, path in files.items()}
     for name in files:  # what each module leads to
         below = {one: to | below[name] if name in to else to for one, to in below.items()}
     return [f"{files[name]}: imports itself in a circle" for name in files if name in below[name]]
+
+
+def inside(name: str, modules: Iterable[str]) -> set[str]:
+    """Returns those of the modules that are in the package of this one."""
+    package = seams.package_of(name)
+    return {one for one in modules if one.startswith(package)}
 
 
 def is_beside(path: Path) -> bool:
