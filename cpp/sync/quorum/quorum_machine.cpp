@@ -29,6 +29,7 @@ QuorumMachine::QuorumMachine(Options options)
     : options_(std::move(options)),
       members_(options_.rule.members),
       trusted_(options_.rule.members),
+      votes_(options_.votes),
       random_(options_.seed) {}
 
 QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
@@ -103,6 +104,8 @@ void QuorumMachine::note(const Event& event) {
       break;
     case Verdict::kGone:
       member.state = MemberState::kGone;
+      votes_[event.member] = false;
+      gone_ = event.why;
       break;
     case Verdict::kExpired:
       member.state = MemberState::kLate;
@@ -146,7 +149,7 @@ QuorumMachine::Action QuorumMachine::round_over(TimePoint now) {
 bool QuorumMachine::enough(TimePoint now) const {
   std::size_t votes = 0;
   for (const std::size_t member : those(MemberState::kGranted)) {
-    votes += options_.votes[member] && now < trusted_[member] ? 1U : 0U;
+    votes += votes_[member] && now < trusted_[member] ? 1U : 0U;
   }
   return votes >= options_.rule.needed;
 }
@@ -167,7 +170,7 @@ std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
 
 QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
   give_up_silent();
-  if (count(MemberState::kGone) > 0) return finish(Verdict::kGone, why(MemberState::kGone));
+  if (outer_is_gone()) return finish(Verdict::kGone, gone_);
   if (hopeless()) return finish(Verdict::kFailed, why(MemberState::kFailed));
   if (options_.rule.one_first) {
     if (count(MemberState::kFailed) > 0) return out_of_order(now);
@@ -177,6 +180,16 @@ QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
       count(MemberState::kGranted) + count(MemberState::kRefused) + count(MemberState::kLate);
   if (reached < options_.rule.needed) return missing(now);
   return count(MemberState::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
+}
+
+// The members that may have the outer hold still are no quorum. Those that are silent may.
+bool QuorumMachine::outer_is_gone() const {
+  if (votes_ == options_.votes) return false;
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    left += votes_[i] && members_[i].state != MemberState::kRefused ? 1U : 0U;
+  }
+  return left < options_.rule.needed;
 }
 
 // Whether another attempt cannot help until the configuration changes: server errors, closed

@@ -137,6 +137,7 @@ class QuorumMachine {
   std::size_t count(MemberState state) const;
   std::vector<std::size_t> too_early(TimePoint now) const;
   bool enough(TimePoint now) const;
+  bool outer_is_gone() const;
   bool hopeless() const;
   Status why(MemberState state) const;
   Status out_of_reach() const;
@@ -146,7 +147,9 @@ class QuorumMachine {
   State state_ = State::kNew;
   std::vector<Member> members_;
   std::vector<TimePoint> trusted_;
-  bool again_ = false;  // this round has set leases again
+  std::vector<bool> votes_;  // of the options, without members that lost the outer hold since
+  Status gone_;              // why the last of those did
+  bool again_ = false;       // this round has set leases again
   std::size_t first_ = 0;
   std::size_t failed_rounds_ = 0;     // rounds that another owner refused
   TimePoint missing_since_ = kNever;  // a quorum was out of reach, or too slow for the lease

@@ -118,6 +118,33 @@ TEST(RedLockMachine, AnInnerHoldNeedsAMajorityThatHasTheOuterOne) {
   EXPECT_EQ(script.fail(1), "give back 0 2, expired");
 }
 
+TEST(RedLockMachine, AMinorityThatIsGoneBesideSilentMembersIsNoLoss) {
+  Script script(trying(majority_of(3)));
+  script.start();
+  EXPECT_EQ(script.answer(0, Verdict::kGone), "go on");
+  EXPECT_EQ(script.time(), "give back 1 2, back off");
+  EXPECT_EQ(script.time(), "try 0 1 2");
+  script.grant(0);
+  script.grant(1);
+  EXPECT_EQ(script.answer(2, Verdict::kGone), "give back 0 1, gone");
+}
+
+TEST(RedLockMachine, AMajorityThatIsGoneIsALoss) {
+  Script script(majority_of(3));
+  script.start();
+  script.answer(0, Verdict::kGone);
+  EXPECT_EQ(script.answer(1, Verdict::kGone), "go on");
+  EXPECT_EQ(script.grant(2), "give back 2, gone");
+}
+
+TEST(RedLockMachine, WithoutAMajorityThatMayHaveItItIsALoss) {
+  Script script(majority_of(3));
+  script.start();
+  script.answer(0, Verdict::kGone);
+  script.refuse(1);
+  EXPECT_EQ(script.grant(2), "give back 2, gone");
+}
+
 TEST(RedLockMachine, WaitsForAMemberThatWasRefusedButNotForEver) {
   Script script(majority_of(3));
   script.start();
