@@ -86,8 +86,8 @@ void Closing::end() {
   settle();
 }
 
-// An attempt that ends without an answer, or was granted too late, is entered in the ledger, and so
-// is named. Another thread may still process its answer, or it pauses after a refusal.
+// An attempt that ends without an answer, or was granted too late, becomes a pending release, and
+// so is named. Another thread may still process its answer, or it pauses after a refusal.
 void Closing::settle() {
   const TimePoint now = context_->clock.now();
   const bool acquiring = context_->keeper->attempts().any();

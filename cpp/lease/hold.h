@@ -303,7 +303,7 @@ class Hold final : public Timer {
   State state = State::kHeld;
   bool tracked = false;    // is among the TrackedHolds
   bool detaching = false;  // whether that is under way
-  bool joint = false;      // a release of several holds is: see JointReleases
+  bool joint = false;      // a release of several holds is under way
   bool reported = false;   // the loss, by a release
   bool refused = false;    // an acquire, for the loss
   bool excused = false;    // its owner has released it by force: the loss refuses no acquire

@@ -65,6 +65,11 @@ class Holds {
 
     bool leaves() const { return hold && hold->state == HoldState::kReleasing; }
     Hold* current() const { return leaves() ? nullptr : hold.get(); }
+    // The owner holds it, acquires it or releases it.
+    bool in_use() const {
+      const bool held = current() != nullptr && current()->held();
+      return held || attempts > 0 || release != Release::kNone;
+    }
     // Not answered yet: it may still be there on the server.
     bool pending() const { return release == Release::kOpen || release == Release::kTakenOver; }
     bool is_open(Serial number) const { return release == Release::kOpen && serial == number; }

@@ -65,20 +65,18 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Command
                                 Caller caller) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  const bool acquires = entry && entry->attempts > 0;
   Hold* const hold = entry ? entry->current() : nullptr;
   if (hold != nullptr) (void)book_.lose_if_over(*hold);
   if (const std::optional<std::string> lost = close_block(name, owner, hold)) {
     ReleasePlan plan;
     plan.verdict = ReleasePlan::Verdict::kLost;
     plan.reason = *lost;
-    const bool held = hold != nullptr && hold->held();
-    const bool releases = entry && entry->release != Holds::Release::kNone;
-    plan.held_again = held || acquires || releases;
+    plan.held_again = entry && entry->in_use();
     return plan;
   }
-  if (acquires) return under_way();
-  return entry ? begin_with(*entry, false, std::move(command), caller) : ReleasePlan();
+  if (!entry) return {};
+  if (entry->attempts > 0) return under_way();
+  return begin_with(*entry, false, std::move(command), caller);
 }
 
 // One block less of the owner's. Why it has lost its grant; nothing: it has not. `hold`: the

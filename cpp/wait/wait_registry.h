@@ -125,7 +125,7 @@ class WaitRegistry {
   bool release_begins(const std::string& channel);
   // Whether a newcomer is to hold back: join() follows, and then another look.
   bool release_in_flight(const std::string& channel) const;
-  // That release is over, or is left to the ledger.
+  // That release is over, or is pending.
   Calls release_answered(const std::string& channel);
 
   // Which waiters a message wakes. kInTurn: the head of the queue; kTogether: all, or, if they want

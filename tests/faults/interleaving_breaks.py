@@ -69,7 +69,7 @@ BREAKS = (
         (45,),
         "a release at rest is forgotten with its caller",
         "cpp/sync/operation/release_operation.cpp",
-        (("  leave_to_ledger(true);\n", ""),),
+        (("  leave_pending(true);\n", ""),),
         "tasks",
     ),
     Break(

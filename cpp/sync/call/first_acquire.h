@@ -19,7 +19,7 @@ class FirstAcquire {
   FirstAcquire(std::shared_ptr<const Context> context, AcquireRequest request)
       : account_(std::move(context), std::move(request)) {}
 
-  // Its request is no command of the ledger.
+  // Its request is no command of a pending release.
   static constexpr bool kPending = false;
   const LockName& name() const { return request().name(); }
   Exchange::About about() const { return request().about(); }

@@ -19,7 +19,7 @@ class FirstQuery {
   FirstQuery(std::shared_ptr<const Context> context, Query query)
       : context_(std::move(context)), query_(std::move(query)) {}
 
-  // Its request is the command of the entry in the ledger (Query::returns).
+  // Its request is the command of the pending release (Query::returns).
   static constexpr bool kPending = true;
   const LockName& name() const { return query_.name; }
   Exchange::About about() const { return {}; }

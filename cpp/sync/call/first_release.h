@@ -20,7 +20,7 @@ class FirstRelease {
   FirstRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what)
       : context_(std::move(context)), synchronizer_(std::move(synchronizer)), what_(what) {}
 
-  // Its request is the command of the entry in the ledger.
+  // Its request is the command of the pending release.
   static constexpr bool kPending = true;
   const LockName& name() const { return synchronizer_->name(); }
   Exchange::About about() const {

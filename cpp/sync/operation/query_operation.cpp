@@ -61,7 +61,7 @@ void QueryOperation::cancel() {
   cancelled_ = true;
   if (!query_.returns) return abandon();
   if (!backing_off_) return;  // complete() follows
-  leave_to_ledger(true);
+  leave_pending(true);
   finish({Verdict::kCancelled});
 }
 
@@ -102,11 +102,11 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
 void QueryOperation::failed(const Status& why, bool refused_for_now) {
   if (why.code() == Code::kRevoked && !revoked())
     return send();  // the call's command was, for this
-  if (query_.returns && why.code() != Code::kClosed) leave_to_ledger(refused_for_now);
+  if (query_.returns && why.code() != Code::kClosed) leave_pending(refused_for_now);
   finish({Verdict::kFailed, why});
 }
 
-void QueryOperation::leave_to_ledger(bool refused_for_now) {
+void QueryOperation::leave_pending(bool refused_for_now) {
   const Query::Return& what = *query_.returns;
   PendingRelease::resume(shared_context(),
                          {name(), what.owner, query_.encode, what.longer, maybe_done_}, serial_,

@@ -20,8 +20,8 @@ struct Query {
   // While true it is not sent, for the command time-out at most.
   std::function<bool()> held_up{};
 
-  // For a release in the name of `owner` (the number of the request): if its caller leaves, the
-  // ledger of releases completes it. It may be repeated for `longer` after it may have been
+  // For a release in the name of `owner` (the number of the request): if its caller leaves, it is
+  // completed as a pending release. It may be repeated for `longer` after it may have been
   // executed; 0: always.
   struct Return {
     OwnerNumber owner;
@@ -36,7 +36,7 @@ struct Query {
 
   // The outcome by a reply that is no error.
   std::optional<std::int64_t> value_of(const resp::Reply& reply, const client::Sent& sent) const;
-  // The ledger's entry of `returns`, if there is one, is over.
+  // The pending release of `returns`, if there is one, is over.
   void settle(const Context& context, lease::Releases::Serial serial) const;
 };
 
@@ -44,14 +44,14 @@ struct Query {
 // FirstQuery.
 class QueryOperation final : public Operation {
  public:
-  // When it began, and its serial in the ledger (Query::returns).
+  // When it began, and the serial of its pending release (Query::returns).
   struct Begun {
     TimePoint at;
     lease::Releases::Serial serial = 0;
   };
   QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun);
 
-  // It is the command of its entry in the ledger from now on.
+  // It is the command of its pending release from now on.
   void resume() override;
   // A command that was sent may still be executed; it is not sent again, except for a release.
   void cancel() override;
@@ -66,7 +66,7 @@ class QueryOperation final : public Operation {
   void send() HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
-  void leave_to_ledger(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
+  void leave_pending(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
 
   const Query query_;
   const lease::Releases::Serial serial_;

@@ -145,7 +145,7 @@ void ReleaseOperation::cancel() {
     return abandon();
   }
   if (!backing_off_) return;  // complete() follows
-  leave_to_ledger(true);
+  leave_pending(true);
   finish({Verdict::kCancelled});
 }
 
@@ -177,7 +177,7 @@ PendingRelease::What ReleaseOperation::pending() const {
 }
 
 // It goes on without its caller, unless a newer command has taken its place.
-void ReleaseOperation::leave_to_ledger(bool refused_for_now) {
+void ReleaseOperation::leave_pending(bool refused_for_now) {
   PendingRelease::resume(shared_context(), pending(), plan_.serial, refused_for_now);
 }
 
@@ -302,7 +302,7 @@ void ReleaseOperation::failed(const Status& why) {
     if (caller_left()) {
       context().keeper->releases().report_trouble(name(), what_.owner, plan_, why.message());
     }
-    leave_to_ledger(why.code() == Code::kServer);
+    leave_pending(why.code() == Code::kServer);
   }
   end({Verdict::kFailed, why});
 }

@@ -36,15 +36,15 @@ class ReleaseOperation final : public Operation {
   ReleaseOperation(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what,
                    Begun begun);
 
-  // It is the command of its entry in the ledger from now on, for a caller that waits, or has left
+  // It is the command of its pending release from now on, for a caller that waits, or has left
   // by the plan.
   void resume() override;
   // The server has replied to a release of a kind with `reply` (see TakingRecipe::release()): what
   // this means for the waiters of the channel.
   static wait::Calls published(const Context& context, const Recipe& recipe,
                                const std::string& channel, std::int64_t reply);
-  // A release that has begun is completed by the ledger. One that leaves holds counts at once: it
-  // is not sent again, as the next release contains the remaining count.
+  // A release that has begun is completed as a pending one. One that leaves holds counts at once:
+  // it is not sent again, as the next release contains the remaining count.
   void cancel() override;
   About about() override;
 
@@ -67,7 +67,7 @@ class ReleaseOperation final : public Operation {
   void not_owned() HOLDFAST_REQUIRES(mutex_);
   void send() HOLDFAST_REQUIRES(mutex_);
   PendingRelease::What pending() const HOLDFAST_REQUIRES(mutex_);
-  void leave_to_ledger(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
+  void leave_pending(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
   void trace_hand_over() const;
   void answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
                     const Result<resp::Reply>& reply, const client::Sent& sent) const

@@ -1,6 +1,6 @@
-#include "lease/hold.h"
-
 #include <gtest/gtest.h>
+
+#include "lease/hold.h"
 
 namespace holdfast::lease {
 namespace {
