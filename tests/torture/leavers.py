@@ -10,6 +10,7 @@ import asyncio
 import ctypes
 import os
 import random
+import resource
 import signal
 import sys
 import threading
@@ -20,6 +21,7 @@ from typing import Any, NoReturn
 from holdfast import HoldfastError, ServerError
 from tests.support.waiting import let_pass, taking
 from tests.torture.history import Log, now
+from tests.torture.store import opened
 from tests.torture.subjects import Fenced, Subject, rest_of_the_moment
 
 Clients = Sequence[Any]
@@ -56,7 +58,7 @@ class Child:
     """
 
     def __init__(self, ask: Callable[[], str]) -> None:
-        self._reader, writer = os.pipe()
+        self._reader, writer = opened(os.pipe)
         parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
@@ -75,6 +77,8 @@ class Child:
 def _be_child(parent: int, writer: int, ask: Callable[[], str]) -> NoReturn:
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a limit of the parent's
         if os.getppid() == parent:
             os.write(writer, ask().encode("ascii"))
     except BaseException:  # noqa: BLE001 - nothing of the parent's may run in the child

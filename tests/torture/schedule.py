@@ -54,8 +54,10 @@ WORKERS: Group = {
     "kill_worker": lambda source: ((source.random(),), 0.0),
     "stop_worker": lambda source: ((source.random(),), source.uniform(0.05, 4.5)),
     "interrupt_worker": lambda source: ((source.random(), source.randint(1, 30)), 0.0),
+    "limit_worker": lambda source: ((source.random(), source.randint(0, 8)), source.uniform(0, 1)),
 }
-"""The first argument chooses one of the workers that there are then; the second is a count."""
+"""The first argument chooses one of the workers that there are then; the second is a count: of
+signals, or of the descriptors that it may still open."""
 KILLS: Group = {"kill_worker": WORKERS["kill_worker"]}
 
 

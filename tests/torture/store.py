@@ -8,14 +8,36 @@ read or a write with a smaller token than an earlier one is refused.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
+
+from tests.support.waiting import let_pass
+
+DescriptorsT = TypeVar("DescriptorsT", int, tuple[int, int])
+
+_LONGEST_LIMIT = 30.0
+"""Seconds until a limit of descriptors is lifted, on a busy machine too."""
 
 _RECORD = struct.Struct("qqq")  # value, writes taken, largest token seen
+
+
+def opened(open_it: Callable[[], DescriptorsT]) -> DescriptorsT:
+    """What the torture needs for itself is opened when the limit of its worker allows it."""
+    until = time.monotonic() + _LONGEST_LIMIT
+    while True:
+        try:
+            return open_it()
+        except OSError as error:
+            if error.errno != errno.EMFILE or time.monotonic() > until:
+                raise
+        let_pass(0.01)
 
 
 class Store:
@@ -53,7 +75,7 @@ class Store:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        file = opened(lambda: os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         try:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file

@@ -5,6 +5,7 @@ Methods return what the library's do: a value for threads, an awaitable for task
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import holdfast
 import holdfast.asyncio
 from tests.support.actors import may_defer
+from tests.support.waiting import let_pass, taking
 from tests.torture.checker import Rule
 from tests.torture.history import SECOND, now
 
@@ -228,6 +230,19 @@ class Gate(Held):
         return self.thing.wait(timeout)
 
 
+def _blocks(_lost: Any) -> None:
+    """A handler of a loss that takes its time, on a thread of the library."""
+    let_pass(LEASE * random.random() ** 2)
+
+
+async def _takes_time(_lost: Any) -> None:
+    await taking(LEASE * random.random() ** 2)
+
+
+def _handler(client: Any) -> Any:
+    return _takes_time if isinstance(client, holdfast.asyncio.Client) else _blocks
+
+
 def _multi_lock(parts: str) -> Callable[[Sequence[Any], str], Any]:
     return lambda clients, name: clients[0].multi_lock(
         *(clients[0].lock(f"{name} {part}") for part in parts)
@@ -241,7 +256,7 @@ def _red_lock(clients: Sequence[Any], name: str) -> Any:
 
 
 SUBJECTS = (
-    Subject("lock", lambda clients, name: clients[0].lock(name)),
+    Subject("lock", lambda clients, name: clients[0].lock(name, on_lost=_handler(clients[0]))),
     Subject("fair_lock", lambda clients, name: clients[0].fair_lock(name)),
     Subject("fenced_lock", lambda clients, name: clients[0].fenced_lock(name), sort=Fenced),
     Subject("lock", lambda clients, name: clients[0].lock(name), sort=Holding),

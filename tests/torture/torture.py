@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -81,8 +82,9 @@ class Worker:
     index: int
     order: Order
     process: subprocess.Popen[str]
+    pid: int = -1
     handle: int = -1
-    """A descriptor of the worker's own process, once it is ready."""
+    """The number of the worker's own process, and a descriptor of it, once it is ready."""
 
     def wait_until_ready(self) -> None:
         assert self.process.stdout is not None
@@ -90,12 +92,25 @@ class Worker:
         if lines[0].isdigit():
             lines.append(self.process.stdout.readline().strip())
         assert lines[-1] == "ready", f"worker {self.order.name}: {self.complaints()}"
-        self.handle = os.pidfd_open(int(lines[0]) if lines[1:] else self.process.pid)
+        self.pid = int(lines[0]) if lines[1:] else self.process.pid
+        self.handle = os.pidfd_open(self.pid)
 
     def signal(self, number: int) -> None:
         """Send it a signal, if it is there."""
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.handle, number)
+
+    def limit(self, free: int) -> Mend:
+        """Let it open `free` more descriptors, until the mend."""
+        before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+        used = len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (used + free, before[1]))
+
+        def lift() -> None:
+            with suppress(ProcessLookupError):
+                resource.prlimit(self.pid, resource.RLIMIT_NOFILE, before)
+
+        return lift
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
@@ -255,8 +270,10 @@ class Torture:
         number = self._number(fault)
         if fault.name == "interrupt_worker":
             return self._interrupt(self._workers[number], fault.arguments[1])
+        worker = self._workers[number]
+        if fault.name == "limit_worker":
+            return worker.limit(fault.arguments[1])
         if fault.name == "stop_worker":
-            worker = self._workers[number]
             worker.signal(signal.SIGSTOP)
             return lambda: worker.signal(signal.SIGCONT)
         return self._kill(number, stack)

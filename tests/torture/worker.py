@@ -42,6 +42,8 @@ _CANCELLED = 0.15
 _LATEST_CANCEL = 0.5
 _WITH_LEASE = 0.5
 """How many of the holds are not renewed, where replicas confirm a grant but no renewal."""
+_BLOCKED, _LONGEST_BLOCK = 0.1, 2.0
+"""How many records of the log block their handler, and for how many seconds."""
 STORES = "stores"
 """The folder of what is counted, in the folder of the run."""
 
@@ -246,12 +248,25 @@ def _stop_at_end_of_input(stop: threading.Event, source: int) -> None:
     stop.set()
 
 
+class Blocking(logging.Handler):
+    """A handler of the log that blocks now and then."""
+
+    def __init__(self, seed: str) -> None:
+        super().__init__()
+        self._random = random.Random(seed)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        record.getMessage()
+        if self._random.random() < _BLOCKED:
+            let_pass(_LONGEST_BLOCK * self._random.random())
+
+
 def run(order: Order, source: int = 0, clients_of_threads: Sequence[Any] | None = None) -> None:
     """Start all owners, and end them when the input ends: by default the standard input.
 
     `clients_of_threads`: those that are there already.
     """
-    logging.getLogger("holdfast").addHandler(logging.NullHandler())
+    logging.getLogger("holdfast").addHandler(Blocking(f"{order.seed} {order.name} log"))
     stop, log = threading.Event(), Log(order.history, order.name)
     ends, lives = [], []
     for flavour, count in ((Flavour("sync"), order.threads), (Flavour("asyncio"), order.tasks)):
