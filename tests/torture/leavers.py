@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import functools
+import gc
 import os
 import random
 import resource
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -21,7 +24,7 @@ from typing import Any, NoReturn
 from holdfast import HoldfastError, ServerError
 from tests.support.waiting import let_pass, taking
 from tests.torture.history import Log, now
-from tests.torture.store import opened
+from tests.torture.store import LONGEST_LIMIT, opened
 from tests.torture.subjects import Fenced, Subject, rest_of_the_moment
 
 Clients = Sequence[Any]
@@ -87,6 +90,18 @@ def _be_child(parent: int, writer: int, ask: Callable[[], str]) -> NoReturn:
         os._exit(0)
 
 
+def made(make: Callable[[], Clients]) -> Clients:
+    """Clients with a guard, which cannot be started at a limit of descriptors."""
+    until = time.monotonic() + LONGEST_LIMIT
+    while True:
+        try:
+            return make()
+        except RuntimeError:
+            if time.monotonic() > until:
+                raise
+        let_pass(0.01)
+
+
 class LeavingThreads:
     """Ways in which a thread leaves. Each returns what became of the acquisition."""
 
@@ -94,7 +109,7 @@ class LeavingThreads:
         self, make: Callable[[], Clients], source: random.Random, *, forks: bool = True
     ) -> None:
         """`forks`: not greenlets, whose hub would run all of them in the child, too."""
-        self._make = make
+        self._make = functools.partial(made, make)
         self.ways = (self.end, self.close, self.drop, *([self.fork] if forks else []))
         self._random = source
 
@@ -119,7 +134,9 @@ class LeavingThreads:
 
     def drop(self, _clients: Clients, acquire: Acquire) -> str:
         """The last reference to a client goes while it holds."""
-        return self._ask(self._make(), acquire)
+        result = self._ask(self._make(), acquire)
+        gc.collect()  # a lock with a handler of its loss is in a circle with its client
+        return result
 
     def fork(self, clients: Clients, acquire: Acquire) -> str:
         """A child asks, and ends; it may close the clients before that."""
@@ -147,7 +164,7 @@ class LeavingTasks:
         self, make: Callable[[], Clients], source: random.Random, *, forks: bool = True
     ) -> None:
         """`forks`: not greenlets, whose hub would run all of them in the child, too."""
-        self._make = make
+        self._make = functools.partial(made, make)
         self.ways = (self.end, self.close, self.drop, *([self.fork] if forks else []))
         self._random = source
 
@@ -166,7 +183,9 @@ class LeavingTasks:
 
     async def drop(self, _clients: Clients, acquire: Acquire) -> str:
         """The last reference to a client goes while it holds."""
-        return await asyncio.create_task(self._ask(self._make(), acquire))
+        result = await asyncio.create_task(self._ask(self._make(), acquire))
+        gc.collect()
+        return result
 
     async def fork(self, clients: Clients, acquire: Acquire) -> str:
         """A child asks on a new loop, and ends; it may close the clients before that."""

@@ -22,7 +22,7 @@ from tests.support.waiting import let_pass
 
 DescriptorsT = TypeVar("DescriptorsT", int, tuple[int, int])
 
-_LONGEST_LIMIT = 30.0
+LONGEST_LIMIT = 30.0
 """Seconds until a limit of descriptors is lifted, on a busy machine too."""
 
 _RECORD = struct.Struct("qqq")  # value, writes taken, largest token seen
@@ -30,7 +30,7 @@ _RECORD = struct.Struct("qqq")  # value, writes taken, largest token seen
 
 def opened(open_it: Callable[[], DescriptorsT]) -> DescriptorsT:
     """What the torture needs for itself is opened when the limit of its worker allows it."""
-    until = time.monotonic() + _LONGEST_LIMIT
+    until = time.monotonic() + LONGEST_LIMIT
     while True:
         try:
             return open_it()
