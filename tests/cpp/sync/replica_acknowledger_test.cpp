@@ -50,7 +50,7 @@ class Servers final : public simulation::Peer {
       if (word == "WAIT") waiting = wire;
       if (word == "ASKING") wire->reply("+OK\r\n");
       if (word == "WRITE") wire->reply(wire->owner() == "old" ? of_old : ":1\r\n");
-      if (word == "WRITE" && of_old[1] == 'N') of_old = ":1\r\n";
+      if (word == "WRITE" && of_old.rfind("-N", 0) == 0) of_old = ":1\r\n";
     }
   }
   void have(int replicas) const { waiting->reply(":" + std::to_string(replicas) + "\r\n"); }
