@@ -162,44 +162,42 @@ TEST(Poller, RefusesADescriptorThatIsClosed) {
 
 // As in a child of fork() that does not close the sockets that it inherited: the kernel goes on
 // reporting a socket that this process cannot remove from its set any more.
-TEST(Poller, DoesNotSpinOnASocketThatAnotherProcessKeepsOpen) {
+class PollerOfAnInheritedSocket : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto [near, far] = pair_of_sockets();
+    inherited = Descriptor(dup(near.get()));
+    ASSERT_TRUE(poller.update(dead, readable(near.get())));
+    ASSERT_TRUE(poller.update(alive, readable(other.first.get())));
+    near.reset();
+    poller.drop(dead);
+    ASSERT_EQ(write(far.get(), "x", 1), 1);
+    far_end = std::move(far);
+  }
+
   Poller poller;
   Poller::Watch dead;
   Poller::Watch alive;
-  auto [near, far] = pair_of_sockets();
-  auto [other_near, other_far] = pair_of_sockets();
-  const Descriptor inherited(dup(near.get()));
-  ASSERT_TRUE(poller.update(dead, readable(near.get())));
-  ASSERT_TRUE(poller.update(alive, readable(other_near.get())));
-  near.reset();
-  poller.drop(dead);
-  ASSERT_EQ(write(far.get(), "x", 1), 1);
+  std::pair<Descriptor, Descriptor> other = pair_of_sockets();
+  Descriptor inherited;
+  Descriptor far_end;
+};
 
+TEST_F(PollerOfAnInheritedSocket, DoesNotSpinWhereAnotherProcessKeepsItOpen) {
   Ready ready;
   poller.set_alarm(Millis(20));
   int waits = 1;
   while (!poller.wait(true, ready)) ++waits;
   EXPECT_LE(waits, 2);
   EXPECT_EQ(ready, Ready{});
-  ASSERT_EQ(write(other_far.get(), "x", 1), 1);
+  ASSERT_EQ(write(other.second.get(), "x", 1), 1);
   EXPECT_EQ(look(poller), Ready{&alive}) << "the others are still watched";
   poller.wake();
   EXPECT_FALSE(poller.wait(true, ready));
 }
 
 // The process has no descriptor left for a new set.
-TEST(Poller, DoesNotSpinOnSuchASocketWhileTheSystemGivesNoDescriptors) {
-  Poller poller;
-  Poller::Watch dead;
-  Poller::Watch alive;
-  auto [near, far] = pair_of_sockets();
-  auto [other_near, other_far] = pair_of_sockets();
-  const Descriptor inherited(dup(near.get()));
-  ASSERT_TRUE(poller.update(dead, readable(near.get())));
-  ASSERT_TRUE(poller.update(alive, readable(other_near.get())));
-  near.reset();
-  poller.drop(dead);
-  ASSERT_EQ(write(far.get(), "x", 1), 1);
+TEST_F(PollerOfAnInheritedSocket, DoesNotSpinWhileTheSystemGivesNoDescriptors) {
   rlimit usual{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
   const rlimit none{0, usual.rlim_max};
@@ -211,7 +209,7 @@ TEST(Poller, DoesNotSpinOnSuchASocketWhileTheSystemGivesNoDescriptors) {
   while (!poller.wait(true, ready)) ++waits;
   EXPECT_LE(waits, 25);
   EXPECT_EQ(ready, Ready{});
-  ASSERT_EQ(write(other_far.get(), "x", 1), 1);
+  ASSERT_EQ(write(other.second.get(), "x", 1), 1);
   EXPECT_EQ(look(poller), Ready{&alive}) << "the others are still watched";
 
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
