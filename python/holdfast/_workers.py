@@ -1,7 +1,7 @@
 """Threads that run the program's code for the library: ``on_lost``, log handlers and observers.
 
 Each has its queue, so that code that blocks delays no code of another thread, and nothing of the
-library. What runs on which thread is said in ``docs/synchronizers/lock.md``.
+library. ``docs/client.md`` says what runs on which thread.
 """
 
 from __future__ import annotations
