@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _client
 from ._base_client import BaseClient
+from ._base_lock import BaseLock
 from ._client import *  # noqa: F403 - a client, and all that it makes
 from ._core import __version__
 from ._errors import (
@@ -31,9 +32,8 @@ from ._errors import (
 )
 from ._hints import adopt
 from ._hints import complete as complete_hints
-from ._hold import Hold
 from ._keywords import LockOptions, MinimumLockOptions
-from ._lock import BaseLock, Lock
+from ._lock import Hold, Lock
 from ._red_lock import RedLock
 from ._spin_lock import Backoff
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from . import _core
 from ._arguments import refuses_foreign_keywords
 from ._base_client import BaseClient
+from ._base_lock import BaseLock
 from ._count_down_latch import CountDownLatch
 from ._decorating import Locked
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
-from ._lock import BaseLock, Lock
+from ._lock import Hold, Lock, attach
 from ._multi_lock import MultiLock
 from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._arguments import Name, Seconds
-    from ._hold import Hold
 
 # The client and what it makes: the package's public names are these, too.
 __all__ = [
@@ -205,9 +205,7 @@ class Client(Locked, BaseClient):
         by force; ``ConnectionError`` when the server is out of reach: then the ticket may be tried
         again.
         """
-        from . import _hold
-
-        return _hold.attach(self, ticket, lease, on_lost, name)
+        return attach(self, ticket, lease, on_lost, name)
 
     def ping(self) -> bool:
         """Check that the server answers: ``True``.

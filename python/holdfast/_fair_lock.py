@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from . import _core
 from ._arguments import Name, Seconds, milliseconds
-from ._lock import BaseLock, Lock
+from ._base_lock import BaseLock
+from ._lock import Lock
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -1,43 +1,23 @@
-"""A hold as an object: it belongs to the ``Hold``, not to a thread or a task."""
+"""The common part of the hold objects, for threads and for tasks."""
 
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from . import _core, _events
-from ._arguments import (
-    UNSET,
-    LeaseTime,
-    Name,
-    Seconds,
-    Unset,
-    checked_name,
-    checked_wait,
-    milliseconds,
-)
+from ._arguments import LeaseTime, Name, Seconds, Unset, checked_name, checked_wait
 from ._errors import HoldfastError, NotOwnedError
-from ._lock import BaseLock
 from ._names import quoted
 from ._watcher import Watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ._base_client import BaseClient
-    from ._lock import Lock
+    from ._base_lock import BaseLock
 
-__all__ = [
-    "BaseHold",
-    "Hold",
-    "HoldWatching",
-    "acquire",
-    "attach",
-    "checked",
-    "lock_of",
-]
+__all__ = ["BaseHold", "HoldWatching", "checked", "lock_of"]
 
 
 current_epoch = _core.epoch
@@ -67,16 +47,6 @@ class HoldWatching(Watcher):
         if hold is not None and self.lock._on_lost is not None:
             return self.lock._on_lost(hold)
         return None
-
-
-class HoldWatcher(HoldWatching):
-    """Calls ``on_lost`` for the holds of the blocking client."""
-
-    __slots__ = ("_hold",)
-
-    def __init__(self, hold: BaseHold) -> None:
-        self._hold = ref(hold)
-        super().__init__(hold.lock)
 
 
 class BaseHold(_core.Native):
@@ -208,64 +178,6 @@ class BaseHold(_core.Native):
             self._abandon()
 
 
-class Hold(BaseHold, _core.BlockingHold):
-    """One acquisition of a lock as an object, which any thread may use and end.
-
-    Made by ``lock.hold()``. It does not belong to the thread that made it, is not reentrant, and
-    shares nothing with the holds of threads: another hold of the lock waits for it, in the same
-    thread too. ``with hold:`` releases it at the end. A hold that is garbage-collected before its
-    release is no longer renewed and expires with its lease; a ``ResourceWarning`` names it.
-
-    In a child of ``fork()`` it is not held. More is in ``docs/holds.md``.
-    """
-
-    __slots__ = ()
-
-    lock: Lock
-
-    def __init__(self, lock: BaseLock) -> None:
-        super().__init__(lock)
-        self._bind(self._core, self._owner)
-
-    def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
-
-        Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
-        for a lease that is not a positive number of seconds.
-        """
-        ms = milliseconds("lease", lease)
-        return self._core.extend(self._owner, ms) == 1 and not self.lost
-
-    def detach(self, lease: Seconds = 30.0) -> str:
-        """End the hold here without releasing it, and return the ticket that continues it.
-
-        The lock stays held on the server for ``lease`` seconds from now, without renewal, for the
-        process that calls ``client.attach(ticket)``. The ticket is printable ASCII.
-
-        Raises ``TypeError`` for a hold of a spin, read, multi or red lock, ``NotOwnedError`` when
-        it was released or detached before, ``LockLostError`` when it was lost; ``ConnectionError``
-        when the server is out of reach: then the hold is held and renewed here as before.
-        """
-        core, ms = self._passed_on(), milliseconds("lease", lease)
-        self._claim()
-        try:
-            core.detach(self._owner, ms)
-            ticket = self._ticket(core)
-            if not ticket:
-                core.release(self._owner, True)  # raises with the reason of the loss
-            self._mark_detached()
-            return ticket
-        except NotOwnedError:
-            raise
-        except BaseException:
-            core.end_detach(self._owner, False)
-            self._unclaim()
-            raise
-
-    def _new_watcher(self) -> HoldWatcher:
-        return HoldWatcher(self)
-
-
 def checked(
     lock: BaseLock, wait: Seconds | Unset | None, lease: Seconds | Unset | None
 ) -> tuple[bool, float, LeaseTime]:
@@ -303,38 +215,3 @@ def _shown(key: bytes) -> Name:
         return key.decode()
     except UnicodeDecodeError:
         return key
-
-
-def acquire(
-    lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
-) -> Hold:
-    """Carry out ``lock.hold()``.
-
-    The object is made before the grant. When a signal handler raises between the grant and the
-    caller's assignment, the object is collected and its hold is no longer renewed.
-    """
-    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
-    hold = Hold(lock)
-    try:
-        if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()):
-            raise lock._timed_out(max(seconds, 0.0))
-        return hold
-    except BaseException:
-        # The traceback keeps the object alive for as long as the error is referenced.
-        with suppress(ResourceWarning):
-            hold._abandon()
-        raise
-
-
-def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
-    """Carry out ``client.attach()``; when interrupted, return the hold to the ticket."""
-    lock = lock_of(client, ticket, lease, on_lost, name)
-    core, (ms, renewed) = lock._core, lock._lease
-    hold = Hold(lock)
-    try:
-        core.attach(ticket, hold._owner, ms, renewed, hold._listener())
-        return hold
-    except BaseException:
-        core.give_back(ticket, hold._owner)
-        hold._unwatch()
-        raise

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import _core
-from ._lock import BaseLock, Lock
+from ._base_lock import BaseLock
+from ._lock import Lock
 from ._quorum import QuorumSide, checked_members, cores_of, title_of
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from ._arguments import (
     milliseconds,
     refuse_deferring,
 )
+from ._base_lock import seconds_left
 from ._errors import LockLostError, LostPermit, NotOwnedError
-from ._lock import seconds_left
 from ._names import quoted
 from ._synchronizer import BlockingPermits, Permits
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from ._base_lock import BaseLock
 from ._errors import ConnectionError
-from ._lock import BaseLock
 from ._names import quoted
 from ._watcher import Watcher
 

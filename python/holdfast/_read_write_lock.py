@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._base_lock import BaseLock
 from ._errors import LockError
-from ._lock import BaseLock, Lock
+from ._lock import Lock
 from ._names import quoted
 from ._synchronizer import Synchronizer
 

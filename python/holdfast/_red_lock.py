@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, _process
 from ._arguments import LOCK_KEYWORDS, encoded_text, instead_of
-from ._lock import BaseLock, Lock
+from ._base_lock import BaseLock
+from ._lock import Lock
 from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 from ._watcher import Watcher
 

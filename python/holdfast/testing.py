@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from ._base_client import BaseClient
-    from ._lock import BaseLock
+    from ._base_lock import BaseLock
 
 __all__ = [
     "closed",

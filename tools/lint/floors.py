@@ -3,8 +3,6 @@
 In the packages beside the library (``seams.OUTSIDE``) no modules import each other in a circle.
 
 Imports inside functions and those for type checkers alone count: a name is known where it is used.
-``UPWARD`` lists the imports that break the rule; the check wants no more of them, and each entry
-that is no longer needed away, so that the list can only get shorter.
 """
 
 from __future__ import annotations
@@ -29,14 +27,14 @@ FLOORS = (
     "_events",
     "_base_client",
     "_synchronizer _watcher",
+    "_base_lock _force",
+    "_hold _quorum",
     "_lock",
-    "_force _hold _quorum",
     "_count_down_latch _fair_lock _fenced_lock _multi_lock _permit_semaphore _read_write_lock "
     "_red_lock _semaphore _spin_lock",
     "_client",
     "asyncio._loop",
     "asyncio._lock",
-    "asyncio._hold",
     "asyncio._count_down_latch asyncio._fair_lock asyncio._fenced_lock asyncio._multi_lock "
     "asyncio._read_write_lock asyncio._red_lock asyncio._semaphore asyncio._spin_lock",
     "asyncio._permit_semaphore",
@@ -45,11 +43,6 @@ FLOORS = (
     "holdfast",
     "integration observe servers testing",
 )
-UPWARD = {
-    # hold() makes what is built on locks.
-    "_lock": "_hold",
-    "asyncio._lock": "asyncio._hold",
-}
 FLOOR = {
     "holdfast" if name == "holdfast" else f"holdfast.{name}": number
     for number, names in enumerate(FLOORS)
@@ -57,8 +50,8 @@ FLOOR = {
 }
 
 
-def check(root: Path = tree.ROOT, upward: dict[str, str] = UPWARD) -> list[str]:
-    """Returns one line for each import that breaks the rule, and each needless exception."""
+def check(root: Path = tree.ROOT) -> list[str]:
+    """Returns one line for each import that breaks the rule."""
     problems = []
     for path in filter(is_ranked, tree.files(root)):
         name = seams.module_of(path)
@@ -67,10 +60,7 @@ def check(root: Path = tree.ROOT, upward: dict[str, str] = UPWARD) -> list[str]:
             continue
         found = set(imported(root / path, path))
         above = {short(one) for one in found if FLOOR[one] >= FLOOR[name]}
-        known = set(upward.get(short(name), "").split())
-        problems += [f"{path}: {one} is not on a lower floor" for one in sorted(above - known)]
-        text = "any more: shorten UPWARD of tools/lint/floors.py"
-        problems += [f"{path}: does not import {one} {text}" for one in sorted(known - above)]
+        problems += [f"{path}: {one} is not on a lower floor" for one in sorted(above)]
     return problems + circles(root)
 
 

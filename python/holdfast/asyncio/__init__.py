@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop
 
 from holdfast._base_client import BaseClient
+from holdfast._base_lock import BaseLock
 from holdfast._hints import adopt
 from holdfast._hints import complete as complete_hints
 from holdfast._keywords import (
@@ -13,13 +14,11 @@ from holdfast._keywords import (
     TaskLockOptions,
     TaskMinimumLockOptions,
 )
-from holdfast._lock import BaseLock
 from holdfast._spin_lock import Backoff
 
 from . import _client
 from ._client import *  # noqa: F403 - a client, and all that it makes
-from ._hold import Hold
-from ._lock import Lock
+from ._lock import Hold, Lock
 from ._red_lock import RedLock
 
 __all__ = ["Hold", "RedLock"]

@@ -12,7 +12,7 @@ from holdfast._spin_lock import EXPONENTIAL
 from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
 from ._fenced_lock import FencedLock
-from ._lock import Lock
+from ._lock import Hold, Lock, attach
 from ._loop import bridge, leave_loop, task_of
 from ._multi_lock import MultiLock
 from ._permit_semaphore import PermitSemaphore
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from holdfast._arguments import Name, Seconds
-    from holdfast._lock import BaseLock
+    from holdfast._base_lock import BaseLock
     from holdfast._spin_lock import Backoff
-
-    from ._hold import Hold
 
 # The client and what it makes: the package's public names are these, too.
 __all__ = [
@@ -238,9 +236,7 @@ class Client(AsyncLocked, BaseClient):
         name: Name | None = None,
     ) -> Hold:
         """Continue a hold that was detached, as ``holdfast.Client.attach``."""
-        from . import _hold
-
-        return await _hold.attach(self, ticket, lease, on_lost, name)
+        return await attach(self, ticket, lease, on_lost, name)
 
     async def ping(self) -> bool:
         """Check that the server answers: ``True``, as ``holdfast.Client.ping``."""

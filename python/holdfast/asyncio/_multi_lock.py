@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from holdfast._lock import BaseLock
+from holdfast._base_lock import BaseLock
 from holdfast._multi_lock import BaseMultiLock
 from holdfast._quorum import checked_members, title_of
 

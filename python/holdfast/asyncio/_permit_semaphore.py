@@ -24,8 +24,8 @@ from holdfast._arguments import (
     milliseconds,
     refuse_deferring,
 )
+from holdfast._base_lock import seconds_left
 from holdfast._errors import HoldfastError, LostPermit, NotOwnedError
-from holdfast._lock import seconds_left
 from holdfast._permit_semaphore import (
     BasePermitSemaphore,
     PermitReporter,

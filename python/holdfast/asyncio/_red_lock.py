@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast._arguments import LOCK_KEYWORDS, instead_of
-from holdfast._lock import BaseLock
+from holdfast._base_lock import BaseLock
 from holdfast._quorum import checked_members, may_stand, title_of
 from holdfast._red_lock import BaseRedLock
 
