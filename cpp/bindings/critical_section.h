@@ -8,8 +8,31 @@
 #include <utility>
 
 // What protects the data of several threads in a CPython without a GIL. In one with a GIL, which
-// protects it there, these are plain values and locks that do nothing. What is protected by what is
-// in docs/decisions/0050-threads-without-a-gil.md.
+// protects it there, these are plain values and locks that do nothing.
+//
+//   data                                          protected by
+//   the state of a native object (NativeState)    the object's lock, to find or replace it; an
+//                                                 atomic count of the calls that use it
+//   whether a hold is being ended (HoldState)     an atomic exchange: one thread ends it
+//   permits of `with` blocks (PermitState)        the object's lock; what follows a grant
+//                                                 allocates nothing
+//   permits of a client, lost permits             the dict's lock; found and removed in one step
+//   the observer                                  a mutex; a call counts as a user of that one
+//   the queue of the loop that called last        not used: a call finds it through Python
+//   the awaitables of a loop (TaskQueue)          a mutex; destroyed after it is unlocked
+//   the finished Future of a task                 each awaitable stands for itself, as a task
+//                                                 writes to it
+//   interned names, functions of other modules    KeptObject: several threads may make one, the
+//                                                 first is kept. A thread that waits for a static
+//                                                 variable would hold up the garbage collector
+//   sys.modules and other dicts read in C++       counted references
+//   the functions of gevent                       atomics; gevent itself switches the GIL on
+//   clients and loops of the process, in Python   copies made in one step
+//
+// One lock for the whole module would be the GIL again; critical sections around whole calls are
+// given up whenever a thread waits. No Python code runs with one of these locks held, and after the
+// import no static variable of a function is filled by Python code. docs/client.md says what
+// threads may share.
 namespace holdfast::bindings {
 
 // Locks a Python object. For a few steps that run no Python code, wait for nothing and throw

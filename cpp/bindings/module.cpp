@@ -43,7 +43,7 @@ void Registration::add_all(pybind11::module_& module) {
 }  // namespace holdfast::bindings
 
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
-// It does not need the GIL: docs/decisions/0050-threads-without-a-gil.md.
+// It does not need the GIL: see critical_section.h.
 PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) {
   holdfast::bindings::register_interpreter();
   pybind11::register_local_exception_translator(holdfast::bindings::translate_limit);

@@ -18,6 +18,12 @@ class Connection;
 // uses the connection, and when this one does not call turn() although there is something to read
 // (see ReaderLease).
 //
+// So an acquire and release of a task takes 10 system calls; through the engine's thread it took 30
+// and two changes of the thread each way. The engine notices a loop that computes, stops
+// or is closed, and asks it for nothing. The descriptor that the event loop polls is an
+// epoll set, as asyncio remembers descriptors by number and would be wrong about a socket that the
+// engine's thread has closed.
+//
 // In a child of fork() it does nothing.
 class EventLoopReader final : public std::enable_shared_from_this<EventLoopReader> {
  public:

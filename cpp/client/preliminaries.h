@@ -11,6 +11,10 @@ struct StreamOptions;
 
 // What an attempt to connect needs first, and what other threads may have to supply: where a server
 // that was announced is reachable, and the credentials. One thread at a time.
+//
+// A server is known by the address that a server has announced everywhere else: two of them may be
+// mapped to one address for a moment, and would be one. And a thread that reads replies cannot wait
+// for a map that is a function of Python.
 class Preliminaries {
  public:
   // Requests both, for `options.given`.

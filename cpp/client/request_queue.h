@@ -27,6 +27,13 @@ struct InFlightRequest {
 // The unanswered requests of one connection, in order; those in front are on the wire. Not
 // thread-safe.
 //
+// Replies are matched to requests by their order alone, and a nil for another command would be a
+// grant to two owners. So a reply that no request asked for, or that its command cannot have
+// (resp::ReplyKinds), ends the stream, and what is unanswered is sent again on the next one. Before
+// the first command of an idle stream the sender looks for input (Transport::has_input()). What
+// remains: a surplus reply of the right kind that arrives between this look and the reply to the
+// command is believed; the next command finds the stream out of step.
+//
 // A server that does not know the script of a command says NOSCRIPT, and has executed nothing of
 // it, however many holds it is about. The command then goes to the end of the line, to be sent with
 // the script's text: behind all that was sent or submitted after it. Among that may be a later

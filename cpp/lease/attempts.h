@@ -19,6 +19,12 @@ class Attempts;
 // One acquisition of an owner while it is under way: from begin() to its grant, or to end(), which
 // its destructor calls. It belongs to one thread, or to a lock of its operation; the client's
 // Attempts, and the name, outlive it.
+//
+// An owner has one at a time for a lock: Python's signal handlers run inside an acquire(), as the
+// same owner. A second attempt would be sent as a first hold, too, and its release would free both.
+// It cannot count as nested, as its hold count depends on the answer to the outer one; a handler
+// that waited for that would never return. So it is refused. During a release nothing is refused:
+// the entry is leaving before its command is sent.
 class Attempt {
  public:
   enum class Kind : std::uint8_t {

@@ -99,6 +99,11 @@ class Levels {
 // A lease that another program sets, too, and has lately been seen to set to less than this client
 // does. It may do so again at any moment, so until a whole lease has passed without it a hold is
 // renewed and trusted as if its lease were the shortest one seen. Guarded by its hold's lock.
+//
+// Such programs are Redisson's readers: they set the expiry of the hash that all readers share to
+// their own lease, downward too. A field or key of holdfast would not keep Java's writers out, and
+// renewing every reader each 250 ms would cost forty times the commands for those who share
+// nothing.
 class ShortenedLease {
  public:
   // A renewal has found only `left` of the lease.
@@ -177,7 +182,9 @@ using HoldPtr = Ref<Hold>;
 
 // One owner's hold of one lock, and the timer of what is next to be done for it. There may be a
 // million: what few of them have is in HoldExtras, and what belongs to a command that is under way
-// in RenewalBatch and HoldRequest, as far as it can. Guarded by the keeper's lock, but for what
+// in RenewalBatch and HoldRequest, as far as it can. For the same reason the tables of holds are
+// arrays of hashes and pointers (HashIndex), names are shared and no command is kept encoded:
+// benchmarks/memory.py counts the bytes. Guarded by the keeper's lock, but for what
 // those two read to encode: that stays as it is while the hold is in flight.
 class Hold final : public Timer {
  public:

@@ -41,6 +41,11 @@ namespace holdfast::lease {
 // behind what is newer (Request::revoke()). Each new release, and each attempt that takes one over,
 // gives it the next serial number; an answer under an earlier number changes nothing.
 //
+// The revocation is checked under the lock of the connection's queue, which decides the order: a
+// thread that is suspended between a check elsewhere and the sending would send the release behind
+// the owner's next attempt, and free that attempt's grant. The book's lock is not held while a
+// command is submitted: that writes to a socket, for which the watchdog must not wait.
+//
 // A machine without I/O and without a clock. Not thread-safe: see HoldBook.
 class Holds {
  public:

@@ -2,6 +2,10 @@
 
 Each has its queue, so that code that blocks delays no code of another thread, and nothing of the
 library. ``docs/client.md`` says what runs on which thread.
+
+Not a pool: it keeps no order, and as many handlers as it has threads block it. Not a thread for
+each call: a ``FLUSHALL`` would start ten thousand. Nor do callers write their records themselves,
+as a handler that blocks would block ``release()``.
 """
 
 from __future__ import annotations

@@ -15,6 +15,10 @@
 quick run a server by another hash: several runs, as on several Pythons, pair it with several
 servers. A kind of server that is not installed is not collected: the header of the run names it,
 and how to install it. `-m` replaces the selection by markers of either run.
+
+Servers and Pythons are tested in pairs and not each with each, which would take a day: a fault of a
+server shows with any Python, since the engine writes the same bytes, and a fault of a Python with
+any server. So each test runs on each server by one Python, and on each Python by some server.
 """
 
 from __future__ import annotations

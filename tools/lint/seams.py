@@ -2,7 +2,8 @@
 
 The library is ``holdfast`` without ``holdfast.contrib``. Outside of it no file imports a name that
 begins with ``_`` from another package, or uses a private attribute of another package's class. The
-library does not import what is built on it, except for ``EXCEPTIONS``.
+library does not import what is built on it, except for ``EXCEPTIONS``. They are one distribution,
+so that one wheel has the engine and all that was tested with it.
 """
 
 from __future__ import annotations

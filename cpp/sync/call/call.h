@@ -24,6 +24,9 @@ namespace holdfast::sync {
 //     ├──not to be sent─────────────────────────────> passed on
 //     └──cancelled──────────────────────────────────> ended
 //
+// No caller has a shorter path for the usual case: such paths drifted apart, and two owners of one
+// lock came of what one of them had forgotten. The object costs a pair 12 % more instructions.
+//
 // Three callers wait for it. A thread, in wait(), sends and reads by itself where it can, and
 // judges the reply itself. A task gets the outcome, by a Completion, from the thread that reads the
 // reply. And no caller waits for a deferred step once its command is written: then the keeper

@@ -43,6 +43,9 @@ enum class Verdict {
 // confirmation the machine gives the grant back and falls asleep. While it is keeping, the grant is
 // recorded, which a closing client refuses.
 //
+// All callers and kinds share it, so that the simulation (tests/cpp/simulation) can run the one
+// algorithm through many thousands of random schedules, and repeat each by its seed.
+//
 // The caller's deadline counts from the first reply of the server on (before that, it is unknown
 // whether another owner holds the lock), or in the queue behind another waiter of this client.
 // Until then the driver's requests end at `latest`, and so does a confirmation by replicas.
