@@ -67,6 +67,7 @@ def told() -> Told:
 def test_a_loss_is_reported(
     alice: Any, stage: Stage, told: Told, cause: Cause, lease: float | None
 ) -> None:
+    """Fault 28."""
     default_client = stage.client(lease=SHORT)
     lock = stage.lock(default_client, on_lost=told)
     alice.do(lock.acquire, lease=lease)

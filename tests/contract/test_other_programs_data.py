@@ -33,6 +33,7 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_the_time_out_says_that_no_lock_holds_the_key(
     alice: Any, stage: Stage, wait: float
 ) -> None:
+    """Fault 27."""
     lock = stage.lock(name=NAME, wait=wait)
     with pytest.raises(holdfast.LockTimeout, match=FOREIGN):
         alice.inside(lock, lambda _: None)
@@ -106,6 +107,7 @@ COUNTERS: dict[str, tuple[Callable[[Any], Any], ...]] = {
 def test_a_text_is_no_counter(
     alice: Any, client: Any, server: Server, word: str, text: str
 ) -> None:
+    """Fault 27."""
     server.inspect.set(NAME, text)
     it = getattr(client, word)(NAME)
     for call in COUNTERS[word]:

@@ -106,6 +106,7 @@ def test_an_idle_client_sends_nothing(alice: Any, lock: Any, stage: Stage) -> No
 @pytest.mark.servers("real")
 @pytest.mark.parametrize("clients", [1, 4])
 def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, clients: int) -> None:
+    """Fault 41."""
     rounds, waiters = 5, 24
     makers = [stage.client() for _ in range(clients)]
 
@@ -135,6 +136,7 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
 def test_one_message_makes_one_waiter_try(
     alice: Any, quiet_lock: Any, rival: Any, stage: Stage
 ) -> None:
+    """Fault 41."""
     alice.do(quiet_lock.acquire, lease=3600)
     waiting = [stage.wait(stage.actor(), rival) for _ in range(10)]
     eventually(lambda: stage.server.inspect.ping() and others_sleep())  # they have asked once more
@@ -148,6 +150,7 @@ def test_one_message_makes_one_waiter_try(
 def test_a_wake_up_without_reason_is_survived(
     alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
+    """Fault 16."""
     alice.do(lock.acquire)
     before = stage.holds()
     waiting = stage.wait(bob, rival)

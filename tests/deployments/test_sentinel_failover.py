@@ -161,7 +161,7 @@ def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
 
 @pytest.mark.costly
 def test_a_demoted_primary_is_not_written_to(alice: Any, client: Any, service: Service) -> None:
-    """One READONLY is enough; and nothing is lost when the server is a primary again."""
+    """32: one READONLY is enough; and nothing is lost when the server is a primary again."""
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     primary, replica = service.primary, service.replicas[0]
@@ -185,7 +185,7 @@ def _roles_asked(server: Server) -> int:
 def test_an_old_primary_that_comes_back_is_not_used(
     alice: Any, client: Any, service: Service
 ) -> None:
-    """It thinks that it is the primary until the sentinels have told it."""
+    """32: it thinks that it is the primary until the sentinels have told it."""
     _comes_back_and_is_not_used(alice, client, service)
 
 

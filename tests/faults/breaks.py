@@ -1,4 +1,4 @@
-"""Deliberate breaks of the code, and the tests that find them: docs/faults-tests.md lists them.
+"""Deliberate breaks of the code, and the tests that find them: `--list` prints them.
 
     python -m tests.faults.breaks 17 18         # break, build, run the test, put it back
     python -m tests.faults.breaks --build "ninja -C build/dev" all

@@ -116,7 +116,7 @@ def test_a_stopped_owner_learns_of_the_loss_before_anything_else(
 
 
 def test_no_moment_past_the_lease_says_held(start_child: StartChild, server: Server) -> None:
-    """I2: asked without a pause, before, while and after it is stopped, `lost` is never late."""
+    """2, I2: asked without a pause, before, while and after it is stopped, `lost` is never late."""
     child = start_child(
         """
         lock = holdfast.Client(URL).lock(NAME)

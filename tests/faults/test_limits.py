@@ -97,6 +97,7 @@ say("over")
 def test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted(
     start_child: StartChild, server: Server, refusals: Refusals, program: str, limits: str
 ) -> None:
+    """Fault 62."""
     child = start_child(
         f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{program}",
         URL=server.url,
@@ -149,6 +150,7 @@ say("over")
 def test_close_needs_no_descriptor(
     start_child: StartChild, server: Server, refusals: Refusals, options: str
 ) -> None:
+    """Fault 62."""
     child = start_child(
         f"{REFUSALS}\n{ROUNDS}\nOPTIONS = {options}\n{CLOSING}",
         URL=server.url,

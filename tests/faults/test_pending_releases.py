@@ -93,7 +93,7 @@ hear("end")
 def test_ctrl_c_during_the_back_off_of_a_release_loses_nothing(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """Locks, a permit with an id, a permit and a count: each is given back when the state ends.
+    """45: locks, a permit with an id, a permit and a count: each is given back when the state ends.
 
     Some of the interrupts find a release on its way: at rest are those of about half of the locks.
     """
@@ -117,7 +117,7 @@ def test_ctrl_c_during_the_back_off_of_a_release_loses_nothing(
 def test_a_release_that_was_left_never_frees_the_next_hold(
     private_server: Server, way: FaultProxy
 ) -> None:
-    """A refused release is left by its caller, a second one succeeds, and the owner acquires."""
+    """46: the caller leaves a refused release, a second one succeeds, and the owner acquires."""
 
     async def one_round(lock: holdfast.asyncio.Lock) -> None:
         await lock.acquire(lease=LONG)
@@ -140,7 +140,7 @@ def test_a_release_that_was_left_never_frees_the_next_hold(
 def test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused(
     private_server: Server,
 ) -> None:
-    """The owner tries to acquire again and is refused: its former hold is still given back."""
+    """46: the owner tries to acquire again and is refused: its former hold is still given back."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(private_server.url) as client:
@@ -158,7 +158,7 @@ def test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused(
 def test_close_finishes_what_cancelled_tasks_have_left(
     private_server: Server, way: FaultProxy
 ) -> None:
-    """Thirty tasks are cancelled as Ctrl-C would; the client is closed at once; no key stays."""
+    """47: thirty tasks are cancelled as by Ctrl-C; the client is closed at once; no key stays."""
 
     async def worker(client: Any, number: int) -> None:
         while True:
@@ -182,7 +182,7 @@ def test_close_finishes_what_cancelled_tasks_have_left(
 def test_close_releases_what_is_held_if_asked_to(
     flavour: Flavour, alice: Any, bob: Any, private_server: Server
 ) -> None:
-    """All kinds of holds, and no warning; the owner's own release is content."""
+    """47: all kinds of holds, and no warning; the owner's own release is content."""
     client = flavour.client(private_server.url)
     locks = [client.lock("one"), client.fair_lock("two"), client.read_write_lock("three").read]
     for lock in locks:
@@ -198,7 +198,7 @@ def test_close_releases_what_is_held_if_asked_to(
 def test_close_gives_up_in_time_and_names_what_may_be_held(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """The server is silent: after `command_timeout`, one warning names each unreleased lock."""
+    """47: the server is silent: after `command_timeout`, one warning names each unreleased lock."""
     client = make_client(private_server.url, command_timeout=IMPATIENT)
     alice.do(client.lock("held").acquire)
     private_server.pause()
@@ -215,7 +215,7 @@ def test_close_gives_up_in_time_and_names_what_may_be_held(
 def test_a_grant_that_arrives_during_close_is_given_back(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server, way: FaultProxy
 ) -> None:
-    """The caller gets ConnectionError, and the lock is free."""
+    """48: the caller gets ConnectionError, and the lock is free."""
     client = make_client(way.url)
     alice.do(client.ping)
     private_server.pause()
@@ -233,7 +233,7 @@ def test_a_grant_that_arrives_during_close_is_given_back(
 
 
 def test_a_forgotten_client_finishes_what_is_pending(private_server: Server) -> None:
-    """The finalizer does not wait; the engine's thread sees to it."""
+    """47: the finalizer does not wait; the engine's thread sees to it."""
 
     async def main() -> None:
         client = holdfast.asyncio.Client(private_server.url)
@@ -251,7 +251,7 @@ def test_a_forgotten_client_finishes_what_is_pending(private_server: Server) -> 
 def test_the_interpreters_end_finishes_what_is_pending(
     start_child: StartChild, private_server: Server, way: FaultProxy
 ) -> None:
-    """A task is cancelled with its acquire under way, and the program ends without a close."""
+    """47: a task is cancelled with its acquire under way, and the program ends without a close."""
     child = start_child(
         """
         async def main():
@@ -273,7 +273,7 @@ def test_the_interpreters_end_finishes_what_is_pending(
 def test_a_forked_child_has_nothing_pending(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """It neither finishes nor names what its parent has left."""
+    """47: it neither finishes nor names what its parent has left."""
     child = start_child(
         """
         import warnings

@@ -36,6 +36,7 @@ def held(near: Any, bob: Any) -> None:
 def test_a_reply_that_no_command_asked_for_grants_nothing(
     behind: Any, proxy: FaultProxy, alice: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Fault 60."""
     lock = behind.lock(NAME)
     with caplog.at_level(logging.ERROR, "holdfast"):
         proxy.inject(GRANTED)
@@ -50,6 +51,7 @@ def test_a_reply_that_no_command_asked_for_grants_nothing(
 def test_a_reply_of_a_kind_that_the_command_cannot_have_is_not_believed(
     behind: Any, proxy: FaultProxy, server: Server, alice: Any
 ) -> None:
+    """Fault 60."""
     lock = behind.lock(NAME)
     sprung = proxy.replace_reply(b"+OK\r\n")
     assert alice.do(lock.acquire, blocking=False), "a status is no reply to an acquire"

@@ -121,6 +121,7 @@ def test_all_servers_hold_it(alice: Any, bob: Any, cluster: Cluster) -> None:
 def test_a_minority_may_fail(
     alice: Any, bob: Any, cluster: Cluster, broken: Break, place: int
 ) -> None:
+    """Fault 34."""
     mine, theirs = cluster.red_lock(), cluster.red_lock()
     alice.do(mine.acquire)
     alice.do(mine.release)
@@ -139,6 +140,7 @@ def test_a_minority_may_fail(
 def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
     alice: Any, cluster: Cluster, broken: Break
 ) -> None:
+    """Fault 34."""
     lock = cluster.red_lock()
     for server in cluster.servers[1:]:
         broken(server)
@@ -153,6 +155,7 @@ def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
 
 @pytest.mark.costly
 def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cluster) -> None:
+    """Fault 26."""
     lock = cluster.red_lock()
     assert not alice.do(lock.locked)
     for server in cluster.servers[1:]:
@@ -171,6 +174,7 @@ def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cl
 
 
 def test_what_a_hanging_server_grants_late_is_taken_back(alice: Any, cluster: Cluster) -> None:
+    """Fault 34."""
     lock = cluster.red_lock()
     alice.do(lock.acquire)
     alice.do(lock.release)
@@ -244,6 +248,7 @@ def test_the_log_tells_a_members_loss_from_that_of_the_red_lock(
 
 
 def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
+    """Fault 34."""
     told: list[Any] = []
     lock = cluster.red_lock(watchdog=SHORT, on_lost=told.append)
     acquire_everywhere(alice, lock, cluster)

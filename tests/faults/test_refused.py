@@ -33,7 +33,7 @@ IMPOSTORS: dict[str, tuple[bytes | None, bool]] = {
 
 @pytest.mark.costly
 def test_no_server_listens(alice: Any, make_client: MakeClient) -> None:
-    """A refused connection is a ConnectionError that names the address."""
+    """13: a refused connection is a ConnectionError that names the address."""
     watch = Stopwatch()
     with closed_port() as port:
         client = make_client(f"redis://127.0.0.1:{port}", command_timeout=IMPATIENT)
@@ -65,7 +65,7 @@ def test_no_such_host(alice: Any, make_client: MakeClient) -> None:
 def test_not_a_redis_server(
     alice: Any, make_client: MakeClient, answer: tuple[bytes | None, bool]
 ) -> None:
-    """Whatever it answers: an error that names the address, within the timeouts."""
+    """27: whatever it answers: an error that names the address, within the timeouts."""
     with impostor(answer[0], closes=answer[1]) as port:
         url = f"redis://127.0.0.1:{port}"
         client = make_client(url, connect_timeout=0.3, command_timeout=0.3)

@@ -75,7 +75,7 @@ def test_a_waiter_that_cannot_subscribe_again_gets_an_error(
 def test_commands_without_a_reply_fail_while_messages_arrive(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """14: the message says "free", and the try that follows has no answer: ConnectionError."""
+    """14, 15: the message says "free", and the try that follows has no answer: ConnectionError."""
     near = make_client(server.url).lock(NAME)
     far = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(near.acquire, lease=3600)

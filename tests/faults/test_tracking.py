@@ -66,6 +66,7 @@ ENDS: dict[str, Act] = {
 def test_a_removed_hold_is_lost_at_once(
     alice: Any, make_client: MakeClient, private_server: Server, end: str
 ) -> None:
+    """Fault 28."""
     client = make_client(private_server.url)
     lock, lost = hold(alice, client)
     ENDS[end](private_server)
@@ -91,7 +92,7 @@ def test_a_forced_release_by_another_client(
 def test_a_renewed_hold_is_still_tracked(
     alice: Any, make_client: MakeClient, private_server: Server, kind: str
 ) -> None:
-    """The renewal's own write ends what a reading began: it reads once more."""
+    """28: the renewal's own write ends what a reading began: it reads once more."""
     client = make_client(private_server.url, lease=3)
     _, lost = hold(alice, client, kind)
     renewed = client.stats().renewals
@@ -128,6 +129,7 @@ def test_a_reader_whose_time_another_client_ends(
 def test_other_readers_are_no_loss(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server
 ) -> None:
+    """Fault 28."""
     client = make_client(private_server.url)
     theirs = make_client(private_server.url).read_write_lock(NAME).read
     _, lost = hold(alice, client, "read")
@@ -153,6 +155,7 @@ CHANGES: dict[str, Act] = {
 def test_other_changes_are_no_loss(
     alice: Any, make_client: MakeClient, private_server: Server, change: str
 ) -> None:
+    """Fault 28."""
     client = make_client(private_server.url)
     _, lost = hold(alice, client)
     CHANGES[change](private_server)
@@ -163,6 +166,7 @@ def test_other_changes_are_no_loss(
 def test_a_shorter_expiry_is_renewed_at_once(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
+    """Fault 28."""
     client = make_client(private_server.url)
     _, lost = hold(alice, client)
     for _ in range(3):
@@ -324,7 +328,7 @@ def test_a_short_hold_opens_no_connection_for_renewals(
 def test_a_server_that_has_become_a_replica_has_lost_nothing(
     alice: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
-    """It removes its data for those of another server, and says so: the hold is not lost yet."""
+    """28: it reports that its data are replaced by another server's: the hold is not lost yet."""
     server, empty = start_server(), start_server()
     client = make_client(server.url)
     _, lost = hold(alice, client)

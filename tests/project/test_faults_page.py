@@ -1,11 +1,12 @@
-"""What docs/faults.md and its appendix name is there: tests, and breaks that still can be made."""
+"""Each fault of docs/faults.md has tests that name it, and a break that still can be made."""
 
 from __future__ import annotations
 
 import re
 
-from tests.deployments.breaks import BREAKS as TOPOLOGY_BREAKS
-from tests.faults.breaks import BREAKS
+import pytest
+
+from tests.faults.__main__ import ALL_BREAKS, by_fault, faults, main, named
 from tests.faults.first_step_breaks import BREAKS as FIRST_STEP_BREAKS
 from tests.faults.guard_breaks import PROCESS, RECORDS
 from tests.faults.interleaving_breaks import BREAKS as INTERLEAVING_BREAKS
@@ -13,68 +14,57 @@ from tests.faults.renewal_breaks import BATCHES
 from tests.support.breaking import Break
 from tools.lint.tree import ROOT
 
-FAULTS = re.findall(
-    r"^### ((\d+)\. .+)\n", (ROOT / "docs" / "faults.md").read_text(encoding="utf-8"), re.MULTILINE
-)
-APPENDIX = (ROOT / "docs" / "faults-tests.md").read_text(encoding="utf-8")
-#: Of each fault its title, its break and its tests.
-SECTIONS = {
-    int(number): (title, " ".join(what.split()), re.findall(r"`([^`]*::[^`]*)`", tests))
-    for title, number, what, tests in re.findall(
-        r"^## ((\d+)\. .+)\n\nBreak: ([^#]+?)\.\n\n((?:[-`\s][^#]*)?)", APPENDIX, re.MULTILINE
-    )
-}
-
 
 def is_there(test: str) -> bool:
-    """`folder/file.py::test_name`, below tests/ or tests/faults/."""
+    """`tests/folder/file.py::test_name`."""
     path, _, name = test.partition("::")
-    files = [ROOT / "tests" / folder / path for folder in ("", "faults")]
-    return any(
-        re.search(rf"^(?:async )?def {name}\(", file.read_text(encoding="utf-8"), re.MULTILINE)
-        for file in files
-        if file.is_file()
-    )
+    file = ROOT / path
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    return re.search(rf"^(?:async )?def {name}\(", text, re.MULTILINE) is not None
 
 
 def test_all_faults_are_there() -> None:
-    assert sorted(int(number) for _, number in FAULTS) == list(range(1, 68))
+    assert sorted(faults()) == list(range(1, 68))
 
 
-def test_every_fault_has_its_tests_and_break_on_the_other_page() -> None:
-    assert [title for title, _ in FAULTS] == [title for title, _, _ in SECTIONS.values()]
+def test_every_fault_has_a_test_that_names_it() -> None:
+    assert set(faults()) - set(by_fault()) == set()
 
 
-def test_every_fault_names_tests_that_exist() -> None:
-    tests = {number: named for number, (_, _, named) in SECTIONS.items()}
-    assert [number for number, named in tests.items() if not named] == []
-    assert [test for named in tests.values() for test in named if not is_there(test)] == []
+def test_no_test_names_a_fault_that_is_not_there() -> None:
+    assert set(by_fault()) - set(faults()) == set()
 
 
-def test_every_fault_names_its_break() -> None:
-    first_wins = reversed((*BREAKS, *TOPOLOGY_BREAKS))
-    known = {row: each.what for each in first_wins for row in each.rows}
-    wrong = [number for number, (_, what, _) in SECTIONS.items() if what != known.get(number)]
-    assert wrong == []
+def test_every_fault_has_a_break() -> None:
+    assert set(faults()) - {row for each in ALL_BREAKS for row in each.rows} == set()
 
 
-def test_every_break_of_several_servers_is_listed() -> None:
-    listed = [
-        f"| {', '.join(map(str, each.rows))} | {each.what} | `{each.test.removeprefix('tests/')}` |"
-        for each in TOPOLOGY_BREAKS
-    ]
-    assert [line for line in listed if line not in APPENDIX.splitlines()] == []
+def test_the_docstring_of_a_test_names_its_faults() -> None:
+    source = """
+def test_one():
+    "17, I4: with text."
+async def test_two():
+    "Faults 18, 19."
+def test_three():
+    "100 tasks wait."
+def helper():
+    "17: no test."
+"""
+    assert list(named(source)) == [("test_one", [17]), ("test_two", [18, 19])]
+
+
+def test_the_command_prints_the_tests_of_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["8"]) == 0
+    printed = capsys.readouterr().out
+    assert "    break: the names of the remaining holds are not reported\n" in printed
+    assert "    contract/process/test_exit.py::test_exit_names_what_was_held\n" in printed
 
 
 def test_every_break_can_still_be_made() -> None:
-    by_pytest = [each for each in (*BREAKS, *TOPOLOGY_BREAKS) if not is_there(place_of(each))]
+    by_pytest = [each for each in ALL_BREAKS if not is_there(each.test)]
     in_cpp = (*FIRST_STEP_BREAKS, *INTERLEAVING_BREAKS, *RECORDS, *PROCESS, *BATCHES)
-    applied = (*BREAKS, *TOPOLOGY_BREAKS, *in_cpp)
+    applied = (*ALL_BREAKS, *in_cpp)
     assert [each.what for each in (*by_pytest, *(e for e in applied if not can_be_made(e)))] == []
-
-
-def place_of(which: Break) -> str:
-    return which.test.removeprefix("tests/")
 
 
 def can_be_made(which: Break) -> bool:

@@ -42,7 +42,7 @@ async def _section(lock: Any) -> None:
 
 
 def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None:
-    """9: before it is sent, in flight, granted but not delivered."""
+    """9, 56: before it is sent, in flight, granted but not delivered."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:

@@ -215,7 +215,7 @@ say("gone", HOLDS and lock.lost)
 def test_threads_stay_until_the_last_loss_is_reported(
     start_child: StartChild, server: Server, holds: bool
 ) -> None:
-    """The thread of events and one of the watchdog's; without a hold they end with the client."""
+    """6: the events' thread and one of the watchdog's; without a hold they end with the client."""
     child = start_child(CLOSED_WHILE_IT_HELD, URL=server.url, NAME=NAME, LEASE=SHORT, HOLDS=holds)
     stay = ["holdfast-dog", "holdfast-events"] if holds else []
     assert child.expect("closed") == stay

@@ -109,7 +109,7 @@ def test_a_forgotten_loop_waits_for_nothing(
 
 
 def test_what_a_stopped_loop_asked_for_is_finished(server: Server, new_loop: NewLoop) -> None:
-    """The server's answer to a release is read, though its loop stopped: it is to be sent again."""
+    """55: though its loop stopped, the answer to a release is read: it is to be sent again."""
     client = holdfast.asyncio.Client(server.url, lease=3600, command_timeout=60)
     released = asyncio.Event()
 
