@@ -41,7 +41,7 @@ def samples(path: Path) -> list[str]:
 
 
 def test_the_pages_that_users_copy_from_have_samples() -> None:
-    assert {"README.md", "docs/index.md", "docs/synchronizers/lock.md"} <= set(map(str, pages()))
+    assert {"README.md", "docs/start.md", "docs/synchronizers/lock.md"} <= set(map(str, pages()))
 
 
 def test_every_example_of_every_guide_runs() -> None:
