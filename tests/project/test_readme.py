@@ -27,7 +27,7 @@ def test_other_pages_stay_as_they_are() -> None:
 
 
 def test_a_part_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(ValueError, match="README.md has no part 'last'"):
+    with pytest.raises(ValueError, match=r"README\.md has no part 'last'"):
         part(README, "last")
 
 

@@ -1,4 +1,4 @@
-"""The stand-ins for redis-py's locks: a selection; `nox -s redis_py` runs redis-py's own tests."""
+"""The stand-ins for redis-py's locks: a selection; `nox -s python -- redis_py` runs its tests."""
 
 from __future__ import annotations
 

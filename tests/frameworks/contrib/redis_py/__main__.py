@@ -1,7 +1,8 @@
 """python -m tests.frameworks.contrib.redis_py: redis-py's tests of its locks against ours.
 
 The newest two releases, each with its own tests, from the source distributions that pip fetches.
-pip installs each of them into this environment: run it in one made for it (`nox -s redis_py`).
+pip installs each of them into this environment: run it in one made for it, as by
+`nox -s python -- redis_py`.
 """
 
 from __future__ import annotations
