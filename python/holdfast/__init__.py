@@ -29,6 +29,7 @@ from ._errors import (
     LockTimeout,
     NotOwnedError,
     ServerError,
+    StaleTokenError,
 )
 from ._hints import adopt
 from ._hints import complete as complete_hints
@@ -52,6 +53,7 @@ __all__ = [
     "NotOwnedError",
     "RedLock",
     "ServerError",
+    "StaleTokenError",
     "Stats",
     "__version__",
     "asyncio",

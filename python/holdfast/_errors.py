@@ -6,7 +6,8 @@
     ├── LockError                 also a RuntimeError, as threading has it
     │   ├── NotOwnedError         the caller does not hold what it released
     │   │   └── LockLostError     the caller did hold it, and its hold is gone
-    │   └── LockTimeout           also a TimeoutError: ``with`` could not get the lock in time
+    │   ├── LockTimeout           also a TimeoutError: ``with`` could not get the lock in time
+    │   └── StaleTokenError       the resource has seen the fencing token of a later grant
     ├── ConnectionError           also the built-in one: no server, or none in time
     └── ServerError               the server answered with an error; ``code`` is its first word
 
@@ -34,6 +35,7 @@ __all__ = [
     "LostPermit",
     "NotOwnedError",
     "ServerError",
+    "StaleTokenError",
     "is_busy",
     "left_elsewhere",
     "not_owned",
@@ -68,6 +70,15 @@ class LockTimeout(LockError, TimeoutError):
     """Another owner held the lock for as long as the caller waited.
 
     Or the server refused to work until then: ``__cause__`` is its error.
+    """
+
+    __module__ = "holdfast"
+
+
+class StaleTokenError(LockError):
+    """The resource has seen a greater fencing token: a later owner has used it since.
+
+    Raised by ``holdfast.contrib.fencing``. Nothing was written; acquire the lock again.
     """
 
     __module__ = "holdfast"

@@ -53,6 +53,7 @@ __all__ = [
     "guard_executable",
     "guard_obstacle",
     "is_busy",
+    "key_of",
     "log_error",
     "log_warning",
     "matcher",
@@ -62,6 +63,11 @@ __all__ = [
     "shown",
     "versions",
 ]
+
+
+def key_of(lock: BaseLock) -> bytes:
+    """The key of a lock on the server: its name after the client's ``name_prefix``."""
+    return lock._client.name_prefix + checked_name("name", lock.name)
 
 
 def owner_of(client: BaseClient, hold: BaseHold) -> str:

@@ -30,6 +30,7 @@ ERRORS: dict[type[Exception], tuple[type[Exception], ...]] = {
     holdfast.NotOwnedError: (holdfast.LockError,),
     holdfast.LockLostError: (holdfast.NotOwnedError,),
     holdfast.LockTimeout: (holdfast.LockError, TimeoutError),
+    holdfast.StaleTokenError: (holdfast.LockError,),
     holdfast.ConnectionError: (holdfast.HoldfastError, builtins.ConnectionError),
     holdfast.ServerError: (holdfast.HoldfastError,),
 }
