@@ -33,7 +33,7 @@ install(FILES ${pybind11_license}
 file(GLOB openssl_license "/usr/share/licenses/openssl-libs/LICENSE*"
      "/usr/share/licenses/openssl/LICENSE*")
 if(NOT openssl_license AND OPENSSL_VERSION VERSION_GREATER_EQUAL 3)
-  set(openssl_license "${PROJECT_SOURCE_DIR}/licenses/Apache-2.0.txt")
+  set(openssl_license "${PROJECT_SOURCE_DIR}/cmake/licenses/Apache-2.0.txt")
 endif()
 if(OPENSSL_FOUND AND openssl_license)
   list(GET openssl_license 0 openssl_license)

@@ -21,7 +21,7 @@ ROW = re.compile(r'"(?P<name>\w+)\(\$self[^"]*\)\\n--\\n\\n"\s*(?P<text>(?:"(?:[
 
 
 class Docstrings(Extension):
-    """Gives docstrings to attributes and native methods; mkdocs.yml names this class."""
+    """Gives docstrings to attributes and native methods; tools/mkdocs.yml names this class."""
 
     def on_attribute_instance(
         self, *, node: ast.AST | ObjectNode, attr: Attribute, **_: Any

@@ -25,7 +25,7 @@ NEEDED_BY_THE_BUILD = [
     "cpp/bindings/module.cpp",
     "lua/lock/acquire.lua",
     "docs/man/holdfast.1",
-    "licenses/Apache-2.0.txt",
+    "cmake/licenses/Apache-2.0.txt",
     "pyproject.toml",
     "python/README.md",
     "python/holdfast/__init__.py",

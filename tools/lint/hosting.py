@@ -15,7 +15,7 @@ def check_workflows(root: Path = tree.ROOT) -> list[str]:
 
 
 def check_container(root: Path = tree.ROOT) -> list[str]:
-    return run("hadolint", "--no-color", str(root / "Containerfile"))
+    return run("hadolint", "--no-color", str(root / "tools" / "Containerfile"))
 
 
 def run(tool: str, *arguments: str) -> list[str]:

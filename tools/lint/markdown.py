@@ -46,12 +46,17 @@ def check(root: Path = tree.ROOT) -> list[str]:
         if path.suffix == ".md":
             text = (root / path).read_text(encoding="utf-8")
             problems += [f"{path}:{number}: {what}" for number, what in faults(path, text)]
-        elif path.suffix == ".py" and path.parts[0] in {"python", "examples"}:
+        elif path.suffix == ".py" and is_shown(path):
             text = (root / path).read_text(encoding="utf-8")
             found = [*clients_per_lock(text)]
-            found += fragile_loops(text) if path.parts[0] == "examples" else []
+            found += fragile_loops(text) if path.parts[0] == "docs" else []
             problems += [f"{path}:{number}: {what}" for number, what in found]
     return problems
+
+
+def is_shown(path: Path) -> bool:
+    """Whether users copy from this Python file."""
+    return path.parts[0] in {"python", "docs"}
 
 
 def faults(path: Path, text: str) -> Iterator[tuple[int, str]]:

@@ -62,7 +62,7 @@ def check_changes(root: Path = tree.ROOT) -> list[str]:
 def check_site() -> list[str]:
     """Builds the site; returns warnings, broken links included, and what other hosts would load."""
     # Not with --quiet: what it does not print does not fail a strict build.
-    run = command([sys.executable, "-m", "mkdocs", "build", "--strict"])
+    run = command([sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "tools/mkdocs.yml"])
     if run.returncode == 0:
         return loaded_from_others(tree.ROOT / SITE) + broken_cells(tree.ROOT / SITE)
     return [line for line in run.stdout.splitlines() if not line.startswith("INFO")]

@@ -67,13 +67,12 @@ OF_THE_ENGINE = ("cpp", "lua", "tests/cpp")
 PLAIN = (
     "CONTRIBUTING.md",
     "README.md",
-    "SECURITY.md",
+    ".github/SECURITY.md",
     "benchmarks",
     "changelog.d",
     "cmake",
     "cpp",
     "docs",
-    "examples",
     "lua",
     "noxfile.py",
     "python",
@@ -119,5 +118,5 @@ def is_engine(path: Path) -> bool:
 
 
 def is_plain(path: Path) -> bool:
-    """Whether a path is in a folder, or is a file, that is written in plain English."""
-    return any(path.is_relative_to(place) for place in PLAIN)
+    """Whether a path is in a folder, or is a file, that is written in plain English by us."""
+    return path.parent.name != "licenses" and any(path.is_relative_to(place) for place in PLAIN)

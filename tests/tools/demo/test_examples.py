@@ -1,4 +1,4 @@
-"""The programs of examples/ do what their first lines say."""
+"""The programs of docs/examples/ do what their first lines say."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tools.lint.tree import ROOT
 
-EXAMPLES = ROOT / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 
 ENOUGH = 45.0
 """Seconds for a program to start and end on a busy machine."""
