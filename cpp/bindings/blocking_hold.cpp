@@ -99,17 +99,9 @@ PyObject* mark_detached(PyObject* self, PyObject* /*unused*/) {
 
 PyMethodDef g_methods[] = {
     {"_bind", bind, METH_VARARGS, "What the methods work on: the engine's lock, the owner."},
-    {"release", release_method, METH_NOARGS,
-     "release($self, /)\n--\n\n"
-     "Free the lock.\n\n"
-     "Raises ``NotOwnedError`` when it has been released or detached before, ``LockLostError``\n"
-     "(once) when the hold was lost, ``ConnectionError`` when the server cannot be reached: then\n"
-     "the release goes on in the background until the lease is over, and may be called again."},
-    {"__enter__", enter, METH_NOARGS, "__enter__($self, /)\n--\n\nThe hold itself."},
-    {"__exit__", as_method(exit), METH_FASTCALL,
-     "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
-     "Release the hold, unless it was detached. An error of the body comes out itself; one of the\n"
-     "release is added to it as a note, and logged."},
+    {"release", release_method, METH_NOARGS, nullptr},
+    {"__enter__", enter, METH_NOARGS, nullptr},
+    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
     {"_claim", claim_method, METH_NOARGS,
      "Begin to end the hold; only the first of several callers succeeds."},
     {"_unclaim", unclaim_method, METH_NOARGS,

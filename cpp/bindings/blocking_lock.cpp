@@ -213,32 +213,10 @@ PyMethodDef g_methods[] = {
      "(negative: without limit), whether _prepare() and _released() are to be called, whether "
      "`with`\n"
      "does not wait for the answer to its release."},
-    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS,
-     "acquire($self, /, blocking=True, timeout=-1, *, lease=...)\n--\n\n"
-     "Take the lock, or one more hold of it; ``True`` if it was acquired.\n\n"
-     "As ``threading.RLock.acquire``. ``blocking``: ``False`` does not wait. ``timeout``: seconds\n"
-     "to wait; -1 or ``None`` waits without limit. ``lease``: how long the hold lasts without\n"
-     "being renewed, in seconds; ``None``: it is renewed; by default the lock's own.\n\n"
-     "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
-     "anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the\n"
-     "command time-out; ``ServerError`` when it refuses; ``LockLostError`` when earlier holds of\n"
-     "the caller turn out to be gone."},
-    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,
-     "release($self, /, *, wait=True)\n--\n\n"
-     "Release one hold; the last release frees the lock.\n\n"
-     "``wait=False``: a last release returns once the command is written. What only the server\n"
-     "knows then, the loss of the hold, is reported to ``on_lost`` and the log.\n\n"
-     "Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held\n"
-     "one that is gone, ``ConnectionError`` when the server is out of reach: then the release "
-     "goes\n"
-     "on in the background until the lease is over, and may be called again."},
-    {"__enter__", enter, METH_NOARGS,
-     "__enter__($self, /)\n--\n\n"
-     "Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."},
-    {"__exit__", as_method(exit), METH_FASTCALL,
-     "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
-     "Release the lock. An error of the body is raised; one of the release is added to it\n"
-     "as a note, and logged."},
+    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"__enter__", enter, METH_NOARGS, nullptr},
+    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
     {"_release_all", release_all, METH_NOARGS, "Release all holds of the caller at once."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -230,38 +230,11 @@ PyMethodDef g_methods[] = {
      "What the methods work on: the engine's permit semaphore, the LeaseTime, seconds to wait\n"
      "inside `with` (negative: without limit), the listener for losses, whether _reporter() is to\n"
      "be called for each."},
-    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS,
-     "acquire($self, /, blocking=True, timeout=None, *, lease=...)\n--\n\n"
-     "Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.\n\n"
-     "``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits\n"
-     "without limit. ``lease``: after how many seconds the permit is returned; ``None``:\n"
-     "it is renewed; by default the semaphore's own.\n\n"
-     "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
-     "anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the\n"
-     "command time-out, ``ServerError`` when it refuses."},
-    {"acquire_many", as_method(acquire_many), METH_FASTCALL | METH_KEYWORDS,
-     "acquire_many($self, /, n, blocking=True, timeout=None, *, lease=...)\n--\n\n"
-     "Take ``n`` permits at once, all or none; their ids, or ``None`` when they were not free in\n"
-     "time.\n\n"
-     "``n``: 1 to 10 000; the rest as of ``acquire``. Each permit has its own lease, and may be\n"
-     "released alone. A request for many may be overtaken by requests for fewer."},
-    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS,
-     "release($self, /, permit, *, wait=True)\n--\n\n"
-     "Release a permit of any client.\n\n"
-     "Raises ``TypeError`` or ``ValueError`` for an invalid permit id; ``NotOwnedError`` when it\n"
-     "is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client\n"
-     "renewed it and found it gone; ``ConnectionError`` when the server is out of reach: it may "
-     "be\n"
-     "called again."},
-    {"__enter__", enter, METH_NOARGS,
-     "__enter__($self, /)\n--\n\n"
-     "Take a permit and return its id; it waits for ``wait`` seconds, then raises\n"
-     "``LockTimeout``."},
-    {"__exit__", as_method(exit), METH_FASTCALL,
-     "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
-     "Release the latest permit that the calling thread has entered with, else the oldest. An\n"
-     "error of the body is raised; one of the release is added to it as a note, and\n"
-     "logged."},
+    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"acquire_many", as_method(acquire_many), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"__enter__", enter, METH_NOARGS, nullptr},
+    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -91,27 +91,10 @@ PyMethodDef g_methods[] = {
     {"_bind", bind, METH_VARARGS,
      "What the methods work on: the engine's semaphore, seconds to wait inside `with` (negative:\n"
      "without limit)."},
-    {"acquire", as_method(acquire), METH_FASTCALL | METH_KEYWORDS,
-     "acquire($self, /, blocking=True, timeout=None, *, permits=1)\n--\n\n"
-     "Take ``permits`` at once, all or none; ``True`` if they were taken.\n\n"
-     "``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits\n"
-     "without limit. A request for many may be overtaken by requests for fewer.\n\n"
-     "Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before\n"
-     "anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the\n"
-     "command time-out, ``ServerError`` when it refuses; then nothing was taken."},
-    {"release", as_method(release), METH_FASTCALL | METH_KEYWORDS,
-     "release($self, /, n=1, *, wait=True)\n--\n\n"
-     "Release ``n`` permits; waiters wake.\n\n"
-     "Raises ``TypeError`` or ``ValueError`` for a bad ``n``; ``ConnectionError`` when the server\n"
-     "is out of reach: then it goes on in the background for twice the command time-out. Do not\n"
-     "call it again: it would count twice."},
-    {"__enter__", enter, METH_NOARGS,
-     "__enter__($self, /)\n--\n\n"
-     "Take one permit; it waits for ``wait`` seconds, then raises ``LockTimeout``."},
-    {"__exit__", as_method(exit), METH_FASTCALL,
-     "__exit__($self, exc_type, exc, traceback, /)\n--\n\n"
-     "Release the permit. An error of the body is raised; one of the release is added to\n"
-     "it as a note, and logged."},
+    {"acquire", as_method(acquire), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"release", as_method(release), METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {"__enter__", enter, METH_NOARGS, nullptr},
+    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

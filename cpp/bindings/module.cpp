@@ -49,6 +49,8 @@ PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) 
   pybind11::register_local_exception_translator(holdfast::bindings::translate_limit);
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
+  module.def("described", holdfast::bindings::described, pybind11::arg("method"),
+             pybind11::arg("text"), pybind11::pos_only());
   holdfast::bindings::register_blocking_hold(module);
   holdfast::bindings::register_blocking_lock(module);
   holdfast::bindings::register_client(module);

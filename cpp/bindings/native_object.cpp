@@ -1,6 +1,8 @@
 #include "bindings/native_object.h"
 
 #include <array>
+#include <deque>
+#include <string>
 
 namespace holdfast::bindings {
 
@@ -42,6 +44,20 @@ py::object native_root() {
     return native_type(spec, py::handle()).release().ptr();
   }();
   return py::reinterpret_borrow<py::object>(root);
+}
+
+py::object described(const py::handle& method, const std::string& text) {
+  if (!Py_IS_TYPE(method.ptr(), &PyMethodDescr_Type)) {
+    throw py::type_error("described() takes a native method");
+  }
+  static auto* const texts = new std::deque<std::string>;
+  static auto* const definitions = new std::deque<PyMethodDef>;
+  auto* const from = reinterpret_cast<PyMethodDescrObject*>(method.ptr());
+  definitions->push_back(*from->d_method);
+  definitions->back().ml_doc = texts->emplace_back(text).c_str();
+  PyObject* const made = PyDescr_NewMethod(PyDescr_TYPE(from), &definitions->back());
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
 }
 
 void add_native_type(py::module_& module, const char* qualified_name, const char* doc,

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "bindings/critical_section.h"
@@ -37,9 +38,14 @@ pybind11::object native_root();
 // Adds a type below `Native` to the module. `methods` (static storage) are C functions, found by
 // `with` and by calls without a step of bytecode: no signal handler runs between their effect and
 // their return. In CPython 3.14 and newer one may run right after the return of `__enter__`:
-// holdfast/_entering.py takes care of that.
+// holdfast/_native.py takes care of that. It also gives those methods their texts that the public
+// classes declare.
 void add_native_type(pybind11::module_& module, const char* qualified_name, const char* doc,
                      PyMethodDef* methods);
+
+// The same native method with another text: its signature and its docstring. For the import of the
+// package alone: what it makes lasts as long as the process.
+pybind11::object described(const pybind11::handle& method, const std::string& text);
 
 // The state of `self`, as set by the `_bind` of the type whose method runs. Raises RuntimeError if
 // a subclass has not called the constructor of its base class. For Using.

@@ -190,13 +190,8 @@ PyMethodDef g_methods[] = {
     {"_release", release, METH_O,
      "_release($self, deferred, /)\n--\n\n"
      "An awaitable that releases one hold."},
-    {"__aenter__", enter, METH_NOARGS,
-     "__aenter__($self, /)\n--\n\n"
-     "Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."},
-    {"__aexit__", as_method(exit), METH_FASTCALL,
-     "__aexit__($self, exc_type, exc, traceback, /)\n--\n\n"
-     "Release the lock. An error of the body is raised; one of the release is added to it\n"
-     "as a note, and logged."},
+    {"__aenter__", enter, METH_NOARGS, nullptr},
+    {"__aexit__", as_method(exit), METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -15,8 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _client
-from ._base_client import BaseClient
-from ._base_lock import BaseLock
 from ._client import *  # noqa: F403 - a client, and all that it makes
 from ._core import __version__
 from ._errors import (
@@ -31,10 +29,7 @@ from ._errors import (
     ServerError,
     StaleTokenError,
 )
-from ._hints import adopt
-from ._hints import complete as complete_hints
-from ._keywords import LockOptions, MinimumLockOptions
-from ._lock import Hold, Lock
+from ._lock import Hold
 from ._red_lock import RedLock
 from ._spin_lock import Backoff
 
@@ -60,17 +55,6 @@ __all__ = [
     "inspect",
 ]
 __all__ += _client.__all__
-
-adopt("holdfast", [globals().get(name) for name in __all__])
-complete_hints(
-    "holdfast",
-    BaseClient=BaseClient,
-    BaseLock=BaseLock,
-    Lock=Lock,
-    Hold=Hold,
-    LockOptions=LockOptions,
-    MinimumLockOptions=MinimumLockOptions,
-)
 
 
 def __getattr__(name: str) -> Any:

@@ -5,9 +5,17 @@ would slow down each start.
 """
 
 import math
+import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache, partial, wraps
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+else:
+    # Of Python 3.11 on; before that, something that can be written in their place.
+    Self = getattr(typing, "Self", Any)
+    Unpack = getattr(typing, "Unpack", list)
 
 __all__ = [
     "ACQUIRE_KEYWORDS",
@@ -17,6 +25,8 @@ __all__ = [
     "LeaseTime",
     "Name",
     "Seconds",
+    "Self",
+    "Unpack",
     "Unset",
     "check_minimum",
     "checked_at_least",

@@ -8,20 +8,27 @@ import sys
 import threading
 import warnings
 from contextlib import ExitStack
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _core, _events, _process
-from ._arguments import checked_flag
+from ._arguments import Self, checked_flag
 from ._keywords import Configured
 from ._names import quoted
 from ._options import read_options
-from ._workers import countdown
+from ._workers import Worker, countdown
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from . import _stats
-    from ._workers import Worker
+else:
+
+    class _Late:
+        """The module of the figures, imported by its first use: dataclasses are slow to import."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module("holdfast._stats"), name)
+
+    _stats = _Late()
 
 __all__ = ["BaseClient", "all_clients"]
 
@@ -81,9 +88,7 @@ class BaseClient(Configured):
 
     def stats(self) -> _stats.Stats:
         """The figures of this client's locks since it was made; no command is sent."""
-        from ._stats import read_stats
-
-        return read_stats(self._core)
+        return _stats.read_stats(self._core)
 
     @classmethod
     def from_redis(cls, source: Any, **options: Any) -> Self:
@@ -160,7 +165,8 @@ class BaseClient(Configured):
 
     def __repr__(self) -> str:
         state = " closed" if self._core.closed else ""
-        return f"<{type(self).__module__}.{type(self).__qualname__} {self._url}{state}>"
+        package = "holdfast.asyncio" if self._asynchronous else "holdfast"
+        return f"<{package}.{type(self).__qualname__} {self._url}{state}>"
 
     def __reduce__(self) -> Any:
         msg = f"a {type(self).__name__} cannot be pickled or copied: give the other process its URL"

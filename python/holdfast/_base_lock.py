@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from . import _core, _event_log, _events
 from ._arguments import (
@@ -17,15 +18,11 @@ from ._arguments import (
     checked_name,
     checked_wait,
 )
+from ._base_client import BaseClient
 from ._errors import LockLostError, LockTimeout, NotOwnedError, left_elsewhere, not_owned
 from ._names import quoted
 from ._synchronizer import Synchronizer
 from ._watcher import Watcher
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ._base_client import BaseClient
 
 __all__ = ["BaseLock", "seconds_left"]
 

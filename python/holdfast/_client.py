@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from types import TracebackType
 
 from . import _core
-from ._arguments import refuses_foreign_keywords
+from ._arguments import Name, Seconds, Self, refuses_foreign_keywords
 from ._base_client import BaseClient
 from ._base_lock import BaseLock
 from ._count_down_latch import CountDownLatch
@@ -18,14 +19,6 @@ from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import EXPONENTIAL, Backoff, SpinLock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-
-    from typing_extensions import Self
-
-    from ._arguments import Name, Seconds
 
 # The client and what it makes: the package's public names are these, too.
 __all__ = [

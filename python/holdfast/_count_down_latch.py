@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import _core, _events
 from ._arguments import Name, Seconds, checked_count, checked_name, checked_timeout
+from ._base_client import BaseClient
 from ._synchronizer import Synchronizer
-
-if TYPE_CHECKING:
-    from ._base_client import BaseClient
 
 __all__ = ["BaseCountDownLatch", "CountDownLatch"]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from . import _core
-from ._arguments import Name, Seconds, milliseconds
+from ._arguments import Name, Seconds, Unpack, milliseconds
+from ._base_client import BaseClient
 from ._base_lock import BaseLock
+from ._keywords import LockOptions
 from ._lock import Lock
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ._base_client import BaseClient
-    from ._keywords import LockOptions
 
 __all__ = ["BaseFairLock", "FairLock", "checked_queue_timeout"]
 

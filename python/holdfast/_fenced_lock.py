@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ._base_lock import BaseLock
+from ._core import Lock as CoreLock
 from ._events import loss_of
 from ._lock import Lock
-
-if TYPE_CHECKING:
-    from ._core import Lock as CoreLock
 
 __all__ = ["BaseFencedLock", "FencedLock"]
 

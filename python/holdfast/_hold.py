@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from weakref import ref
 
 from . import _core, _events
 from ._arguments import LeaseTime, Name, Seconds, Unset, checked_name, checked_wait
+from ._base_lock import BaseLock
 from ._errors import HoldfastError, NotOwnedError
 from ._names import quoted
 from ._watcher import Watcher
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ._base_lock import BaseLock
 
 __all__ = ["BaseHold", "HoldWatching", "checked", "lock_of"]
 

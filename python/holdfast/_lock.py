@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 from weakref import ref
 
 from . import _core, _process
@@ -12,21 +13,21 @@ from ._arguments import (
     UNSET,
     LeaseTime,
     Seconds,
+    Self,
     Unset,
     checked_flag,
     checked_timeout,
     instead_of,
     milliseconds,
 )
+from ._base_client import BaseClient
 from ._base_lock import BaseLock, seconds_left
 from ._decorating import Decorates
 from ._errors import HoldfastError, LockLostError, NotOwnedError
 from ._hold import BaseHold, HoldWatching, checked, lock_of
+from ._native import native
 from ._process import THIS_THREAD
-
-if TYPE_CHECKING:
-    from ._base_client import BaseClient
-    from ._watcher import Watcher
+from ._watcher import Watcher
 
 __all__ = ["Hold", "Lock", "attach"]
 
@@ -52,6 +53,59 @@ class Lock(Decorates, BaseLock, _core.BlockingLock):  # type: ignore[misc]
     def _bind_core(self) -> None:
         prepares = self._wants_watcher() or self._may_wait_for_itself
         self._bind(self._core, self._lease, self._wait, prepares, self._defers())
+
+    # Native: no signal handler runs between the effect of one and its return.
+
+    @native(_core.BlockingLock.acquire)
+    def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = -1,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> bool:
+        """Take the lock, or one more hold of it; ``True`` if it was acquired.
+
+        As ``threading.RLock.acquire``. ``blocking``: ``False`` does not wait. ``timeout``: seconds
+        to wait; -1 or ``None`` waits without limit. ``lease``: how long the hold lasts without
+        being renewed, in seconds; ``None``: it is renewed; by default the lock's own.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
+        command time-out; ``ServerError`` when it refuses; ``LockLostError`` when earlier holds of
+        the caller turn out to be gone.
+        """
+        raise NotImplementedError
+
+    @native(_core.BlockingLock.release)
+    def release(self, *, wait: bool = True) -> None:
+        """Release one hold; the last release frees the lock.
+
+        ``wait=False``: a last release returns once the command is written. What only the server
+        knows then, the loss of the hold, is reported to ``on_lost`` and the log.
+
+        Raises ``NotOwnedError`` when the caller holds none, ``LockLostError`` (once) when it held
+        one that is gone, ``ConnectionError`` when the server is out of reach: then the release goes
+        on in the background until the lease is over, and may be called again.
+        """
+
+    @native(_core.BlockingLock.__enter__)
+    def __enter__(self) -> Self:  # type: ignore[override]
+        """Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."""
+        raise NotImplementedError
+
+    @native(_core.BlockingLock.__exit__)
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Release the lock.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(
@@ -176,6 +230,33 @@ class Hold(BaseHold, _core.BlockingHold):
     def __init__(self, lock: BaseLock) -> None:
         super().__init__(lock)
         self._bind(self._core, self._owner)
+
+    @native(_core.BlockingHold.release)
+    def release(self) -> None:
+        """Free the lock.
+
+        Raises ``NotOwnedError`` when it has been released or detached before, ``LockLostError``
+        (once) when the hold was lost, ``ConnectionError`` when the server cannot be reached: then
+        the release goes on in the background until the lease is over, and may be called again.
+        """
+
+    @native(_core.BlockingHold.__enter__)
+    def __enter__(self) -> Self:
+        """The hold itself."""
+        raise NotImplementedError
+
+    @native(_core.BlockingHold.__exit__)
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Release the hold, unless it was detached.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
 
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from . import _core
+from ._arguments import Unpack
+from ._base_client import BaseClient
 from ._base_lock import BaseLock
+from ._keywords import LockOptions
 from ._lock import Lock
 from ._quorum import QuorumSide, checked_members, cores_of, title_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ._base_client import BaseClient
-    from ._keywords import LockOptions
 
 __all__ = ["BaseMultiLock", "MultiLock"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from types import TracebackType
+from typing import Any, Final
 
 from . import _core, _events, _log
 from ._arguments import (
@@ -27,15 +28,12 @@ from ._arguments import (
     milliseconds,
     refuse_deferring,
 )
+from ._base_client import BaseClient
 from ._base_lock import seconds_left
 from ._errors import LockLostError, LostPermit, NotOwnedError
 from ._names import quoted
+from ._native import native
 from ._synchronizer import BlockingPermits, Permits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ._base_client import BaseClient
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
@@ -215,6 +213,70 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         count = checked_count("n", n, least=0)
         with self._setting(count):
             return self._set(count, self._core.try_set_permits(count))
+
+    @native(_core.BlockingPermitSemaphore.acquire)
+    def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> str | None:
+        """Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.
+
+        ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit. ``lease``: after how many seconds the permit is returned; ``None``: it is
+        renewed; by default the semaphore's own.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
+        command time-out, ``ServerError`` when it refuses.
+        """
+        raise NotImplementedError
+
+    @native(_core.BlockingPermitSemaphore.acquire_many)
+    def acquire_many(
+        self,
+        n: int,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> list[str] | None:
+        """Take ``n`` permits at once, all or none; ``None`` when they were not free in time.
+
+        Returns their ids. ``n``: 1 to 10 000; the rest as of ``acquire``. Each permit has its own
+        lease, and may be released alone. A request for many may be overtaken by requests for fewer.
+        """
+        raise NotImplementedError
+
+    @native(_core.BlockingPermitSemaphore.release)
+    def release(self, permit: str, *, wait: bool = True) -> None:
+        """Release a permit of any client.
+
+        Raises ``TypeError`` or ``ValueError`` for an invalid permit id; ``NotOwnedError`` when it
+        is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client
+        renewed it and found it gone; ``ConnectionError`` when the server is out of reach: it may be
+        called again.
+        """
+
+    @native(_core.BlockingPermitSemaphore.__enter__)
+    def __enter__(self) -> str:
+        """Take a permit and return its id; after ``wait`` seconds it raises ``LockTimeout``."""
+        raise NotImplementedError
+
+    @native(_core.BlockingPermitSemaphore.__exit__)
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Release the latest permit that the calling thread has entered with, else the oldest.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(

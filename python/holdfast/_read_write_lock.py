@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ._arguments import Name, Unpack
+from ._base_client import BaseClient
 from ._base_lock import BaseLock
+from ._core import Lock as CoreLock
 from ._errors import LockError
+from ._keywords import LockOptions
 from ._lock import Lock
 from ._names import quoted
 from ._synchronizer import Synchronizer
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ._arguments import Name
-    from ._base_client import BaseClient
-    from ._core import Lock as CoreLock
-    from ._keywords import LockOptions
 
 __all__ = ["BaseReadWriteLock", "ReadLock", "ReadSide", "ReadWriteLock", "WriteLock", "WriteSide"]
 

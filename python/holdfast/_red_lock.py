@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from . import _core, _process
-from ._arguments import LOCK_KEYWORDS, encoded_text, instead_of
+from ._arguments import LOCK_KEYWORDS, Seconds, encoded_text, instead_of
 from ._base_lock import BaseLock
 from ._lock import Lock
 from ._quorum import QuorumSide, checked_members, cores_of, may_stand, title_of
 from ._watcher import Watcher
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ._arguments import Seconds
 
 __all__ = ["BaseRedLock", "RedLock"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import TracebackType
 
 from . import _core
 from ._arguments import (
@@ -10,6 +10,7 @@ from ._arguments import (
     MOST,
     Name,
     Seconds,
+    Self,
     checked_count,
     checked_name,
     checked_setup,
@@ -18,10 +19,9 @@ from ._arguments import (
     instead_of,
     refuse_deferring,
 )
+from ._base_client import BaseClient
+from ._native import native
 from ._synchronizer import BlockingPermits, Permits
-
-if TYPE_CHECKING:
-    from ._base_client import BaseClient
 
 __all__ = ["BaseSemaphore", "Semaphore"]
 
@@ -74,6 +74,48 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
         count = checked_count("n", n, least=0)
         with self._setting(count):
             return self._set(count, self._core.call("try_set_permits", count))
+
+    @native(_core.BlockingSemaphore.acquire)
+    def acquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
+    ) -> bool:
+        """Take ``permits`` at once, all or none; ``True`` if they were taken.
+
+        ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit. A request for many may be overtaken by requests for fewer.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
+        command time-out, ``ServerError`` when it refuses; then nothing was taken.
+        """
+        raise NotImplementedError
+
+    @native(_core.BlockingSemaphore.release)
+    def release(self, n: int = 1, *, wait: bool = True) -> None:
+        """Release ``n`` permits; waiters wake.
+
+        Raises ``TypeError`` or ``ValueError`` for a bad ``n``; ``ConnectionError`` when the server
+        is out of reach: then it goes on in the background for twice the command time-out. Do not
+        call it again: it would count twice.
+        """
+
+    @native(_core.BlockingSemaphore.__enter__)
+    def __enter__(self) -> Self:
+        """Take one permit; it waits for ``wait`` seconds, then raises ``LockTimeout``."""
+        raise NotImplementedError
+
+    @native(_core.BlockingSemaphore.__exit__)
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Release the permit.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
 
     @instead_of(ACQUIRE_KEYWORDS, "acquire")
     def _checked_request(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from . import _core
-from ._arguments import Name, Seconds, milliseconds
+from ._arguments import Name, Seconds, Unpack, milliseconds
+from ._base_client import BaseClient
 from ._base_lock import BaseLock
+from ._keywords import MinimumLockOptions
 from ._lock import Lock
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from ._base_client import BaseClient
-    from ._keywords import MinimumLockOptions
 
 __all__ = ["EXPONENTIAL", "Backoff", "BaseSpinLock", "SpinLock", "checked_backoff"]
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from . import _core, _events, _log
-from ._arguments import checked_lease
+from ._arguments import LeaseTime, Name, Seconds, checked_lease
+from ._base_client import BaseClient
 from ._errors import ConnectionError, HoldfastError, LockTimeout
 from ._names import quoted
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
-
-    from ._arguments import LeaseTime, Name, Seconds
-    from ._base_client import BaseClient
-
 __all__ = ["BlockingPermits", "Permits", "Synchronizer"]
-
-if sys.version_info >= (3, 14):
-    from ._entering import protect
-
-    protect()
 
 NEVER_INITIALIZED: Final = (
     "it was never initialized, or was deleted; make it with permits=, or call try_set_permits()"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import holdfast
+import holdfast.asyncio
 
 if TYPE_CHECKING:  # children import this module: without it they start in half the time
     from tests.support.servers import Server
@@ -204,7 +206,7 @@ def _multi_lock(client: Any, name: Name, **options: Any) -> Any:
 
 
 def _red_lock(client: Any, name: Name, **options: Any) -> Any:
-    module = sys.modules[type(client).__module__]
+    module = holdfast.asyncio if client._asynchronous else holdfast
     return module.RedLock(*_parts(client, name, _THREE), **options)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 import pytest
 
 import holdfast
+import holdfast.asyncio
 from tests.contract.conftest import Stage
 from tests.support.losses import Program, entered, refused, until
 from tests.support.renewals import SHORT
@@ -215,7 +215,7 @@ def test_the_minority_of_a_red_lock_refuses_nothing(
 ) -> None:
     names = ["{n} 1", "{n} 2", "{n} 3"]
     parts = [client.lock(name) for name in names]
-    lock = sys.modules[type(client).__module__].RedLock(*parts)
+    lock = (holdfast.asyncio if client._asynchronous else holdfast).RedLock(*parts)
 
     def body(_: Any) -> Program:
         forced = bob.begin(parts[2].force_release)

@@ -110,10 +110,10 @@ BREAKS = (
         "bytecode runs between the grant and the return of `with`",
         "python/holdfast/_lock.py",
         (
+            ("    @native(_core.BlockingLock.__enter__)\n", ""),
             (
-                "    def _bind_core(self) -> None:\n        prepares",
-                "    def __enter__(self) -> Any:\n        return super().__enter__()\n\n"
-                "    def _bind_core(self) -> None:\n        prepares",
+                'then raises ``LockTimeout``."""\n        raise NotImplementedError',
+                'then raises ``LockTimeout``."""\n        return super().__enter__()',
             ),
         ),
         "tests/faults/test_interrupted_blocks.py::test_an_interrupted_block_holds_no_lock",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import types
 
 import pytest
 
-import holdfast._core
+import holdfast
 import holdfast.asyncio
 from tools.lint.tree import ROOT
 
@@ -49,13 +50,12 @@ def test_the_reference_begins_with_client_and_lock_and_has_all(
     assert set(members) - {"ConnectionError"} == public - {"__version__"}
 
 
-def test_the_reference_has_the_docstrings_of_native_methods() -> None:
-    pytest.importorskip("griffe", reason="griffe comes with the group docs")
-    from tools.reference import native_docstrings
-
-    for name in ("BlockingLock", "BlockingSemaphore", "BlockingPermitSemaphore"):
-        native = getattr(holdfast._core, name)
-        found = native_docstrings(name)
-        assert {"acquire", "release"} <= set(found)
-        for method, text in found.items():
-            assert getattr(native, method).__doc__ == text
+@pytest.mark.parametrize("name", ["Lock", "Hold", "Semaphore", "PermitSemaphore"])
+def test_the_reference_has_the_signatures_and_texts_of_native_methods(name: str) -> None:
+    griffe = pytest.importorskip("griffe", reason="griffe comes with the group docs")
+    shown = griffe.load("holdfast", search_paths=[str(PACKAGE.parent)], resolve_aliases=True)[name]
+    kind = getattr(holdfast, name)
+    for method in {"acquire", "acquire_many", "release"} & set(vars(kind)):
+        assert shown[method].docstring.value == inspect.getdoc(getattr(kind, method))
+        terms = [term.name for term in shown[method].parameters]
+        assert terms == list(inspect.signature(getattr(kind, method)).parameters)

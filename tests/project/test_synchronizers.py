@@ -81,8 +81,7 @@ def is_public(package: ModuleType) -> Callable[[str], bool]:
             and class_of(word) in package._client.__all__
         )
         name = class_of(word)
-        shown = name in package.__all__ and getattr(package, name).__module__ == package.__name__
-        return made and shown
+        return made and name in package.__all__ and isinstance(getattr(package, name), type)
 
     return check
 

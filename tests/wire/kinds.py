@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from asyncio import CancelledError
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -11,6 +10,7 @@ from enum import Enum
 from typing import Any
 
 import holdfast
+import holdfast.asyncio
 from tests.support.waiting import BOUND
 from tests.wire.recordings import TELL_TOKEN, Error, Step
 
@@ -102,7 +102,7 @@ def _members(client: Any, step: Step) -> list[Any]:
 
 
 def _red_lock(client: Any, step: Step) -> Any:
-    module = sys.modules[type(client).__module__]
+    module = holdfast.asyncio if client._asynchronous else holdfast
     return module.RedLock(*_members(client, step))
 
 

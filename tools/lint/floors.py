@@ -17,8 +17,8 @@ from tools.lint import seams, tree
 FLOORS = (
     "_arguments _connections _from_redis _globs _observer _pace _passwords",
     "_core _keywords",
-    "_address_map _entering _names _process _stats",
-    "_errors _greenlets _hints",
+    "_address_map _names _native _process _stats",
+    "_errors _greenlets",
     "_decorators _replies",
     "_decorating _workers",
     "_log",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from types import TracebackType
 
-from holdfast._arguments import refuses_foreign_keywords
+from holdfast._arguments import Name, Seconds, Self, refuses_foreign_keywords
 from holdfast._base_client import BaseClient
+from holdfast._base_lock import BaseLock
 from holdfast._decorating import AsyncLocked
-from holdfast._spin_lock import EXPONENTIAL
+from holdfast._spin_lock import EXPONENTIAL, Backoff
 
 from ._count_down_latch import CountDownLatch
 from ._fair_lock import FairLock
@@ -19,16 +21,6 @@ from ._permit_semaphore import PermitSemaphore
 from ._read_write_lock import ReadLock, ReadWriteLock, WriteLock
 from ._semaphore import Semaphore
 from ._spin_lock import SpinLock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-
-    from typing_extensions import Self
-
-    from holdfast._arguments import Name, Seconds
-    from holdfast._base_lock import BaseLock
-    from holdfast._spin_lock import Backoff
 
 # The client and what it makes: the package's public names are these, too.
 __all__ = [

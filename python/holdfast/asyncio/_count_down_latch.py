@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast._arguments import checked_count, checked_timeout
+from holdfast._arguments import Seconds, checked_count, checked_timeout
 from holdfast._count_down_latch import BaseCountDownLatch
 
 from ._loop import request
-
-if TYPE_CHECKING:
-    from holdfast._arguments import Seconds
 
 __all__ = ["CountDownLatch"]
 

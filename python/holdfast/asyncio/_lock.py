@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from asyncio import CancelledError, get_running_loop, to_thread
+from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop, to_thread
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import Any
 from weakref import ref
 
 from holdfast import _core, _event_log
@@ -16,17 +17,23 @@ from holdfast._arguments import (
     LeaseTime,
     Name,
     Seconds,
+    Self,
+    Unpack,
     Unset,
     checked_flag,
     checked_timeout,
     instead_of,
     milliseconds,
 )
+from holdfast._base_client import BaseClient
 from holdfast._base_lock import BaseLock, seconds_left
 from holdfast._decorating import AsyncDecorates
 from holdfast._errors import HoldfastError, LockLostError, NotOwnedError
+from holdfast._events import Loss
 from holdfast._hold import BaseHold, HoldWatching, checked, lock_of
+from holdfast._keywords import MinimumLockOptions
 from holdfast._names import quoted
+from holdfast._native import native
 from holdfast._process import NO_OWNER
 from holdfast._watcher import Watcher
 
@@ -37,16 +44,6 @@ from ._loop import (
     request,
     this_task,
 )
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Task
-    from types import TracebackType
-
-    from typing_extensions import Self, Unpack
-
-    from holdfast._base_client import BaseClient
-    from holdfast._events import Loss
-    from holdfast._keywords import MinimumLockOptions
 
 __all__ = ["Hold", "Lock", "attach"]
 
@@ -172,6 +169,24 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         seconds = checked_timeout(blocking, timeout)
         given = self._lease if lease is UNSET else self._lease_of(lease)
         return await self._acquire(bool(blocking), seconds, given)
+
+    @native(_core.TaskLock.__aenter__)
+    async def __aenter__(self) -> Self:
+        """Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."""
+        raise NotImplementedError
+
+    @native(_core.TaskLock.__aexit__)
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Release the lock.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
 
     async def _acquire_watched(
         self,

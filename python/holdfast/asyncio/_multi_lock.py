@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast._arguments import Unpack
+from holdfast._base_client import BaseClient
 from holdfast._base_lock import BaseLock
+from holdfast._keywords import TaskLockOptions
 from holdfast._multi_lock import BaseMultiLock
 from holdfast._quorum import checked_members, title_of
 
 from ._lock import Lock
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from holdfast._base_client import BaseClient
-    from holdfast._keywords import TaskLockOptions
 
 __all__ = ["MultiLock"]
 

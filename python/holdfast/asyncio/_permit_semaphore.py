@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from asyncio import current_task, get_running_loop
-from collections.abc import Iterable
+from asyncio import AbstractEventLoop, current_task, get_running_loop
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from types import TracebackType
 from weakref import ref
 
 from holdfast import _core, _events
@@ -24,6 +24,7 @@ from holdfast._arguments import (
     milliseconds,
     refuse_deferring,
 )
+from holdfast._base_client import BaseClient
 from holdfast._base_lock import seconds_left
 from holdfast._errors import HoldfastError, LostPermit, NotOwnedError
 from holdfast._permit_semaphore import (
@@ -36,13 +37,6 @@ from holdfast._permit_semaphore import (
 
 from ._loop import bridge, call_on_loop, request
 from ._semaphore import TaskPermits
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Hashable
-    from types import TracebackType
-
-    from holdfast._base_client import BaseClient
 
 __all__ = ["PermitSemaphore"]
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast._arguments import Name, Unpack
+from holdfast._base_client import BaseClient
+from holdfast._keywords import TaskLockOptions
 from holdfast._read_write_lock import BaseReadWriteLock, ReadSide, WriteSide
 
 from ._lock import Lock
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from holdfast._arguments import Name
-    from holdfast._base_client import BaseClient
-    from holdfast._keywords import TaskLockOptions
 
 __all__ = ["ReadLock", "ReadWriteLock", "WriteLock"]
 

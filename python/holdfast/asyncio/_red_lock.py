@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from holdfast._arguments import LOCK_KEYWORDS, instead_of
+from holdfast._arguments import LOCK_KEYWORDS, Seconds, instead_of
 from holdfast._base_lock import BaseLock
 from holdfast._quorum import checked_members, may_stand, title_of
 from holdfast._red_lock import BaseRedLock
 
 from ._lock import Lock, TaskWatcher
 from ._loop import owner_of_this_task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from holdfast._arguments import Seconds
 
 __all__ = ["RedLock"]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from types import TracebackType
 
 from holdfast._arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
+    Seconds,
+    Self,
     checked_count,
     checked_timeout,
     instead_of,
@@ -18,13 +20,6 @@ from holdfast._semaphore import BaseSemaphore
 from holdfast._synchronizer import Permits
 
 from ._loop import request
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
-
-    from holdfast._arguments import Seconds
 
 __all__ = ["Semaphore", "TaskPermits"]
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from holdfast._arguments import Name, Seconds, Unpack
+from holdfast._base_client import BaseClient
+from holdfast._keywords import TaskMinimumLockOptions
 from holdfast._spin_lock import EXPONENTIAL, Backoff, BaseSpinLock, checked_backoff
 
 from ._lock import Lock
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from holdfast._arguments import Name, Seconds
-    from holdfast._base_client import BaseClient
-    from holdfast._keywords import TaskMinimumLockOptions
 
 __all__ = ["SpinLock"]
 

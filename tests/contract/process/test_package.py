@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -161,6 +162,38 @@ def test_pyright_accepts_the_interface(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stdout
+
+
+NATIVE = {
+    holdfast.Lock: ("acquire", "release", "__enter__", "__exit__"),
+    holdfast.Hold: ("release", "__enter__", "__exit__"),
+    holdfast.Semaphore: ("acquire", "release", "__enter__", "__exit__"),
+    holdfast.PermitSemaphore: ("acquire", "acquire_many", "release", "__enter__", "__exit__"),
+    holdfast.asyncio.Lock: ("__aenter__", "__aexit__"),
+}
+
+
+@pytest.mark.parametrize("kind", NATIVE, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
+def test_native_methods_stand_in_their_class(kind: type) -> None:
+    """A reader finds each with its text; a call adds no frame of Python."""
+    source = inspect.getsource(kind)
+    for name in NATIVE[kind]:
+        method = vars(kind)[name]
+        assert re.search(rf"    (async )?def {name}\(", source), name
+        assert method.__doc__.strip() in source
+        assert inspect.signature(method).parameters
+        if name != "__enter__" or sys.version_info < (3, 14):
+            assert inspect.ismethoddescriptor(method)
+
+
+@pytest.mark.parametrize("package", ["holdfast", "holdfast.asyncio"])
+def test_no_module_has_names_of_another_that_it_does_not_import(package: str) -> None:
+    prefix = f"{package}._"
+    for name, module in list(sys.modules.items()):
+        if name.startswith(prefix) and not name.endswith("._core"):
+            source = inspect.getsource(module)
+            unknown = {each for each in vars(module) if each[:2] != "__" and each not in source}
+            assert not unknown, name
 
 
 @pytest.mark.parametrize("package", ["holdfast", "holdfast.asyncio"])
