@@ -313,7 +313,7 @@ class Hold final : public Timer {
   bool joint = false;      // a release of several holds is under way
   bool reported = false;   // the loss, by a release
   bool refused = false;    // an acquire, for the loss
-  bool excused = false;    // its owner has released it by force: the loss refuses no acquire
+  bool excused = false;    // its owner releases it by force: the loss refuses no acquire
   bool in_flight = false;
   bool alone = false;         // the server has refused the batch that it was in
   bool sent_renewal = false;  // what is in flight: a renewal, or a check

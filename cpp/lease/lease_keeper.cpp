@@ -126,14 +126,21 @@ void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::
   if (hold != nullptr) hold->forget(listener);
 }
 
-void LeaseKeeper::forced(const LockName& name, TimePoint sent, OwnerNumber by) {
+void LeaseKeeper::excuse(const LockName& name, OwnerNumber owner, bool excused) {
+  const MutexLock guard(book_->mutex);
+  for (const Holds::Entry* const entry : book_->holds.of(owner)) {
+    const bool held = entry->hold && entry->hold->held();
+    if (held && entry->name.bytes() == name.bytes()) entry->hold->excused = excused;
+  }
+}
+
+void LeaseKeeper::forced(const LockName& name, TimePoint sent) {
   const MutexLock guard(book_->mutex);
   for (const Holds::Entry* const entry : book_->holds.all()) {
     Hold* const hold = entry->hold.get();
     // A release under way learns by its own answer what it has met.
     if (entry->name.bytes() != name.bytes() || hold == nullptr || !hold->held()) continue;
     if (hold->requested > sent) continue;
-    hold->excused = hold->owner == by;
     book_->lose(*hold, "it was released by force");
   }
 }

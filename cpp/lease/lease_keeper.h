@@ -74,11 +74,15 @@ class LeaseKeeper {
   void forget_loss(const LockName& name, OwnerNumber owner);
   // For a grant: the listener no longer receives the loss of the hold.
   void forget_listener(const LockName& name, OwnerNumber owner, std::uint64_t listener);
+  // The owner is about to remove the lock by force: a loss of its holds of the name that is found
+  // from now on, as by a message before the command's reply, refuses no acquire.
+  void begin_force(const LockName& name, OwnerNumber by) { excuse(name, by, true); }
+  // The command has removed nothing.
+  void forced_nothing(const LockName& name, OwnerNumber by) { excuse(name, by, false); }
   // This client has removed the lock by force, by a command sent at `sent`: its owners of this
   // client, on any side, have lost it; not one whose grant was requested later, as by a waiter that
   // the command woke before its reply was judged.
-  // `by`: the owner whose command it was: no acquire is refused for that loss.
-  void forced(const LockName& name, TimePoint sent, OwnerNumber by = OwnerNumber{0});
+  void forced(const LockName& name, TimePoint sent);
   // The hold that the owner waits for will last suspiciously long: posts an event, once a minute
   // for a name.
   void report_overlong(const LockName& name, OwnerNumber owner, Millis remaining);
@@ -103,6 +107,8 @@ class LeaseKeeper {
   bool closed() const;
 
  private:
+  void excuse(const LockName& name, OwnerNumber owner, bool excused);
+
   const std::shared_ptr<HoldBook> book_;
   const std::shared_ptr<Watchdog> watchdog_;
   Attempts attempts_;

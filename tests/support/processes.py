@@ -12,10 +12,11 @@
 
 A program begins with `say(*words)` (a line to the parent), `hear(word=None)` (the parent's next
 line, which must be `word` if given), `until(condition)`, `let_pass(seconds)`, `turns()` for tasks,
-the modules os, sys, threading, time, signal, logging, ctypes and holdfast, and the keyword
-arguments as names. One in which the word "async" occurs has asyncio and holdfast.asyncio, too;
-others start without in half the time. `start_child` is the fixture of this module; it kills what
-is left at the end of the test. Children die with the test process.
+`descriptors()` (how many are open, once no connection is), the modules os, sys, threading, time,
+signal, logging, ctypes and holdfast, and the keyword arguments as names. One in which the word
+"async" occurs has asyncio and holdfast.asyncio, too; others start without in half the time.
+`start_child` is the fixture of this module; it kills what is left at the end of the test. Children
+die with the test process.
 """
 
 from __future__ import annotations
@@ -61,6 +62,19 @@ def until(condition):
 
 def let_pass(seconds):
     time.sleep(seconds)
+
+def descriptors():
+    until(lambda: not any("socket:" in link for link in _open_files()))
+    return len(_open_files())
+
+def _open_files():
+    links = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            links.append(os.readlink(f"/proc/self/fd/{number}"))
+        except OSError:
+            pass  # that of the list itself
+    return links
 
 """
 _FOR_TASKS = """\

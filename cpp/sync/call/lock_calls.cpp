@@ -34,6 +34,7 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
 ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                           const LockName& name, OwnerNumber by) {
   const auto keeper = context->keeper;
+  keeper->begin_force(name, by);
   return call_of(std::move(context),
                  {name,
                   [recipe = &recipe, name](script::Writer& out) {
@@ -41,8 +42,8 @@ ExchangePtr force_release(std::shared_ptr<const Context> context, const LockReci
                   },
                   [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
                     // The other side of a read-write lock may stay held.
-                    if (value == 1 || name.side() == Side::kWhole)
-                      keeper->forced(name, sent.last, by);
+                    const bool removed = value == 1 || name.side() == Side::kWhole;
+                    removed ? keeper->forced(name, sent.last) : keeper->forced_nothing(name, by);
                   }});
 }
 

@@ -191,11 +191,9 @@ def threads():
     python = {each.name for each in threading.enumerate() if each.name.startswith("holdfast")}
     return native | python
 
-def descriptors():
-    return len(os.listdir("/proc/self/fd"))
-
 with holdfast.Client(URL) as client:
     client.ping()
+until(lambda: not threads())
 before = descriptors()
 with holdfast.Client(URL, lease=LEASE) as client:
     if HOLDS:

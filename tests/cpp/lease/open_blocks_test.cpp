@@ -33,6 +33,10 @@ class OpenBlocksTest : public LeaseKeeperTest {
   void acquire() { take(name, false); }
   Released leave() { return keeper().releases().end_block(name, kAlice).verdict; }
   void lose() { keeper().lose(name, kAlice, kReason); }
+  void force() {
+    keeper().begin_force(name, kAlice);
+    keeper().forced(name, world.now());
+  }
   bool refused() { return attempt(kAlice).verdict == Attempted::kLost; }
 };
 
@@ -152,7 +156,7 @@ TEST_F(OpenBlocksTest, ABlockThatEndsBesideAnAttemptIsOver) {
 
 TEST_F(OpenBlocksTest, ALostBlockThatEndsBesideAnAttemptLeavesItsGrant) {
   enter();
-  keeper().forced(name, world.now(), kAlice);
+  force();
   Attempt again(keeper().attempts(), name, kAlice);
   ASSERT_EQ(keeper().attempts().begin(again).verdict, Attempted::kBegun);
   const ReleasePlan plan = keeper().releases().end_block(name, kAlice);
@@ -172,16 +176,33 @@ TEST_F(OpenBlocksTest, AGrantWithoutACallerOpensNoBlock) {
 
 TEST_F(OpenBlocksTest, TheOwnersOwnForceRefusesNothingAndItsBlockReleasesNothing) {
   enter();
-  keeper().forced(name, world.now(), kAlice);
+  force();
   EXPECT_FALSE(refused());
   acquire();
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
 
+TEST_F(OpenBlocksTest, ALossThatIsFoundBeforeTheReplyOfTheOwnersOwnForceRefusesNothing) {
+  enter();
+  keeper().begin_force(name, kAlice);
+  lose();
+  EXPECT_FALSE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_FALSE(refused());
+}
+
+TEST_F(OpenBlocksTest, ALossAfterAnOwnForceThatRemovedNothingRefuses) {
+  enter();
+  keeper().begin_force(name, kAlice);
+  keeper().forced_nothing(name, kAlice);
+  lose();
+  EXPECT_TRUE(refused());
+}
+
 TEST_F(OpenBlocksTest, ALostBlockLeavesALaterReleaseThatIsUnderWay) {
   enter();
-  keeper().forced(name, world.now(), kAlice);
+  force();
   acquire();
   const ReleasePlan later =
       keeper().releases().begin(name, kAlice, false, {}, Releases::Caller::kMayLeave);

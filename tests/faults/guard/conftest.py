@@ -77,15 +77,3 @@ def exists(pid: int) -> bool:
 def ended(pid: int) -> None:
     """Return when that process has ended."""
     eventually(lambda: not exists(pid), what=f"the end of process {pid}")
-
-
-def descriptors() -> set[str]:
-    """The open files of this process."""
-    return {link for file in Path("/proc/self/fd").iterdir() if (link := _target(file))}
-
-
-def _target(file: Path) -> str:
-    try:
-        return f"{file.name} {file.readlink()}"
-    except OSError:
-        return ""

@@ -12,7 +12,6 @@ import holdfast
 from tests.faults.guard.conftest import (
     FREED_WITHIN,
     StartProgram,
-    descriptors,
     ended,
     exists,
 )
@@ -25,15 +24,27 @@ pytestmark = pytest.mark.servers("real")
 NAME = "myLock"
 
 
-def test_close_ends_it_and_leaves_no_process_and_no_descriptor(server: Server) -> None:
-    with holdfast.Client(server.url, guard=True) as client:
-        client.ping()
-    before = descriptors()
-    with holdfast.Client(server.url, guard=True) as client, client.lock(NAME):
-        pid = client._core.guard_pid
-        assert exists(pid)
-    ended(pid)
-    assert descriptors() == before
+def test_close_ends_it_and_leaves_no_process_and_no_descriptor(
+    start_child: StartChild, server: Server
+) -> None:
+    child = start_child(
+        """
+        with holdfast.Client(URL, guard=True) as client:
+            client.ping()
+        before = descriptors()
+        with holdfast.Client(URL, guard=True) as client, client.lock("myLock"):
+            pid = client._core.guard_pid
+            say("guard", pid)
+            hear("close")
+        until(lambda: descriptors() == before)
+        """,
+        URL=server.url,
+    )
+    (guard,) = child.expect("guard")
+    assert exists(int(guard))
+    child.send("close")
+    ended(int(guard))
+    assert child.wait() == 0
 
 
 def test_the_figures_of_a_client_say_whether_it_is_guarded(server: Server) -> None:
