@@ -121,9 +121,10 @@ class Owner:
             if self.connection is None:
                 self.connection = self.database.connect(self.port)
             lock.acquire()
-            self.place[0] = BEFORE
             token = lock.token
-            assert token is not None
+            if token is None:
+                return "lost"  # stopped before it has read its token
+            self.place[0] = BEFORE
             around(lambda: self.use(token))
         except holdfast.StaleTokenError:
             return "refused"
@@ -160,6 +161,11 @@ class Owner:
             connection.execute(text(WRITES), (token, token, balance + 1, self.name))
             self.place[0] = WRITTEN
         self.place[0] = ENDED
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+        self.client.close()
 
 
 class ByTrace:
@@ -205,7 +211,7 @@ class ByTrace:
 
     def close(self) -> None:
         self._pool.shutdown()
-        self.owner.client.close()
+        self.owner.close()
 
 
 class ByNetwork:
@@ -251,9 +257,14 @@ class ByNetwork:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection(("127.0.0.1", self._target))
-                for ends in ((near, far), (far, near)):
-                    threading.Thread(target=self._pump, args=ends, daemon=True).start()
+                threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+
+    def _serve(self, near: socket.socket) -> None:
+        with near, socket.create_connection(("127.0.0.1", self._target)) as far:
+            back = threading.Thread(target=self._pump, args=(far, near), daemon=True)
+            back.start()
+            self._pump(near, far)
+            back.join()
 
     def _pump(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
@@ -276,7 +287,7 @@ class ByNetwork:
     def close(self) -> None:
         self._listener.close()
         self._pool.shutdown()
-        self.owner.client.close()
+        self.owner.close()
 
 
 class BySignal:
@@ -334,7 +345,7 @@ class BySignal:
 
     def close(self) -> None:
         self._process.communicate(timeout=BOUND)
-        self.owner.client.close()
+        self.owner.close()
 
 
 STOPS: dict[str, Any] = {"process": BySignal, "thread": ByTrace, "network": ByNetwork}
@@ -393,8 +404,7 @@ def prove(stop: str, where: str, url: str, *, points: int, fence: bool, seed: in
                 result.places[PLACES[place]] += 1
                 result.outcomes[outcome] += 1
     stopped.close()
-    later.connection.close()
-    later.client.close()
+    later.close()
     return result
 
 
