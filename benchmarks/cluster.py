@@ -12,10 +12,10 @@ from benchmarks.server import Server, free_port
 
 SLOTS = 16384
 NODE_TIMEOUT_MS = 1000
-PATIENCE = 30.0
+WAIT = 30.0
 
 
-def wait_until(true: Callable[[], bool], what: str, seconds: float = PATIENCE) -> int:
+def wait_until(true: Callable[[], bool], what: str, seconds: float = WAIT) -> int:
     """The moment, in ns of CLOCK_MONOTONIC, at which it was first seen to be true."""
     end = time.monotonic() + seconds
     while not true():

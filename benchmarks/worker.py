@@ -1,4 +1,4 @@
-"""One contender's process: started, told when to begin, and read.
+"""One contender's process: started, given the moment to begin, and read.
 
 A worker program is given ``key=value`` words (``mode``, ``port`` and what the mode needs) and
 writes one JSON object a line: ``{"ready": …}`` once it is set up, and its result at the end.

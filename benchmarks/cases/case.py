@@ -58,7 +58,7 @@ class Case(ABC):
 
 
 def worker(server: Server, contender: Contender, mode: str, **words: object) -> Worker:
-    """Start a contender in a mode, with what every worker must be told."""
+    """Start a contender in a mode, with what every worker has to know."""
     known = {"mode": mode, "port": server.port, **server.scripts, **words}
     return Worker(contender, LIMIT_SECONDS, **known)
 

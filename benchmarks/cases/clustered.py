@@ -18,7 +18,7 @@ ASLEEP = 0.3  # by then a waiter has subscribed and sleeps
 
 
 def words_for(cluster: Cluster) -> dict[str, object]:
-    """What a worker must be told to use the cluster."""
+    """What a worker has to know to use the cluster."""
     ports = cluster.ports
     return {"cluster": 1, "port": ports[0], "ports": ",".join(map(str, ports))}
 

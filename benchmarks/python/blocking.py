@@ -98,7 +98,7 @@ def contend(words: Config, locks: Locks) -> None:
 
 
 def hold(words: Config, locks: Locks) -> None:
-    """Holds its locks from before ``ready``; releases them when told, or is killed before."""
+    """Holds its locks from before ``ready``; releases them at the moment, or is killed before."""
     held = [locks(words.lock_name(worker)) for worker in range(words.locks)]
     for lock in held:
         lock.acquire()

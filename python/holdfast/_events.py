@@ -74,12 +74,12 @@ EXIT_SECONDS = 1.0
 observer: Observer | None = None
 
 
-def _tell_dropped(where: str, number: int) -> None:
+def _report_dropped(where: str, number: int) -> None:
     _log.error("%d calls were dropped, because an earlier one blocked %s", number, where)
 
 
 _observing = Worker(
-    "holdfast-watch", MOST_CALLS, partial(_tell_dropped, "the observers of the process")
+    "holdfast-watch", MOST_CALLS, partial(_report_dropped, "the observers of the process")
 )
 
 
@@ -234,8 +234,8 @@ def _worker_of(client: AnyClient, name: str) -> Worker:
     workers: dict[str, Worker] = client._workers
     worker = workers.get(name)
     if worker is None:
-        told = partial(_tell_dropped, f"{name} of {client!r}")
-        worker = workers.setdefault(name, Worker(name, MOST_CALLS, told))
+        report = partial(_report_dropped, f"{name} of {client!r}")
+        worker = workers.setdefault(name, Worker(name, MOST_CALLS, report))
     return worker
 
 

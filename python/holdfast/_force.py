@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["force_release"]
 
 #: For a fair lock that is only released: it does not wait.
-NO_PATIENCE_MS = 1
+QUEUE_TIMEOUT_MS = 1
 
 
 def force_release(core: _core.Client, name: bytes, kind: str, owners: Sequence[str]) -> bool:
@@ -53,5 +53,5 @@ def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str])
 
 
 def _force(core: _core.Client, word: str, name: bytes) -> bool:
-    lock = _core.new_lock(core, word, name, 0, NO_PATIENCE_MS, None)
+    lock = _core.new_lock(core, word, name, 0, QUEUE_TIMEOUT_MS, None)
     return lock.force_release(NO_OWNER) == 1

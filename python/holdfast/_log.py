@@ -134,7 +134,7 @@ def _moves() -> None:
     _blocked = False
 
 
-def _tell_dropped(number: int) -> None:
+def _report_dropped(number: int) -> None:
     warning("%d log records were dropped, because a log handler blocked", number)
 
 
@@ -143,5 +143,5 @@ def _after_fork_in_child() -> None:
     _blocked, _event_time = False, None
 
 
-worker = Worker("holdfast-log", MOST_RECORDS, _tell_dropped)
+worker = Worker("holdfast-log", MOST_RECORDS, _report_dropped)
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -51,16 +51,16 @@ class Worker:
         "_jobs",
         "_most",
         "_name",
+        "_report",
         "_running",
         "_thread",
-        "_told",
     )
 
-    def __init__(self, name: str, most: int, told: Callable[[int], object]) -> None:
-        """``most``: jobs that wait; ``told`` is called, as a job, with the number of more."""
+    def __init__(self, name: str, most: int, report: Callable[[int], object]) -> None:
+        """``most``: jobs that wait; ``report`` is called, as a job, with the number of more."""
         self._name = name
         self._most = most
-        self._told = told
+        self._report = report
         self._reset()
         _workers.add(self)
 
@@ -165,14 +165,14 @@ class Worker:
                     return job
                 job()
                 del job  # before the wait: a job keeps what it is about
-                self._tell_dropped()
+                self._report_dropped()
         return None
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         if self._dropped:
             with self._counting:
                 dropped, self._dropped = self._dropped, 0
-            self._told(dropped)
+            self._report(dropped)
 
 
 def start_thread(body: Callable[[], object], name: str) -> threading.Thread | None:

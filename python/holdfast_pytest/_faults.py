@@ -112,7 +112,7 @@ class Faults:
 
     def _learn(self, lock: BaseLock) -> None:
         deadline = time.monotonic() + BOUND
-        while not self._told(lock, deadline):
+        while not self._knows(lock, deadline):
             time.sleep(STEP)
 
     async def _learn_async(self, lock: BaseLock, removed: Awaitable[Any]) -> None:
@@ -120,11 +120,11 @@ class Faults:
 
         await removed
         deadline = time.monotonic() + BOUND
-        while not self._told(lock, deadline):  # noqa: ASYNC110 - an attribute says it
+        while not self._knows(lock, deadline):  # noqa: ASYNC110 - an attribute says it
             await asyncio.sleep(STEP)
 
     @staticmethod
-    def _told(lock: BaseLock, deadline: float) -> bool:
+    def _knows(lock: BaseLock, deadline: float) -> bool:
         if time.monotonic() > deadline:
             msg = f"the holder of {lock.name!r} did not learn of its loss within {BOUND:.0f} s"
             raise AssertionError(msg)

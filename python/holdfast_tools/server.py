@@ -168,10 +168,10 @@ class Server:
         """Its kind and version."""
         if self._kind == "fakeredis":
             return "fakeredis, a server in Python,"
-        told = subprocess.run(
+        printed = subprocess.run(
             [*self._command, "--version"], capture_output=True, text=True, check=False
         )
-        versions = [word[2:] for word in told.stdout.split() if word.startswith("v=")]
+        versions = [word[2:] for word in printed.stdout.split() if word.startswith("v=")]
         return " ".join([self._kind, *versions])
 
     def wait_for(self, client: Client) -> None:

@@ -148,7 +148,7 @@ class NamedFigures:
 
     def _end(self, name: bytes, client: str, owner: int) -> _Figures | None:
         hold = self._holds.pop((name, client, owner), None)
-        if hold is None:  # of another client, or told of before
+        if hold is None:  # of another client, or reported before
             return None
         figures, since = hold
         figures.held -= 1

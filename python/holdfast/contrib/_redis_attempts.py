@@ -23,7 +23,7 @@ __all__ = ["NO_LOCK", "Attempt", "answered", "completed", "is_busy"]
 #: The server's error for a key that is not a lock of holdfast: redis-py's are strings.
 NO_LOCK = "WRONGTYPE"
 #: Seconds for which a cancelled acquire waits for the server's answer.
-PATIENCE = 1.0
+WAIT = 1.0
 
 _steps: set[asyncio.Future[Any]] = set()
 
@@ -91,4 +91,4 @@ async def completed(step: Awaitable[None]) -> None:
     future = asyncio.ensure_future(step)
     _steps.add(future)
     future.add_done_callback(_steps.discard)
-    await asyncio.wait({future}, timeout=PATIENCE)
+    await asyncio.wait({future}, timeout=WAIT)

@@ -21,7 +21,7 @@ __all__ = ["check_messages", "check_scripts"]
 
 #: Seconds. A message that takes longer has not come; the lease is longer still.
 LEASE: Final = 20.0
-PATIENCE: Final = 5.0
+WAIT: Final = 5.0
 #: A waiter that has not subscribed gets the lock without a message.
 SUBSCRIPTION: Final = 1.0
 GLANCE: Final = 0.02
@@ -60,7 +60,7 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
     if waiter.error is not None:
         return _failed(*_explained(waiter.error, deployment, name))
     if waiter.woken is None:
-        return _failed(f"no message came within {PATIENCE:.0f} s")
+        return _failed(f"no message came within {WAIT:.0f} s")
     took = (waiter.woken - released) * 1000
     return good("pub/sub", f"a waiter woke {took:.3f} ms after the release", "waiters wake at once")
 
@@ -114,7 +114,7 @@ class _Waiter(threading.Thread):
 
     def run(self) -> None:
         try:
-            if self._lock.acquire(timeout=PATIENCE):
+            if self._lock.acquire(timeout=WAIT):
                 self.woken = time.perf_counter()
                 self._lock.release()
         except HoldfastError as error:

@@ -82,12 +82,12 @@ def _become(command: Sequence[bytes], parent: int, go: int, failure: int) -> NoR
         _restore_signals()
         os.setpgid(0, 0)
         _die_with(parent)
-        told = b""
+        received = b""
         while part := os.read(go, 65536):
-            told += part
-        if not told.endswith(GO):
+            received += part
+        if not received.endswith(GO):
             os._exit(0)
-        more = told.removesuffix(GO).split(b"\0")
+        more = received.removesuffix(GO).split(b"\0")
         environment = {**os.environb, **dict(word.split(b"=", 1) for word in more)}
         os.execvpe(command[0], [*command], environment)
     except OSError as error:
