@@ -176,6 +176,19 @@ def test_a_decision_has_status_and_date(
     assert problem is None or problem in found[0]
 
 
+@pytest.mark.parametrize(("number", "problems"), [(10, []), (11, ["11 pages, at most 10"])])
+def test_there_are_at_most_ten_decisions(tmp_path: Path, number: int, problems: list[str]) -> None:
+    folder = tmp_path / "docs" / "decisions"
+    folder.mkdir(parents=True)
+    rows = ""
+    for each in range(1, number + 1):
+        page = DECISION.replace("# 1.", f"# {each}.")
+        (folder / f"{each:04}-one.md").write_text(page)
+        rows += ROW.replace("| 1 |", f"| {each} |").replace("0001", f"{each:04}")
+    (folder / "index.md").write_text(rows)
+    assert pages.check_decisions(tmp_path) == [f"docs/decisions: {line}" for line in problems]
+
+
 @pytest.mark.parametrize(
     ("name", "text", "problems"),
     [
