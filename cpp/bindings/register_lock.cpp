@@ -122,10 +122,8 @@ void add_passing_on(py::class_<engine::Lock, Lockable, std::shared_ptr<engine::L
   using engine::Lock;
   Operations(lock).add(Kind::kRelease, "detach", &detach).add(Kind::kAcquire, "attach", &attach);
   lock.def_property_readonly("movable_as", &Lock::movable_as)
-      .def("ticket",
-           [](const Lock& self, std::uint64_t owner) { return self.ticket(OwnerNumber{owner}); })
-      .def("end_detach", [](const Lock& self, std::uint64_t owner,
-                            bool done) { self.end_detach(OwnerNumber{owner}, done); })
+      .def("end_detach", [](const Lock& self,
+                            std::uint64_t owner) { return self.end_detach(OwnerNumber{owner}); })
       .def("give_back", [](const Lock& self, const std::string& ticket, std::uint64_t owner) {
         self.give_back(sync::parse_ticket(ticket).value(), OwnerNumber{owner});
       });

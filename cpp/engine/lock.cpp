@@ -67,18 +67,15 @@ sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
                                                  lease);
 }
 
-std::string Lock::ticket(OwnerNumber owner) const {
-  const auto detached = client_->context()->keeper->transfers().detached(name(), owner);
-  if (!detached) return {};
+std::string Lock::end_detach(OwnerNumber owner) const {
+  lease::Transfers& transfers = client_->context()->keeper->transfers();
+  const auto detached = transfers.detached(name(), owner);
+  if (!detached || !transfers.end_detach(name(), owner)) return {};
   return sync::to_text({std::string(movable_as()), detached->field, detached->token,
                         detached->lease, detached->minimum, name().text()});
 }
 
 std::string_view Lock::movable_as() const { return recipe().ticket_kind(); }
-
-void Lock::end_detach(OwnerNumber owner, bool done) const {
-  client_->context()->keeper->transfers().end_detach(name(), owner, done);
-}
 
 sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
                                const sync::AttachOperation::Recipient& recipient) const {

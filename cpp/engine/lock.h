@@ -64,11 +64,10 @@ class Lock : public Lockable {
   bool foreign() const override { return synchronizer_->foreign(); }
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   // The two halves of passing a hold on to another process, and the ticket: see
-  // sync/operation/transfer_operation.h. After detach(), end_detach() has to follow.
+  // sync/operation/transfer_operation.h. After a detach() that was granted, end_detach() follows.
   sync::ExchangePtr detach(OwnerNumber owner, Millis lease) const;
-  // The ticket of a hold that is being detached; empty if there is none, or if it has been lost.
-  std::string ticket(OwnerNumber owner) const;
-  void end_detach(OwnerNumber owner, bool done) const;
+  // Ends the hold, and returns its ticket; empty if it has been lost.
+  std::string end_detach(OwnerNumber owner) const;
   sync::ExchangePtr attach(const sync::Ticket& ticket,
                            const sync::AttachOperation::Recipient& recipient) const;
   // Returns a hold that an owner got by a ticket to the ticket; does not wait for the answer.

@@ -11,12 +11,11 @@ void drop_reference(Hold& hold) {
 void Hold::record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
   // A lease that extend() has set since may have cut the renewed one on the server.
   if (sent_extensions != extensions) return;
-  const Millis given = sure(sent_lease);
   const std::optional<Millis> found = renewal->found(reply);
   if (found && after(now, *found) < set_until_when_sent) {
     extras().shortened.observe(*found, now, lease);
   }
-  set_lease(sent, given, now);
+  set_lease(sent, sent_lease, now);
 }
 
 void Hold::set_lease(TimePoint sent, Millis given, TimePoint now) {

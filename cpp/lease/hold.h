@@ -128,17 +128,16 @@ class ShortenedLease {
 
 // What only few holds have: made when the first of it is set. Guarded as the hold.
 struct HoldExtras {
-  // A step that was to give it another field, and may do so yet.
+  // A detach that gives it the field of a ticket, or has no answer and may do so yet.
   struct Move {
     const std::string other;
-    Millis lease{0};     // the one that the newest of them sets
-    Millis shortest{0};  // of those that any of them sets
-    Millis minimum{0};   // that the lock was to stay closed when the newest one began
+    Millis lease{0};    // the one that the newest detach sets
+    Millis minimum{0};  // that the lock was to stay closed when the newest detach began
   };
 
   std::vector<std::uint64_t> listeners;  // to its loss, each once
   std::string reason;                    // of the loss
-  std::unique_ptr<Move> move;            // once one was begun: the hold may be under its field
+  std::unique_ptr<Move> move;            // once a detach was begun: see lease/transfers.h
   TimePoint closed_until{};              // the lock, whenever it is released
   // The end of the part of its lease that other programs leave, while it is renewed.
   TimePoint relied_until = kNever;
@@ -204,12 +203,9 @@ class Hold final : public Timer {
   // What is sent next: a renewal for `sent_lease`, or a check.
   void prepare(bool renews, Millis wanted) {
     sent_renewal = renews;
-    sent_either = move() != nullptr;
     if (renews) sent_lease = wanted;
     sending.begin();
   }
-  // It goes out with others.
-  bool in_batch() const { return sent_renewal && !sent_either; }
 
   bool held() const { return state == State::kHeld; }
   // Until when the hold may be believed to be there.
@@ -239,10 +235,6 @@ class Hold final : public Timer {
     Trace::record({step, name.bytes(), name.side(), owner, trusted()});
   }
 
-  // What a lease that the server has confirmed is good for: a move may still cut it.
-  Millis sure(Millis confirmed) const {
-    return move() != nullptr ? std::min(confirmed, move()->shortest) : confirmed;
-  }
   // The part of a lease that other programs leave of it.
   Millis part_of(Millis whole, TimePoint now) const {
     return extras_ ? extras_->shortened.part_of(whole, now) : whole;
@@ -255,9 +247,9 @@ class Hold final : public Timer {
     return unanswered || (extras_ && now < extras_->renewal_comes_until);
   }
 
-  bool sent_before_move() const { return move() != nullptr && !sent_either; }
-  // A renewal that does not find it shows nothing: a step that ends it may have been executed.
-  bool may_be_gone() const { return joint || sent_before_move(); }
+  // What does not find it shows nothing, and none is sent: a step that ends it, or gives it the
+  // field of a ticket, may have been executed.
+  bool may_be_gone() const { return joint || move() != nullptr; }
 
   // A renewal that was sent then has been confirmed by this reply.
   void record_renewal(TimePoint sent, std::int64_t reply, TimePoint now);
@@ -308,16 +300,14 @@ class Hold final : public Timer {
   int blocks = 0;                     // open `with` blocks that began with its grants
   const bool counted;                 // among the figures of the client's locks
   State state = State::kHeld;
-  bool tracked = false;    // is among the TrackedHolds
-  bool detaching = false;  // whether that is under way
-  bool joint = false;      // a release of several holds is under way
-  bool reported = false;   // the loss, by a release
-  bool refused = false;    // an acquire, for the loss
-  bool excused = false;    // its owner releases it by force: the loss refuses no acquire
+  bool tracked = false;   // is among the TrackedHolds
+  bool joint = false;     // a release of several holds is under way
+  bool reported = false;  // the loss, by a release
+  bool refused = false;   // an acquire, for the loss
+  bool excused = false;   // its owner releases it by force: the loss refuses no acquire
   bool in_flight = false;
   bool alone = false;         // the server has refused the batch that it was in
   bool sent_renewal = false;  // what is in flight: a renewal, or a check
-  bool sent_either = false;   // the renewal is good for the field of the move, too
   Sending sending;            // read and changed without the keeper's lock, too
 
  private:

@@ -29,7 +29,7 @@ TimePoint next_command(const Hold& hold, TimePoint now) {
   // While a renewal is in flight the next one is expected a third of the lease later, which is the
   // moment if all goes well: then the timer stays as it is.
   const bool due = hold.in_flight && hold.next_renewal <= now;
-  const bool renew = hold.renewed() && !due && !hold.detaching && !hold.joint;
+  const bool renew = hold.renewed() && !due && !hold.joint;
   TimePoint at = kNever;
   if (renew) at = hold.next_renewal;
   if (!hold.in_flight) at = std::min(at, hold.next_look);
@@ -58,7 +58,7 @@ void HoldBook::plan_first_renewal(Hold& hold, TimePoint sent) const {
 }
 
 void HoldBook::plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const {
-  const Millis lease = hold.part_of(hold.sure(hold.lease), now);
+  const Millis lease = hold.part_of(hold.lease, now);
   hold.next_renewal = grid_.next(sent, lease, hold.group, holds.size());
 }
 

@@ -9,14 +9,8 @@ resp::ReplyKinds HoldRequest::encode(std::string& out, bool by_text) const {
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
   if (!to || !hold_->sending.write()) {
     hold_->renewal->renew(writer, {}, hold_->sent_lease);  // of nothing
-    return writer.replies();
-  }
-  const std::string field = owner_field(to->client_id(), hold_->owner);
-  if (hold_->sent_renewal) {
-    hold_->renewal->renew_either(writer, hold_->name, {field, hold_->move()->other},
-                                 hold_->sent_lease);
   } else {
-    hold_->renewal->check(writer, hold_->name, field);
+    hold_->renewal->check(writer, hold_->name, owner_field(to->client_id(), hold_->owner));
   }
   return writer.replies();
 }

@@ -12,8 +12,7 @@ namespace holdfast::lease {
 
 class Watchdog;
 
-// What is sent of one hold by itself: its check, or its renewal where it may have another field.
-// All others go out in a RenewalBatch.
+// The check of one hold. Renewals go out in a RenewalBatch.
 class HoldRequest final : public client::Request {
  public:
   // `until`: it is given up.

@@ -14,12 +14,6 @@
 
 namespace holdfast::lease {
 
-// The fields that one hold may have on the server.
-struct Owners {
-  std::string owner;
-  std::string other;
-};
-
 // One of the holds that a command renews. Borrowed.
 struct HoldField {
   const LockName* name;
@@ -40,12 +34,6 @@ class Renewal {
   virtual std::vector<std::int64_t> renewed(const resp::Reply& reply, std::size_t holds) const;
   // How many keys the command has for each hold.
   virtual std::size_t renewed_keys() const { return 1; }
-  // The same of one hold that may be under `other` by now, of a kind that can be moved. Replies 1
-  // or more, or 0. Of another kind, which is never under `other`: check().
-  virtual void renew_either(script::Writer& out, const LockName& name, const Owners& owners,
-                            Millis /*lease*/) const {
-    check(out, name, owners.owner);
-  }
   // The time that was left of the lease before renew(), by renewed() above 0, for a kind whose
   // lease another program's owners may shorten while the hold goes on.
   virtual std::optional<Millis> found(std::int64_t /*reply*/) const { return std::nullopt; }

@@ -16,17 +16,15 @@ class Transfers {
  public:
   explicit Transfers(HoldBook& book) : book_(book) {}
 
-  // The hold is to be given another field, with another lease, and ends here then: see
-  // sync/operation/transfer_operation.h. From now on it may have either field: what renews or
-  // releases it has to know both, and it is trusted for the shorter one of both leases. It is not
-  // renewed before end_detach(). The verdict: kFinal, and the field is in `other`; kNotOwned,
-  // kLost.
+  // The hold is to be given the field of a ticket, with another lease, and ends here then: see
+  // sync/operation/transfer_operation.h. From now on (even if it fails) it is not renewed, and is
+  // trusted for the shorter one of both leases; a release gives it back under either field. The
+  // verdict: kFinal, and the field is in `other`; kNotOwned, kLost.
   ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease)
       HOLDFAST_EXCLUDES(book_.mutex);
-  // `done`: its caller has got the ticket. Else the hold is its owner's still.
-  void end_detach(const LockName& name, OwnerNumber owner, bool done)
-      HOLDFAST_EXCLUDES(book_.mutex);
-  // What a ticket has to contain of a hold that is being detached; nothing when it is not.
+  // Its caller gets the ticket: the hold ends. False: it has been lost.
+  bool end_detach(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
+  // What a ticket has to contain of a hold whose detach was begun; nothing when it is not held.
   struct Detached {
     std::string field;
     std::optional<std::int64_t> token;
@@ -35,12 +33,10 @@ class Transfers {
   };
   std::optional<Detached> detached(const LockName& name, OwnerNumber owner) const
       HOLDFAST_EXCLUDES(book_.mutex);
-  // The other field that the owner's hold may have; empty: none.
-  std::string other_field(const LockName& name, OwnerNumber owner) const
-      HOLDFAST_EXCLUDES(book_.mutex);
 
   // A new fixed lease is about to be requested: from now on the hold is not renewed, and until the
-  // answer is there, the shorter one of both leases counts. The number of the extension.
+  // answer is there, the shorter one of both leases counts. The number of the extension; 0: none
+  // is begun, as the hold is not there, or is being detached.
   std::uint32_t begin_extension(const LockName& name, OwnerNumber owner, Millis lease)
       HOLDFAST_EXCLUDES(book_.mutex);
   // The lease was set by a command sent at `sent`. When another extension has begun since, which
@@ -53,6 +49,8 @@ class Transfers {
       HOLDFAST_EXCLUDES(book_.mutex);
 
  private:
+  void leave_to_lease(Hold& hold, Millis lease, TimePoint now) HOLDFAST_REQUIRES(book_.mutex);
+
   HoldBook& book_;
 };
 

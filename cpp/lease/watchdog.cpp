@@ -82,7 +82,7 @@ net::Interest Watchdog::step(TimePoint now) {
     }
     if (std::exchange(verify_, false) && !book_->closed) {
       for (const Holds::Entry* const entry : book_->holds.all()) {
-        if (entry->hold) renew(*entry->hold, now, renewals);
+        if (entry->hold) request(*entry->hold, entry->hold->renewed(), now, renewals);
       }
     }
     count_overdue(now);
@@ -130,29 +130,18 @@ void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
   } else if (book_->closed) {
     book_->arm(hold, now);
   } else if (hold.renewed() && hold.next_renewal <= now) {
-    renew(hold, now, renewals);
+    request(hold, true, now, renewals);
   } else if (hold.next_look <= now) {
-    look(hold, now, renewals);
+    request(hold, false, now, renewals);
   } else {
     book_->arm(hold, now);
   }
 }
 
-void Watchdog::renew(Hold& hold, TimePoint now, Renewals& renewals) {
-  request(hold, hold.renewed(), now, renewals);
-}
-
-// A check knows of one field only.
-void Watchdog::look(Hold& hold, TimePoint now, Renewals& renewals) {
-  request(hold, hold.renewed() && hold.move() != nullptr, now, renewals);
-}
-
 void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewals) {
   if (!hold.held()) return;
   hold.next_look = kNever;  // a renewal is one, too
-  // For a hold without renewal that may have two fields, a check is not conclusive.
-  const bool quiet = hold.detaching || hold.joint || (hold.move() != nullptr && !hold.renewed());
-  if (quiet) return book_->arm(hold, now);
+  if (hold.may_be_gone()) return book_->arm(hold, now);
   if (paused_) {
     hold.next_renewal = after(now, retry_after(hold.lease));
   } else if (!std::exchange(hold.in_flight, true)) {
@@ -182,7 +171,7 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
   std::vector<client::RequestPtr> requests;
   requests.reserve(renewals.size());
   for (const RenewalBatches::Due& each : renewals) {
-    if (each.hold->in_batch()) {
+    if (each.hold->sent_renewal) {
       batches.add(each, topology->slot(each.hold->name.bytes()));
     } else {
       requests.push_back(std::make_shared<HoldRequest>(weak_from_this(), each.hold, each.until));

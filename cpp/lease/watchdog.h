@@ -64,8 +64,6 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
 
   net::Interest next_step(TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void due(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
-  void renew(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
-  void look(Hold& hold, TimePoint now, Renewals& renewals) HOLDFAST_REQUIRES(book_->mutex);
   void request(Hold& hold, bool renews, TimePoint now, Renewals& renewals)
       HOLDFAST_REQUIRES(book_->mutex);
   // What was asked of a hold has this answer.

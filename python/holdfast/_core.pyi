@@ -319,12 +319,12 @@ class Lock(Lockable):
     @property
     def movable_as(self) -> str: ...  # the kind's word in a ticket; "": it cannot be moved
 
-    # The hold gets the field of a ticket, with a new lease. end_detach() must follow whether or not
-    # it succeeds: `done` when the ticket has reached the caller.
+    # The hold gets the field of a ticket, with a new lease. From its beginning, even if it fails,
+    # the hold is left to its lease, for its owner to release.
     def detach(self, owner: int, lease_ms: int, /) -> None: ...
     def start_detach(self, queue: PendingQueue, owner: int, lease_ms: int, /) -> Any: ...
-    def ticket(self, owner: int, /) -> str: ...  # after detach(); "": it has been lost
-    def end_detach(self, owner: int, done: bool, /) -> None: ...
+    # After detach(): ends the hold, and returns its ticket; "": it has been lost.
+    def end_detach(self, owner: int, /) -> str: ...
 
     # An owner gets the hold of a ticket, which read_ticket() has accepted.
     def attach(

@@ -53,6 +53,7 @@ class BaseHold(_core.Native):
         "__weakref__",
         "_core",
         "_detached",
+        "_detaching",
         "_epoch",
         "_owner",
         "_watcher",
@@ -70,6 +71,7 @@ class BaseHold(_core.Native):
         self._core = lock._core
         self._owner = _core.next_owner()  # an owner for this hold alone
         self._detached = False
+        self._detaching = False  # a detach was begun: the server may have executed it
         self._watcher: HoldWatching | None = None
         self.name = lock.name
         self.lock = lock
@@ -132,9 +134,8 @@ class BaseHold(_core.Native):
 
     def _ticket(self, core: _core.Lock) -> str:
         """The result of detach(); empty if the hold has been lost."""
-        ticket = core.ticket(self._owner)
+        ticket = core.end_detach(self._owner)
         if ticket:
-            core.end_detach(self._owner, True)
             self._detached = True
             self._unwatch()
         return ticket

@@ -262,9 +262,12 @@ class Hold(BaseHold, _core.BlockingHold):
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
 
         Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
-        for a lease that is not a positive number of seconds.
+        for a lease that is not a positive number of seconds. After a ``detach`` that failed it is
+        ``False``.
         """
         ms = milliseconds("lease", lease)
+        if self._detaching:
+            return False
         return self._core.extend(self._owner, ms) == 1 and not self.lost
 
     def detach(self, lease: Seconds = 30.0) -> str:
@@ -275,10 +278,12 @@ class Hold(BaseHold, _core.BlockingHold):
 
         Raises ``TypeError`` for a hold of a spin, read, multi or red lock, ``NotOwnedError`` when
         it was released or detached before, ``LockLostError`` when it was lost; ``ConnectionError``
-        when the server is out of reach: then the hold is held and renewed here as before.
+        when the server is out of reach: then the hold is not renewed any more, and ends with the
+        shorter of its lease and the ticket's unless it is released, or detached again.
         """
         core, ms = self._passed_on(), milliseconds("lease", lease)
         self._claim()
+        self._detaching = True
         try:
             core.detach(self._owner, ms)
             ticket = self._ticket(core)
@@ -289,7 +294,6 @@ class Hold(BaseHold, _core.BlockingHold):
         except NotOwnedError:
             raise
         except BaseException:
-            core.end_detach(self._owner, False)
             self._unclaim()
             raise
 

@@ -11,17 +11,13 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
   const auto keeper = context->keeper;
   const std::string field = owner_field(context->client_id, owner);
   const std::uint32_t number = keeper->transfers().begin_extension(name, owner, lease);
-  const std::string other = keeper->transfers().other_field(name, owner);
   return call_of(std::move(context),
                  {name,
-                  [recipe = &recipe, name, field, other, lease](script::Writer& out) {
-                    const Steps& steps = recipe->steps();
-                    if (other.empty()) return steps.extend.write(out, {name, field, 0, lease});
-                    steps.move.write(out, {name, other, 1, lease, {}, field});
+                  [recipe = &recipe, name, field, lease](script::Writer& out) {
+                    recipe->steps().extend.write(out, {name, field, 0, lease});
                   },
-                  [keeper, name, owner, number, lease, moves = !other.empty()](
-                      std::optional<std::int64_t>& value, const client::Sent& sent) {
-                    if (moves) value = value ? 1 : 0;
+                  [keeper, name, owner, number, lease](std::optional<std::int64_t> value,
+                                                       const client::Sent& sent) {
                     if (value == 1) {
                       keeper->transfers().extended(name, owner, {number, lease}, sent.last);
                     } else {

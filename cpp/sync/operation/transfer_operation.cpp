@@ -86,7 +86,6 @@ DetachOperation::DetachOperation(std::shared_ptr<const Context> context, const L
       owner_(owner),
       lease_(lease) {}
 
-// Otherwise the owner holds it as before.
 Exchange::About DetachOperation::about() {
   const MutexLock lock(mutex_);
   return {recipe().kind(), owner_, finished() && outcome()->verdict == Verdict::kGranted};

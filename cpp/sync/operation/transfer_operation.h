@@ -58,7 +58,8 @@ class TransferOperation : public Operation {
 
 // The first half, in the owner's process: from the owner's field to that of a ticket.
 // Outcome::verdict: kGranted (moved), kBusy (the caller holds nothing), kGone (its hold was lost;
-// `why` says how), kFailed. In any case LeaseKeeper::end_detach() has to follow.
+// `why` says how), kFailed. After kGranted, Transfers::end_detach() follows. Else the hold is left
+// to its lease, for its owner to release: see Transfers::begin_detach().
 class DetachOperation final : public TransferOperation {
  public:
   DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,

@@ -28,8 +28,6 @@ constexpr Steps lock_steps() {
                {Part::kName, Part::kLockChannel, Part::kOwner, Part::kOtherOrOwner, Part::kKeeper,
                 Part::kStays, Part::kPublish}};
   of.renew = {script::lua::lock_renew, {Part::kName, Part::kOwner}};
-  of.renew_either = {script::lua::lock_renew_either,
-                     {Part::kName, Part::kOwner, Part::kOther, Part::kLease}};
   of.check = {script::lua::lock_check, {Part::kName, Part::kOwner}};
   of.extend = {script::lua::lock_extend,
                {Part::kName, Part::kLockChannel, Part::kOwner, Part::kLease, Part::kPublish}};

@@ -35,7 +35,6 @@ constexpr Steps write_steps() {
   of.release_either = {lua::read_write_lock_write_release_either,
                        {P::kName, P::kSidesChannel, P::kOwner, P::kOther, P::kPublish}};
   of.renew = {lua::lock_renew, {P::kName, P::kWriter}};
-  of.renew_either = {lua::lock_renew_either, {P::kName, P::kWriter, P::kOtherWriter, P::kLease}};
   of.check = {lua::lock_check, {P::kName, P::kWriter}};
   of.extend = {lua::read_write_lock_write_extend,
                {P::kName, P::kSidesChannel, P::kBraced, P::kOwner, P::kLease, P::kPublish}};

@@ -33,14 +33,6 @@ void TakingRecipe::write_again(script::Writer& out, const LockName& name, const 
   steps().write_again.write(out, {name, owner, 0, lease});
 }
 
-void HoldRecipe::renew_either(script::Writer& out, const LockName& name,
-                              const lease::Owners& owners, Millis lease) const {
-  if (!steps().renew_either) return check(out, name, owners.owner);
-  Step step{name, owners.owner, 0, lease};
-  step.other = owners.other;
-  steps().renew_either.write(out, step);
-}
-
 Answer LockRecipe::acquired(const resp::Reply& reply) const {
   if (reply.is_nil()) return {Answer::Kind::kGranted, Millis(0)};
   if (reply.integer() == kHoldsGone) return {Answer::Kind::kGone, Millis(0)};

@@ -72,10 +72,9 @@ struct Steps {
   Row release_either{};  // the same of a last hold that may be under Step::other by now
   Row retain{};          // the same, and the lock stays closed for Step::stays
   // Writes the grant of the owner once more, for replicas to confirm; never restores it. Of
-  // holds: see lease::Renewal, as of the next three.
+  // holds: see lease::Renewal, as of the next two.
   Row write_again{};
   Row renew{};  // Row::write_each()
-  Row renew_either{};
   Row check{};
   Row extend{};  // sets the lease anew, shorter or longer. Replies 1, or 0: not held
   // Hands the lock to Step::next, another owner of this client. Replies nil: the owner does not
@@ -181,8 +180,6 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
     steps().renew.write_each(out, holds, lease);
   }
   std::size_t renewed_keys() const final { return steps().renew.keys_of_each(); }
-  void renew_either(script::Writer& out, const LockName& name, const lease::Owners& owners,
-                    Millis lease) const final;
   void check(script::Writer& out, const LockName& name, const std::string& owner) const final {
     steps().check.write(out, {name, owner});
   }

@@ -133,8 +133,6 @@ void put_text(script::Call& call, Part part, const Step& step) {
       return put_field(call, {step.owner.client_id, OwnerNumber{0}});
     case Part::kWriter:
       return put_field(call, step.owner, kWriterEnd);
-    case Part::kOtherWriter:
-      return put_field(call, step.other, kWriterEnd);
     case Part::kPermitsOfOwner:
       return put_permits(call, step);
     default:

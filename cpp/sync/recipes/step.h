@@ -60,7 +60,6 @@ enum class Part : std::uint8_t {
   kNext,
   kKeeper,  // the field that keeps the lock for the rest of the minimum hold time
   kWriter,  // the owner's field as a writer
-  kOtherWriter,
   kPermitsOfOwner,
   kPermits,
   kRead,

@@ -400,17 +400,20 @@ class Hold(BaseHold):
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
+        if self._detaching:
+            return False
         answer: int = await request(self._core.start_extend, self._owner, ms)
         return answer == 1 and not self.lost
 
     async def detach(self, lease: Seconds = 30.0) -> str:
         """End the hold here without releasing it, as ``holdfast.Hold.detach``.
 
-        A task that is cancelled in between holds it as before.
+        A task that is cancelled in between holds it as after a ``ConnectionError``.
         """
         core, ms = self._passed_on(), milliseconds("lease", lease)
         queue = bridge().queue
         self._claim()
+        self._detaching = True
         try:
             await core.start_detach(queue, self._owner, ms)
             ticket = self._ticket(core)
@@ -420,7 +423,6 @@ class Hold(BaseHold):
         except NotOwnedError:
             raise
         except BaseException:
-            core.end_detach(self._owner, False)
             self._unclaim()
             raise
 

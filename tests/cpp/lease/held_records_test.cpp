@@ -215,7 +215,7 @@ TEST_F(HeldRecordsTest, AHoldThatWasDetachedIsNotRecorded) {
   renewed(kAlice);
   (void)keeper().transfers().begin_detach(name, kAlice, kLease);
   EXPECT_EQ(records(), 1U);
-  keeper().transfers().end_detach(name, kAlice, true);
+  keeper().transfers().end_detach(name, kAlice);
   EXPECT_EQ(records(), 0U);
 }
 

@@ -229,10 +229,20 @@ TEST_F(RenewalBatchTest, ABatchThatMeetsAHoldBeingPassedOnIsNoLoss) {
   command({"HSET", "lock1", plan.other, "1"});
   resume();
   EXPECT_EQ(events, Strings{});
-  keeper().transfers().end_detach(lock(1), kAlice, false);
-  pass(kLease * 2);
-  EXPECT_EQ(events, Strings{}) << "it is renewed under either field";
-  EXPECT_GT(left(lock(1)), 0);
+}
+
+TEST_F(RenewalBatchTest, AHoldWhoseDetachHasNoAnswerIsLeftToTheShorterLease) {
+  hold_locks(2);
+  const TimePoint until = after(world.now(), Millis(2000));
+  (void)keeper().transfers().begin_detach(lock(1), kAlice, Millis(2000));
+  EXPECT_EQ(keeper().transfers().begin_extension(lock(1), kAlice, kLease), 0U);
+  pass(Millis(1900));
+  EXPECT_EQ(keeper().count(lock(1), kAlice), 1);
+  (void)keeper().transfers().begin_detach(lock(1), kAlice, kLease);
+  EXPECT_LE(after(world.now(), *keeper().remaining(lock(1), kAlice)), until);
+  pass(Millis(200));
+  EXPECT_EQ(keeper().count(lock(1), kAlice), 0);
+  EXPECT_EQ(keeper().count(lock(0), kAlice), 1);
 }
 
 TEST_F(RenewalBatchTest, AServerThatForgotTheScriptGetsItsText) {

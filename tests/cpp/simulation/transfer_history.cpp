@@ -30,7 +30,7 @@ class TransferHistory::Courier final : public CounterUser {
   // It trusts its hold, so the server has it, under one of two fields.
   void check() {
     if (client_->closed() || client_->keeper().count(name(), owner_) == 0) return;
-    const std::string other = client_->keeper().transfers().other_field(name(), owner_);
+    const std::string other = other_field();
     for (const std::string& each : history_.owners()) {
       if (each == field() || each == other) return;
     }
@@ -43,6 +43,11 @@ class TransferHistory::Courier final : public CounterUser {
   const LockName& name() const { return history_.name(); }
   const sync::LockRecipe& recipe() const { return history_.recipe(); }
   std::string field() const { return owner_field(client_->plan().id, owner_); }
+  // That of the ticket, once a detach was begun; else empty.
+  std::string other_field() const {
+    const auto detached = client_->keeper().transfers().detached(name(), owner_);
+    return detached ? detached->field : std::string();
+  }
 
   Lease lease() {
     const bool renewed = world().random.chance(600);
@@ -100,7 +105,7 @@ class TransferHistory::Courier final : public CounterUser {
   void release() {
     doing_ = Doing::kRelease;
     what_ = " releases ";
-    other_ = client_->keeper().transfers().other_field(name(), owner_);
+    other_ = other_field();
     start(release_call(client_->context(), synchronizer(recipe(), name()), {owner_, true}), false,
           true);
   }
@@ -121,10 +126,7 @@ class TransferHistory::Courier final : public CounterUser {
   }
 
   void cancelled() override {
-    if (doing_ == Doing::kDetach) {
-      client_->keeper().transfers().end_detach(name(), owner_, false);
-      unsure_ = true;
-    }
+    if (doing_ == Doing::kDetach) unsure_ = true;
     if (doing_ == Doing::kAttach) history_.post(*std::exchange(letter_, std::nullopt));
     if (doing_ == Doing::kRelease) holds_ = false;
   }
@@ -145,14 +147,14 @@ class TransferHistory::Courier final : public CounterUser {
   void detached(Verdict verdict) {
     lease::LeaseKeeper& keeper = client_->keeper();
     const auto detached = keeper.transfers().detached(name(), owner_);
-    const bool done = verdict == Verdict::kGranted && detached;
+    const bool done =
+        verdict == Verdict::kGranted && detached && keeper.transfers().end_detach(name(), owner_);
     if (done) {
       const auto kind = std::string(recipe().ticket_kind());
       const Millis sure = lease_ * 98 / 100 - Millis(2);
       history_.post({{kind, detached->field, {}, detached->lease, detached->minimum, name().text()},
                      after(since_, sure)});
     }
-    keeper.transfers().end_detach(name(), owner_, done);
     expect(!done || keeper.count(name(), owner_) == 0, "trusts what it has detached");
     if (done || verdict == Verdict::kGone) holds_ = false;
     expect(verdict != Verdict::kBusy || unsure_ || client_->closed(), "its detach finds nothing");

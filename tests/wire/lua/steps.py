@@ -96,9 +96,6 @@ class Lock:
         reply = self._run("release_either", keys, owner, other, "publish")
         return min(reply, 1) if reply else reply
 
-    def renew_either(self, owner: Bytes, other: Bytes, lease: int = 30_000) -> Any:
-        return self._run("renew_either", [self.name], owner, other, lease)
-
     def retain(self, owner: Bytes, other: Bytes, keeper: Bytes, time: int) -> Any:
         """1 for closed."""
         keys = [self.name, self.channel]
@@ -180,7 +177,6 @@ STEPS: dict[str, Callable[[Lock], Any]] = {
     "transfer": lambda lock: lock.transfer(ALICE, BOB, MINUTE),
     "move": lambda lock: lock.move(ALICE, BOB, MINUTE),
     "release under either owner": lambda lock: lock.release_either(ALICE, BOB),
-    "renew under either owner": lambda lock: lock.renew_either(ALICE, BOB, MINUTE),
     "retain": lambda lock: lock.retain(ALICE, ALICE, KEEPER, MINUTE),
     "renew": lambda lock: lock.renew(ALICE, MINUTE),
     "check": lambda lock: lock.check(ALICE),

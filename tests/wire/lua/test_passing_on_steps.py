@@ -154,20 +154,6 @@ def test_a_release_under_either_owner_frees_no_others(kind: Kind, lock: Any) -> 
     assert kind.owners(lock) == {CAROL}
 
 
-def test_a_renewal_under_either_owner_never_cuts_the_lease(server: Server) -> None:
-    lock = Lock(server.inspect)
-    assert lock.renew_either(ALICE, BOB, MINUTE) == 0
-    for holder in (ALICE, BOB):
-        lock.acquire(holder, 2 * MINUTE)
-        assert lock.renew_either(ALICE, BOB, MINUTE) == 1
-        assert lock.left == about(2 * MINUTE)
-        assert lock.renew_either(ALICE, BOB, 5 * MINUTE) == 1
-        assert lock.left == about(5 * MINUTE)
-        assert lock.renew_either(CAROL, CAROL, 9 * MINUTE) == 0
-        assert lock.left == about(5 * MINUTE)
-        lock.force_release()
-
-
 def test_a_retained_lock_is_closed_for_everybody(server: Server, listener: Listener) -> None:
     lock = Lock(server.inspect)
     lock.acquire(ALICE, MINUTE)
