@@ -12,6 +12,7 @@ import sys
 
 from tests.faults.caller_breaks import CALLER_BREAKS
 from tests.faults.deferred_breaks import DEFERRED_BREAKS
+from tests.faults.fencing_breaks import FENCING_BREAKS
 from tests.faults.loop_breaks import LOOP_BREAKS
 from tests.faults.renewal_breaks import RENEWAL_BREAKS
 from tests.faults.stream_breaks import STREAM_BREAKS
@@ -384,6 +385,7 @@ BREAKS = (
     ),
     *CALLER_BREAKS,
     *DEFERRED_BREAKS,
+    *FENCING_BREAKS,
     *LOOP_BREAKS,
     *STREAM_BREAKS,
     *RENEWAL_BREAKS,

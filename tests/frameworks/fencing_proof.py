@@ -116,7 +116,6 @@ class Owner:
     def turn(self, around: Callable[[Callable[[], None]], None] = lambda use: use()) -> str:
         """Do it once; says what came of it. `around` calls what follows the grant."""
         lock = self.client.fenced_lock(self.name)
-        self.place[1] ^= 1  # of this turn
         try:
             if self.connection is None:
                 self.connection = self.database.connect(self.port)
@@ -137,6 +136,7 @@ class Owner:
             with suppress(holdfast.LockError):
                 lock.release()
             self.place[0] = IDLE
+            self.place[1] ^= 1  # the turn is over
         return "written"
 
     def broken(self) -> type[Exception]:
@@ -329,8 +329,8 @@ class BySignal:
     def begin(self) -> int:
         turn = self._place[1]
         self._tell()
-        while self._place[0] == IDLE and self._place[1] == turn:
-            time.sleep(0)
+        while self._place[0] in {IDLE, ENDED} and self._place[1] == turn:
+            time.sleep(0.00005)
         time.sleep(self._chance.random() * self._takes)
         self._process.send_signal(signal.SIGSTOP)
         os.waitpid(self._process.pid, os.WUNTRACED)
@@ -350,8 +350,8 @@ class BySignal:
 
 STOPS: dict[str, Any] = {"process": BySignal, "thread": ByTrace, "network": ByNetwork}
 ROWS = (
-    ("process", "postgresql"), ("thread", "postgresql"), ("network", "postgresql"),
     ("process", "sqlite"), ("thread", "sqlite"),
+    ("process", "postgresql"), ("thread", "postgresql"), ("network", "postgresql"),
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from holdfast import FencedLock, LockLostError, StaleTokenError
 from holdfast.integration import checked_name, key_of, quoted
@@ -24,7 +24,9 @@ from ._sql import link_to
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
+    import holdfast.asyncio
     from holdfast.integration import Name
 
     from ._sql import Link
@@ -166,6 +168,18 @@ class SqlFence:
         name, token = link.marks
         greatest = _GREATEST[link.vendor]
         return _CHECK.format(table=self._quoted, name=name, token=token, greatest=greatest)
+
+
+@overload
+def fenced(
+    lock: FencedLock, fence: SqlFence, connection: Any
+) -> AbstractContextManager[FencedLock]: ...
+
+
+@overload
+def fenced(
+    lock: holdfast.asyncio.FencedLock, fence: SqlFence, connection: Any
+) -> AbstractAsyncContextManager[holdfast.asyncio.FencedLock]: ...
 
 
 def fenced(lock: Any, fence: SqlFence, connection: Any) -> Any:

@@ -240,7 +240,7 @@ class TestFenced:
 def test_no_late_write_passes_the_fence_when_threads_are_paused_at_random_points(
     server: Server, tmp_path: Path
 ) -> None:
-    """And without the fence some do, which shows that the points are those that matter."""
+    """2: and without the fence some do, which shows that the points are those that matter."""
     with_fence, without = (
         prove("thread", f"sqlite:{tmp_path}/{fence}", server.url, points=60, fence=fence)
         for fence in (True, False)
