@@ -6,6 +6,7 @@
 
 #include "base/shown.h"
 #include "bindings/critical_section.h"
+#include "bindings/losses.h"
 #include "bindings/native_object.h"
 #include "bindings/task_queue.h"
 
@@ -64,25 +65,31 @@ bool begin(Awaitable& awaitable) {
   return false;
 }
 
-// After a LockLostError: its coroutine goes on. False, with the error set: there is none.
-bool go_on(Awaitable& awaitable) {
-  if (awaitable.lazy == nullptr || awaitable.lazy->explained == nullptr) return false;
-  py::error_already_set error;
-  if (!error.matches(py::module_::import("holdfast._errors").attr("LockLostError"))) {
-    error.restore();
-    return false;
+// Before a loss is taken: one step of what finds out who has released the lock by force.
+// PYGEN_NEXT: it is not over; PYGEN_RETURN, without a result: it is.
+PySendResult look_on(Awaitable& awaitable, PyObject* value, PyObject** result) {
+  if (awaitable.looks == nullptr && !awaitable.over && !awaitable.explained) {
+    awaitable.explained = true;
+    PyObject* const made = guarded([&awaitable] {
+      return explanation(awaitable.kind, *awaitable.operation, *awaitable.outcome);
+    });
+    if (made == nullptr && PyErr_Occurred() != nullptr) return PYGEN_ERROR;
+    awaitable.looks = made;
   }
-  awaitable.rest = guarded([&] {
-    return self_of(awaitable.arguments.subject).attr(awaitable.lazy->explained)(error.value());
-  });
-  return awaitable.rest != nullptr;
+  if (awaitable.looks == nullptr) return PYGEN_RETURN;
+  const PySendResult kind = PyIter_Send(awaitable.looks, value, result);
+  if (kind == PYGEN_NEXT) return kind;
+  Py_CLEAR(awaitable.looks);
+  if (kind == PYGEN_ERROR) return kind;
+  const auto reason = py::reinterpret_steal<py::object>(std::exchange(*result, nullptr));
+  set_reason(*awaitable.outcome, reason.cast<std::string>());
+  return kind;
 }
 
 PySendResult send(PyObject* self, PyObject* value, PyObject** result) {
   Awaitable& awaitable = awaitable_of(self);
-  if (awaitable.rest != nullptr) return PyIter_Send(awaitable.rest, value, result);
+  *result = nullptr;
   if (awaitable.fresh && !awaitable.over && !begin(awaitable)) {
-    *result = nullptr;
     return PYGEN_ERROR;
   }
   if (!awaitable.outcome && !awaitable.over) {
@@ -90,9 +97,11 @@ PySendResult send(PyObject* self, PyObject* value, PyObject** result) {
     *result = Py_NewRef(self);
     return PYGEN_NEXT;
   }
+  if (const PySendResult looked = look_on(awaitable, value, result); looked != PYGEN_RETURN) {
+    return looked;
+  }
   *result = guarded([&awaitable] { return take(awaitable); });
-  if (*result != nullptr) return PYGEN_RETURN;
-  return go_on(awaitable) ? PyIter_Send(awaitable.rest, Py_None, result) : PYGEN_ERROR;
+  return *result != nullptr ? PYGEN_RETURN : PYGEN_ERROR;
 }
 
 PyObject* next(PyObject* self) {
@@ -111,9 +120,7 @@ PyObject* throw_in(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
     };
     PyObject* const first = given(0);
     if (first == nullptr) raise_python(PyExc_TypeError, "throw() takes an exception");
-    if (PyObject* const rest = awaitable_of(self).rest; rest != nullptr) {
-      return self_of(rest).attr("throw")(py::handle(first));
-    }
+    Py_CLEAR(awaitable_of(self).looks);
     give_up(awaitable_of(self));
     if (PyExceptionInstance_Check(first)) {
       PyErr_Restore(Py_NewRef(reinterpret_cast<PyObject*>(Py_TYPE(first))), Py_NewRef(first),
@@ -127,7 +134,7 @@ PyObject* throw_in(PyObject* self, PyObject* const* arguments, Py_ssize_t count)
 
 PyObject* close(PyObject* self, PyObject* /*unused*/) {
   return guarded([&]() -> py::object {
-    if (PyObject* const rest = awaitable_of(self).rest) return self_of(rest).attr("close")();
+    Py_CLEAR(awaitable_of(self).looks);
     give_up(awaitable_of(self));
     return py::none();
   });
@@ -204,7 +211,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(awaitable.callback);
   Py_VISIT(awaitable.context);
   Py_VISIT(awaitable.message);
-  Py_VISIT(awaitable.rest);
+  Py_VISIT(awaitable.looks);
   Py_VISIT(awaitable.arguments.subject);
   Py_VISIT(awaitable.arguments.body);
   return 0;
@@ -216,7 +223,7 @@ int clear(PyObject* self) {
   Py_CLEAR(awaitable.callback);
   Py_CLEAR(awaitable.context);
   Py_CLEAR(awaitable.message);
-  Py_CLEAR(awaitable.rest);
+  Py_CLEAR(awaitable.looks);
   Py_CLEAR(awaitable.arguments.subject);
   Py_CLEAR(awaitable.arguments.body);
   return 0;

@@ -21,8 +21,6 @@ struct AwaitableKind {
   const char* title;                              // as the interpreter names a coroutine
   void (*begin)(Awaitable& awaitable);            // calls TaskQueue::begin()
   pybind11::object (*end)(Awaitable& awaitable);  // the result, made of the outcome
-  // The coroutine method of the lock that goes on after a LockLostError, and raises it; null: none.
-  const char* explained = nullptr;
 };
 
 // The awaitable of an operation. It has only those methods of a Future that asyncio's Task calls; a
@@ -50,6 +48,7 @@ struct Awaitable {
   bool blocking;   // set by `yield`, cleared by asyncio's Task
   bool cancelled;  // by cancel(): the task gets CancelledError
   bool over;       // the result was taken, or is no longer needed
+  bool explained;  // `looks` has ended, or is not needed
   Arguments arguments;
   sync::ExchangePtr operation;
   Observation observation;
@@ -58,7 +57,7 @@ struct Awaitable {
   PyObject* callback;  // the task's next step; null: it does not wait yet
   PyObject* context;
   PyObject* message;  // of cancel(); may be null
-  PyObject* rest;     // the coroutine that goes on instead; null: none
+  PyObject* looks;    // the coroutine that finds out why the hold was lost; null: none
 
   bool done() const { return outcome || cancelled; }
   PyObject* object() { return &ob_base; }

@@ -46,10 +46,6 @@ void release(PyObject* self, HoldState& state) {
   } catch (py::error_already_set& error) {
     const auto over = py::module_::import("holdfast._errors").attr("NotOwnedError");
     state.claimed = error.matches(over);
-    if (state.claimed) {
-      const auto owner = static_cast<std::uint64_t>(state.owner);
-      self_of(self).attr("lock").attr("_explain")(error.value(), owner);
-    }
     throw;
   } catch (...) {
     state.claimed = false;

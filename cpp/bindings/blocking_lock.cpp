@@ -110,16 +110,12 @@ bool acquire(PyObject* self, const LockState& state, const Acquisition& request)
   return granted;
 }
 
-// Waits for a release; a NotOwnedError also names the actual owner, and a LockLostError who has
-// released the lock by force.
+// Waits for a release; a NotOwnedError also names the actual owner.
 void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, ReleaseMode how) {
   try {
     wait_to_release(*state.lock, owner, how);
   } catch (py::error_already_set& error) {
     const auto errors = py::module_::import("holdfast._errors");
-    if (error.matches(errors.attr("LockLostError"))) {
-      self_of(self).attr("_explain")(error.value(), static_cast<std::uint64_t>(owner));
-    }
     if (!error.type().is(errors.attr("NotOwnedError"))) throw;
     raise(self_of(self).attr("_not_owned")(is_block(how)));
   }

@@ -10,13 +10,12 @@ namespace holdfast::bindings {
 
 namespace py = pybind11;
 
-namespace {
-
-// A name need not be UTF-8: other bytes are escaped.
 py::object python_text(const std::string& message) {
   return py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
       message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
 }
+
+namespace {
 
 py::object error_of(const char* name, const std::string& message) {
   return py::module_::import("holdfast._errors").attr(name)(python_text(message));
@@ -32,10 +31,19 @@ py::object caused(py::object error, std::uint64_t cause) {
 
 PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
 
+std::string lost_text(std::string_view name, const std::string& reason) {
+  return "the hold on " + quoted(name) + " was lost: " + reason;
+}
+
 PythonOutcome lost(std::string_view name, const std::string& reason) {
   return failure(
-      error_of("LockLostError", "the hold on " + quoted(name) + " was lost: " + reason +
-                                    "; another owner may have held it at the same time"));
+      error_of("LockLostError",
+               lost_text(name, reason) + "; another owner may have held it at the same time"));
+}
+
+// Of an acquire that would have hidden an earlier loss.
+PythonOutcome hidden_loss(std::string_view name, const std::string& reason) {
+  return failure(error_of("LockLostError", lost_text(name, reason)));
 }
 
 PythonOutcome not_owned(std::string_view name) {
@@ -55,6 +63,7 @@ py::object timed_out(std::string_view name, const Status& why) {
 
 PythonOutcome not_done(std::string_view name, const sync::Outcome& outcome) {
   if (outcome.why.ok()) return {py::bool_(false), {}};
+  if (outcome.why.code() == Code::kLost) return hidden_loss(name, outcome.why.message());
   const bool late = outcome.verdict == sync::Verdict::kTimedOut;
   return failure(late ? timed_out(name, outcome.why) : exception_for(outcome.why));
 }
@@ -75,8 +84,6 @@ py::object exception_for(const Status& status) {
       error.attr("temporary") = resp::is_temporary(status.word());
       return error;
     }
-    case Code::kLost:
-      return error_of("LockLostError", status.message());
     case Code::kUnderWay:
       return py::reinterpret_borrow<py::object>(PyExc_RuntimeError)(python_text(status.message()));
     case Code::kInvalid:

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "bindings/losses.h"
+
 namespace holdfast::bindings {
 
 namespace py = pybind11;
@@ -42,13 +44,6 @@ const char* word(sync::Verdict verdict) {
       break;
   }
   return "failed";
-}
-
-// Whether a caller gets LockLostError for it.
-bool is_loss(const sync::Outcome& outcome) {
-  using sync::Verdict;
-  const bool refused = outcome.verdict == Verdict::kFailed && outcome.why.code() == Code::kLost;
-  return refused || outcome.verdict == Verdict::kGone || outcome.verdict == Verdict::kExpired;
 }
 
 // Whether a release with it is done, or goes on without its caller: the hold has ended for it.

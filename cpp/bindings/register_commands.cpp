@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/shown.h"
 #include "bindings/errors.h"
+#include "bindings/losses.h"
 #include "bindings/register.h"
+#include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
 #include "lua_scripts.h"
@@ -42,12 +45,14 @@ py::object converted(const resp::Reply& reply, const LockName& name, const std::
 }
 
 py::list send_commands(Client& client, const std::string& name,
-                       const std::vector<sync::CommandOperation::Words>& commands) {
+                       const std::vector<sync::CommandOperation::Words>& commands,
+                       std::optional<double> within) {
   py::list replies;
   if (commands.empty()) return replies;
   const auto context = client.started();
   const auto operation =
       std::make_shared<sync::CommandOperation>(context, LockName(name), commands);
+  if (within) operation->deadline = after(context->clock.now(), wait_time(*within));
   (void)wait_for(OperationKind::kCall, operation);
   const std::string server = context->topology->text();
   for (const std::optional<resp::Reply>& reply : operation->replies()) {
@@ -95,7 +100,9 @@ py::object script_text(const std::string& name) {
 }  // namespace
 
 void register_commands(py::module_& module) {
-  module.def("send_commands", &send_commands);
+  module.attr("gone_reasons") = gone_reasons();
+  module.def("send_commands", &send_commands, py::arg(), py::arg(), py::arg(),
+             py::arg("within") = py::none());
   module.def("options_of", [](const Client& client) { return client.options(); });
   module.def("addresses", &addresses);
   module.def("server_at", &server_at);

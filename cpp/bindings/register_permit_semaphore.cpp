@@ -50,7 +50,9 @@ PermitSemaphore::Permits permits_in(const py::list& permits) {
 sync::ExchangePtr release_many(const PermitSemaphore& self, const py::list& permits) {
   const auto release = self.release_many(permits_in(permits));
   if (const auto* lost = std::get_if<PermitSemaphore::Lost>(&release)) {
-    raise(py::module_::import("holdfast._errors").attr("LostPermit")(lost->place, lost->reason));
+    const auto owner = static_cast<std::uint64_t>(lost->owner);
+    raise(py::module_::import("holdfast._errors")
+              .attr("LostPermit")(lost->place, owner, lost->reason));
   }
   return std::get<sync::ExchangePtr>(release);
 }

@@ -94,8 +94,8 @@ py::object left(Awaitable& awaitable) {
 
 constexpr AwaitableKind kAcquire{"Lock.acquire", begin_acquire, acquired};
 constexpr AwaitableKind kEnter{"Lock.__aenter__", begin_acquire, entered};
-constexpr AwaitableKind kRelease{"Lock.release", begin_release, released, "_explained"};
-constexpr AwaitableKind kLeave{"Lock.__aexit__", begin_release, left, "_explained"};
+constexpr AwaitableKind kRelease{"Lock.release", begin_release, released};
+constexpr AwaitableKind kLeave{"Lock.__aexit__", begin_release, left};
 
 py::object awaitable_for(PyObject* self, const AwaitableKind& lazy,
                          const Awaitable::Arguments& arguments) {

@@ -11,6 +11,7 @@
 #include "base/process.h"
 #include "base/thread.h"
 #include "bindings/critical_section.h"
+#include "bindings/losses.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
 #include "engine/engine.h"
@@ -203,11 +204,16 @@ py::object wait_on_thread(OperationKind kind, sync::Exchange& exchange) {
 }  // namespace
 
 py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
-  if (greenlets()) {
-    py::object answer = wait_in_greenlet(kind, operation);
-    if (!answer.is(py::handle(Py_NotImplemented))) return answer;
+  try {
+    if (greenlets()) {
+      py::object answer = wait_in_greenlet(kind, operation);
+      if (!answer.is(py::handle(Py_NotImplemented))) return answer;
+    }
+    return wait_on_thread(kind, *operation);
+  } catch (py::error_already_set& error) {
+    explain(error, kind, *operation);
+    throw;
   }
-  return wait_on_thread(kind, *operation);
 }
 
 void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner) {

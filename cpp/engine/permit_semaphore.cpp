@@ -88,7 +88,7 @@ std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_
       client_->started()->keeper->releases().begin_together(name_, owners_of(permits));
   if (!lost) return release_together(permits);
   const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
-  return Lost{static_cast<std::size_t>(found - permits.begin()), lost->reason};
+  return Lost{static_cast<std::size_t>(found - permits.begin()), lost->owner, lost->reason};
 }
 
 sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) const {

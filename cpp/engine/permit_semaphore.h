@@ -54,6 +54,7 @@ class PermitSemaphore {
   using Permits = std::vector<std::string>;
   struct Lost {
     std::size_t place;
+    OwnerNumber owner;
     std::string reason;
   };
   std::variant<sync::ExchangePtr, Lost> release_many(const Permits& permits) const;

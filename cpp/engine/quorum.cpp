@@ -116,7 +116,7 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   }
   const auto made = std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members),
                                                           std::move(options), time);
-  made->set_about({kind(), arguments.owner});
+  made->set_about({kind(), arguments.owner}, parts());
   return made;
 }
 
@@ -169,7 +169,7 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, const Cal
     return outcome;
   };
   const auto made = gather({rule(), std::move(first), next, combine});
-  made->set_about({kind(), owner, all || count <= 1});
+  made->set_about({kind(), owner, all || count <= 1}, parts());
   return made;
 }
 
@@ -248,8 +248,9 @@ bool Quorum::known_lost(OwnerNumber owner) const {
 
 std::optional<std::string> Quorum::known_loss(OwnerNumber owner) const {
   if (!known_lost(owner)) return std::nullopt;
-  for (const auto& lock : members_) {
-    if (std::optional<std::string> why = lock->known_loss(owner)) return why;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const std::optional<std::string> why = members_[i]->known_loss(owner);
+    if (why) return rule().title(i) + ": " + *why;
   }
   return std::nullopt;
 }
@@ -304,6 +305,17 @@ sync::ExchangePtr Quorum::call_all(const Call& call, FanOutCall::Combine combine
 
 Quorum::Step Quorum::step(std::size_t member, const Call& call) const {
   return {member, [lock = members_[member], call] { return call(*lock); }};
+}
+
+std::vector<sync::Exchange::Part> Quorum::parts() const {
+  const sync::QuorumRule titles = rule();
+  std::vector<sync::Exchange::Part> parts;
+  parts.reserve(members_.size());
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Lock& lock = *members_[i];
+    parts.push_back({lock.client().id(), std::string(lock.name().bytes()), titles.title(i)});
+  }
+  return parts;
 }
 
 std::vector<int> Quorum::counts(OwnerNumber owner) const {

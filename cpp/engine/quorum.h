@@ -58,6 +58,7 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;
   sync::ExchangePtr call_all(const Call& call, sync::FanOutCall::Combine combine) const;
   Step step(std::size_t member, const Call& call) const;
+  std::vector<sync::Exchange::Part> parts() const;
   std::vector<int> counts(OwnerNumber owner) const;
   void forget_losses(OwnerNumber owner) const;
 

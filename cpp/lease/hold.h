@@ -21,9 +21,12 @@
 
 namespace holdfast::lease {
 
-// The reason of a loss that a server reports.
+// The reasons of a loss that a server reports, by which command has found it.
 inline constexpr const char* kGone =
     "the server no longer has it (it expired, was removed, or the server lost its data)";
+inline constexpr const char* kGoneAtExtension = "the server no longer had it when it was extended";
+inline constexpr const char* kGoneAtAcquire = "a reentrant acquire did not find it on the server";
+inline constexpr const char* kGoneReasons[] = {kGone, kGoneAtExtension, kGoneAtAcquire};
 
 // What the server has granted to one owner of one lock.
 struct Grant {

@@ -19,7 +19,7 @@ from ._arguments import (
     checked_wait,
 )
 from ._base_client import BaseClient
-from ._errors import LockLostError, LockTimeout, NotOwnedError, left_elsewhere, not_owned
+from ._errors import LockTimeout, NotOwnedError, left_elsewhere, not_owned
 from ._names import quoted
 from ._synchronizer import Synchronizer
 from ._watcher import Watcher
@@ -195,12 +195,6 @@ class BaseLock(Synchronizer):
         if block and owners and not owners[0][1]:
             return left_elsewhere(self.name, title(owners[0][0]), self._owner_word)
         return not_owned(self.name, owners, title)
-
-    def _explain(self, error: LockLostError, owner: int) -> None:
-        """Have the error of a release that found the loss say who released the lock by force."""
-        if isinstance(self._core, _core.Lock):
-            key = self._client.name_prefix + checked_name("name", self.name)
-            _event_log.explain(self._client, key, owner, error)
 
     def __repr__(self) -> str:
         kind = type(self).__name__

@@ -87,9 +87,17 @@ class Closing:
 
 # Commands in a pipeline to the server that serves the name; each must be safe to repeat. A reply is
 # bytes, int, None, a list of replies, or an error as an exception.
+# `within`: how many seconds they may take; None: the command timeout.
 def send_commands(
-    client: Client, name: bytes, commands: Sequence[Sequence[bytes]], /
+    client: Client,
+    name: bytes,
+    commands: Sequence[Sequence[bytes]],
+    /,
+    within: float | None = None,
 ) -> list[Any]: ...
+
+# Why a hold is lost that its server no longer has, by which command has found it.
+gone_reasons: tuple[str, ...]
 
 # A copy: changes to it do not affect the client.
 def options_of(client: Client, /) -> ClientOptions: ...

@@ -104,9 +104,10 @@ class ServerError(HoldfastError):
 class LostPermit(Exception):
     """To the semaphore: which of the permits that it releases together is lost, and why."""
 
-    def __init__(self, place: int, reason: str) -> None:
-        super().__init__(place, reason)
+    def __init__(self, place: int, owner: int, reason: str) -> None:
+        super().__init__(place, owner, reason)
         self.place = place
+        self.owner = owner
         self.reason = reason
 
 

@@ -6,24 +6,24 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from . import _log
+from . import _core, _log
 from ._errors import HoldfastError
 from ._names import quoted
-from ._process import red_locks
+from ._process import all_clients, red_locks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from ._errors import LockLostError
     from ._process import AnyClient
 
     Entry = tuple[Callable[..., None], str]
+    #: The client's id, the lock's name, and what precedes the reason, of a member of a lock.
+    Part = tuple[str, bytes, str]
 
-__all__ = ["FOREIGN", "GONE", "Event", "entry", "explain", "explained"]
+__all__ = ["FOREIGN", "Event", "entry", "explain", "explained", "explained_text"]
 
-#: How the reason begins where the server has said that the hold is gone.
-GONE = "the server no longer ha"
 #: Seconds between two queries of a client for the record of a forced release.
 FORCED_INTERVAL = 0.05
 #: Why a lock cannot be had whose key has no expiry.
@@ -153,23 +153,35 @@ def explained(client: AnyClient, event: Event) -> str:
     return reason or event.reason
 
 
-def explain(client: AnyClient, key: bytes, owner: int, error: LockLostError) -> None:
-    """Have an error say who has released the lock by force, instead of that its server lacks it.
+def explain(error: LockLostError, owner: int, parts: Sequence[Part], within: float | None) -> None:
+    """Have an error say who has released the lock by force, where its server lacks it."""
+    error.args = (explained_text(str(error), owner, parts, within),)
 
-    It queries the server, also right after another query: no release says less than another.
+
+def explained_text(
+    text: str, owner: int, parts: Sequence[Part], within: float | None = None
+) -> str:
+    """The text of a loss, with who has released the locks by force.
+
+    ``parts``: the locks that it may be about. It queries their servers, also right after another
+    query: no error says less than another. ``within``: as ``forcing()``.
     """
-    before, gone, after = str(error).partition(GONE)
-    if gone and (reason := _forced(client, key, owner)):
-        error.args = (f"{before}{reason}; {after.partition('; ')[2]}",)
+    clients = {client.id: client for client in all_clients()}
+    for client_id, key, title in parts:
+        client, said = clients.get(client_id), f"{title}: " if title else ""
+        gone = next((said + each for each in _core.gone_reasons if said + each in text), None)
+        if client and gone and (reason := _forced(client, key, owner, within)):
+            text = text.replace(gone, said + reason)
+    return text
 
 
-def _forced(client: AnyClient, key: bytes, owner: int) -> str | None:
+def _forced(client: AnyClient, key: bytes, owner: int, within: float | None = None) -> str | None:
     """Why the hold is gone, if it was released by force and that is recorded; its ``loss`` then."""
     from ._forced import forcing
 
     forced = None
     with suppress(HoldfastError):
-        forced = forcing(client._core, key, owner)
+        forced = forcing(client._core, key, owner, within)
     if forced is None:
         return None
     reason = f"it was released by force {forced}"

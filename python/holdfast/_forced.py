@@ -9,6 +9,7 @@ import json
 import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from . import _core, _log
@@ -131,10 +132,14 @@ def _parsed(entry: bytes) -> ForcedRelease | None:
         return None
 
 
-def forcing(core: _core.Client, key: bytes, owner: int) -> ForcedRelease | None:
-    """Of an owner of this process, which has lost its hold: its release by force, if recorded."""
-    mine = f"{core.id}:{owner}"
-    for forced in read_forced(lambda commands: _core.send_commands(core, key, commands), key):
-        if mine in forced.owners:
-            return forced
-    return None
+def forcing(
+    core: _core.Client, key: bytes, owner: int, within: float | None = None
+) -> ForcedRelease | None:
+    """Of an owner of this process, which has lost its hold: its release by force, if recorded.
+
+    ``owner``: a thread, a task, a hold object or a permit. ``within``: how many seconds the server
+    has to answer; ``None``: the command time-out.
+    """
+    mine = {f"{core.id}:{owner}", _core.permit_id(core.id, owner)}
+    ask = partial(_core.send_commands, core, key, within=within)
+    return next((each for each in read_forced(ask, key) if not mine.isdisjoint(each.owners)), None)

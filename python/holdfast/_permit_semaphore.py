@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final
 
-from . import _core, _events, _log
+from . import _core, _event_log, _events, _log
 from ._arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
@@ -160,11 +160,17 @@ class BasePermitSemaphore(Permits):
             "it was released, has expired, or never existed"
         )
 
-    def _lost_of(self, permits: list[str], lost: LostPermit) -> LockLostError:
+    def _about(self, lost: LostPermit) -> tuple[str, int, list[tuple[str, bytes, str]]]:
+        """Of a loss, the arguments of ``explained_text()``."""
+        client = self._client
+        key = client.name_prefix + checked_name("name", self.name)
+        return lost.reason, lost.owner, [(client.id, key, "")]
+
+    def _lost_of(self, permits: list[str], lost: LostPermit, reason: str) -> LockLostError:
         permit = permits[lost.place]
         self._forget(permit)
         return LockLostError(
-            f"permit {permit!r} of {quoted(self.name)} was lost: {lost.reason}; none was released"
+            f"permit {permit!r} of {quoted(self.name)} was lost: {reason}; none was released"
         )
 
     def _check_release(self, permits: list[str], answer: int) -> None:
@@ -324,7 +330,8 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
-            raise self._lost_of(ids, lost) from None
+            reason = _event_log.explained_text(*self._about(lost))
+            raise self._lost_of(ids, lost, reason) from None
         except BaseException:
             self._let_go(raw)
             raise

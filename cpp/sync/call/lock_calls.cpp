@@ -21,7 +21,7 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
                     if (value == 1) {
                       keeper->transfers().extended(name, owner, {number, lease}, sent.last);
                     } else {
-                      keeper->lose(name, owner, "the server no longer had it when it was extended");
+                      keeper->lose(name, owner, lease::kGoneAtExtension);
                     }
                   },
                   [keeper, name, owner] { return keeper->renewal_on_wire(name, owner); }});

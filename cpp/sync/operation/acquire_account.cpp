@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/shown.h"
-
 namespace holdfast::sync {
 
 AcquireAccount::AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request)
@@ -27,7 +25,7 @@ void AcquireAccount::record() {
 Status AcquireAccount::refuse() const {
   const auto loss = context_->keeper->attempts().refuse(request_.name(), request_.owner);
   if (!loss) return {};
-  return Status::lost("the hold on " + quoted(request_.name().bytes()) + " was lost: " + *loss);
+  return Status::lost(*loss);
 }
 
 void AcquireAccount::answered() {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lease/hold.h"
+
 namespace holdfast::sync {
 
 namespace {
@@ -195,7 +197,7 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
   refused_since_ = kNever;
   refusal_ = {};
   if (event.answer.kind == Answer::Kind::kGone)
-    return finish(Verdict::kGone, Status::invalid(kHoldsNotFound));
+    return finish(Verdict::kGone, Status::invalid(lease::kGoneAtAcquire));
   return held(event.answer.ttl, now);
 }
 

@@ -15,9 +15,6 @@ namespace holdfast::sync {
 // The pause between attempts at a server that refuses to work for the moment.
 inline constexpr Millis kRefusalBackoff{50};
 
-// Why the caller's earlier holds are lost when a reentrant attempt finds them gone.
-inline constexpr const char* kHoldsNotFound = "a reentrant acquire did not find it on the server";
-
 // How an acquisition ended.
 enum class Verdict {
   kGranted,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/parker.h"
@@ -79,6 +80,16 @@ class Exchange {
     bool last = false;  // a release after which the owner holds nothing
   };
   virtual About about() { return {}; }
+
+  // A lock that it is about.
+  struct Part {
+    std::string client_id;
+    std::string name;
+    std::string title;  // of a member of a lock made of several, as messages have it; else empty
+  };
+  virtual std::vector<Part> parts() const {
+    return {{std::string(client_id()), std::string(name().bytes()), {}}};
+  }
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -37,7 +38,11 @@ class Composite : public Exchange,
   const LockName& name() const final { return name_; }
   std::string_view client_id() const final { return context_->client_id; }
   About about() final { return about_; }
-  void set_about(const About& about) { about_ = about; }  // before it begins
+  std::vector<Part> parts() const final { return parts_; }
+  void set_about(const About& about, std::vector<Part> members) {  // before it begins
+    about_ = about;
+    parts_ = std::move(members);
+  }
 
   void done(std::uint64_t id, Outcome outcome) final;
 
@@ -99,6 +104,7 @@ class Composite : public Exchange,
   const std::shared_ptr<const Context> context_;
   const LockName name_;
   About about_;
+  std::vector<Part> parts_;
 
   Parker* parker_ = nullptr;  // of the thread that is in wait(); set before the beginning
   // Held while handle() runs. With parker_, only its thread uses what follows.

@@ -81,13 +81,15 @@ std::optional<Outcome> too_many_failed(const QuorumRule& rule, const Answers& an
   return Outcome{Verdict::kFailed, failed.first};
 }
 
-std::string reasons(const Answers& answers) {
+std::string reasons(const QuorumRule& rule, const Answers& answers) {
   std::string all;
-  for (const std::optional<Outcome>& answer : answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::optional<Outcome>& answer = answers[i];
     const bool has_reason =
         answer && !answer->why.ok() &&
         (answer->verdict == Verdict::kGone || answer->verdict == Verdict::kFailed);
-    if (has_reason) all += (all.empty() ? "" : "; ") + answer->why.message();
+    if (!has_reason) continue;
+    all += (all.empty() ? "" : "; ") + rule.title(i) + ": " + answer->why.message();
   }
   return all;
 }
@@ -145,7 +147,7 @@ Outcome common_release(const QuorumRule& rule, const Answers& answers) {
   const std::size_t gone = count(answers, Verdict::kGone);
   if (done + gone + failed.count == 0) return {Verdict::kBusy};
   if (gone > 0 && done + failed.count < rule.needed) {
-    return {Verdict::kGone, Status::invalid(reasons(answers))};
+    return {Verdict::kGone, Status::invalid(reasons(rule, answers))};
   }
   if (failed.count > rule.spare()) return {Verdict::kFailed, failed.first};
   return {};

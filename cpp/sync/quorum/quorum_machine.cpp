@@ -87,10 +87,15 @@ QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now)
   return round_over(now);
 }
 
+Status QuorumMachine::why_of(const Event& event) const {
+  if (event.verdict != Verdict::kGone && event.why.code() != Code::kLost) return event.why;
+  return Status::lost(options_.rule.title(event.member) + ": " + event.why.message());
+}
+
 void QuorumMachine::note(const Event& event) {
   if (!event.trusted.empty()) trusted_ = event.trusted;
   Member& member = members_[event.member];
-  member.why = event.why;
+  member.why = why_of(event);
   switch (event.verdict) {
     case Verdict::kGranted:
       member.state = MemberState::kGranted;
@@ -105,7 +110,7 @@ void QuorumMachine::note(const Event& event) {
     case Verdict::kGone:
       member.state = MemberState::kGone;
       votes_[event.member] = false;
-      gone_ = event.why;
+      gone_ = member.why;
       break;
     case Verdict::kExpired:
       member.state = MemberState::kLate;

@@ -29,6 +29,10 @@ struct QuorumRule {
 
   std::size_t spare() const { return members - needed; }
   std::string text(std::size_t member) const;
+  // The same in a reason of the whole, which is followed by the member's.
+  std::string title(std::size_t member) const {
+    return (texts ? "its member " : "its ") + text(member);
+  }
 };
 
 // The acquisition of a lock made of other locks, as a machine: it reads no clock, opens no socket
@@ -129,6 +133,7 @@ class QuorumMachine {
   bool refusing_connections() const;
   Action finish(Verdict verdict, Status why = {});
 
+  Status why_of(const Event& event) const;  // of a loss: names the member
   void note(const Event& event);
   void give_up_silent();
   std::vector<std::size_t> unanswered() const;

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop, to_thread
+from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any
 from weakref import ref
 
-from holdfast import _core, _event_log
+from holdfast import _core
 from holdfast._arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -238,9 +238,9 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
             else:
                 await core.start_release(loop.queue, owner, False)
             done = 1
-        except LockLostError as error:
+        except LockLostError:
             self._leave_watcher()
-            await self._explained(error)
+            raise
         except NotOwnedError:
             raise self._not_owned(block) from None
         except CancelledError:
@@ -249,13 +249,6 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         finally:
             if self._watchers:
                 self._gave_back(done, deferred and done > 0)
-
-    async def _explained(self, error: LockLostError, owner: int | None = None) -> None:
-        """Raise the error of a release that found the loss, with who released the lock by force."""
-        owner = self._owner() if owner is None else owner
-        if _event_log.GONE in str(error):
-            await to_thread(self._explain, error, owner)
-        raise error
 
     async def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""
@@ -311,11 +304,19 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         watcher = self._watchers[owner]
         assert isinstance(watcher, TaskWatcher)
         if watcher.reason is not None:  # lost while the grant was on its way to the task
-            with suppress(HoldfastError):
-                await self._release_watched(False, block=True)
-            raise watcher.loss()
+            raise await self._loss_of_block(watcher)
         watcher.enter_body()
         self._bodies.setdefault(owner, []).append(watcher)
+
+    async def _loss_of_block(self, watcher: TaskWatcher) -> LockLostError:
+        """End the block of a hold that is known to be lost; its error."""
+        try:
+            await self._release_watched(False, block=True)
+        except LockLostError as error:
+            return error
+        except HoldfastError:
+            pass
+        return watcher.loss()
 
     def _leave_body(self) -> TaskWatcher | None:
         owner = self._owner()
@@ -336,10 +337,7 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
         """Carry out ``__aexit__``."""
         watcher = self._leave_body() if self._cancel_on_lost else None
         if watcher is not None and watcher.leave_body(exc):
-            error = watcher.loss()
-            with suppress(HoldfastError):  # the hold is lost
-                await self._release_watched(False, block=True)
-            raise error from exc
+            raise await self._loss_of_block(watcher) from exc
         try:
             await self._release_watched(self._defers(), block=True)
         except HoldfastError as error:
@@ -385,8 +383,6 @@ class Hold(BaseHold):
         self._claim()
         try:
             await self._core.start_release(bridge().queue, self._owner, True)
-        except LockLostError as error:
-            await self.lock._explained(error, self._owner)
         except NotOwnedError:
             raise
         except CancelledError:

@@ -13,12 +13,14 @@ from asyncio import (
     current_task,
     get_running_loop,
     iscoroutine,
+    to_thread,
 )
+from contextlib import suppress
 from os import register_at_fork
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
-from holdfast import _core, _log
+from holdfast import _core, _event_log, _log
 from holdfast._process import NO_OWNER
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ __all__ = [
     "Bridge",
     "bridge",
     "call_on_loop",
+    "explained",
     "leave_loop",
     "owner_of_this_task",
     "request",
@@ -229,6 +232,13 @@ def task_of(number: int) -> Task[Any] | None:
 async def request(start: Callable[..., Any], *arguments: Any) -> Any:
     """The result of an operation, which `start` starts with the queue of the running loop."""
     return await start(bridge().queue, *arguments)
+
+
+async def explained(text: str, *about: Any) -> str:
+    """The text of a loss, with who has released the lock by force, as ``explained_text()``."""
+    with suppress(RuntimeError):  # no thread is left, or the loop closes
+        return await to_thread(_event_log.explained_text, text, *about)
+    return text
 
 
 def owner_of_this_task() -> int:

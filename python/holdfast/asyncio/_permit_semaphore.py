@@ -35,7 +35,7 @@ from holdfast._permit_semaphore import (
     checked_permits,
 )
 
-from ._loop import bridge, call_on_loop, request
+from ._loop import bridge, call_on_loop, explained, request
 from ._semaphore import TaskPermits
 
 __all__ = ["PermitSemaphore"]
@@ -172,7 +172,8 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
-            raise self._lost_of(ids, lost) from None
+            reason = await explained(*self._about(lost))
+            raise self._lost_of(ids, lost, reason) from None
         except BaseException:
             self._let_go(raw)
             raise

@@ -68,7 +68,7 @@ TEST(CommonRelease, OfAllReportsEveryLossAndEveryFailure) {
   EXPECT_EQ(common_release(kAll, {kDone, kDown, kDone}).verdict, Verdict::kFailed);
   const Outcome lost = common_release(kAll, {kDone, kLost, kDown});
   EXPECT_EQ(lost.verdict, Verdict::kGone);
-  EXPECT_EQ(lost.why.message(), "lost; down");
+  EXPECT_EQ(lost.why.message(), "its member 2: lost; its member 3: down");
 }
 
 TEST(CommonRelease, OfAMajorityMayMissAMinority) {

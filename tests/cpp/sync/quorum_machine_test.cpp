@@ -137,7 +137,7 @@ TEST(MultiLockMachine, ANestedHoldThatIsGoneEndsIt) {
   Script script(all_of(2));
   script.start();
   script.grant(0);
-  EXPECT_EQ(script.answer(1, Verdict::kGone), "give back 0, gone");
+  EXPECT_EQ(script.answer(1, Verdict::kGone), "give back 0, gone: its member 2: ");
 }
 
 TEST(MultiLockMachine, AnEarlyGrantGetsItsLeaseAgain) {
@@ -165,7 +165,7 @@ TEST(MultiLockMachine, AnEarlyGrantThatIsGoneByThenIsNotTheLock) {
   script.grant(0, 9898);
   script.pass(500);
   script.grant(1, 9898);
-  EXPECT_EQ(script.answer(0, Verdict::kGone), "give back 0 1, gone");
+  EXPECT_EQ(script.answer(0, Verdict::kGone), "give back 0 1, gone: its member 1: ");
 }
 
 TEST(MultiLockMachine, IsNotGrantedWhenTheFirstIsOverBeforeTheLast) {

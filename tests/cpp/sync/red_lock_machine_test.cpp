@@ -126,7 +126,7 @@ TEST(RedLockMachine, AMinorityThatIsGoneBesideSilentMembersIsNoLoss) {
   EXPECT_EQ(script.time(), "try 0 1 2");
   script.grant(0);
   script.grant(1);
-  EXPECT_EQ(script.answer(2, Verdict::kGone), "give back 0 1, gone");
+  EXPECT_EQ(script.answer(2, Verdict::kGone), "give back 0 1, gone: its member 3: ");
 }
 
 TEST(RedLockMachine, AMajorityThatIsGoneIsALoss) {
@@ -134,7 +134,7 @@ TEST(RedLockMachine, AMajorityThatIsGoneIsALoss) {
   script.start();
   script.answer(0, Verdict::kGone);
   EXPECT_EQ(script.answer(1, Verdict::kGone), "go on");
-  EXPECT_EQ(script.grant(2), "give back 2, gone");
+  EXPECT_EQ(script.grant(2), "give back 2, gone: its member 2: ");
 }
 
 TEST(RedLockMachine, WithoutAMajorityThatMayHaveItItIsALoss) {
@@ -142,7 +142,7 @@ TEST(RedLockMachine, WithoutAMajorityThatMayHaveItItIsALoss) {
   script.start();
   script.answer(0, Verdict::kGone);
   script.refuse(1);
-  EXPECT_EQ(script.grant(2), "give back 2, gone");
+  EXPECT_EQ(script.grant(2), "give back 2, gone: its member 1: ");
 }
 
 TEST(RedLockMachine, WaitsForAMemberThatWasRefusedButNotForEver) {
