@@ -12,7 +12,7 @@ bool refuses(const OpenBlocks::Loss& loss) { return loss.refuses; }
 void OpenBlocks::lose(const LockName& name, OwnerNumber owner, Loss loss) {
   OfName* const found = find(name, owner);
   const int released = found != nullptr ? std::exchange(found->released, 0) : 0;
-  if (released > 0) found->losses.push_back({loss.reason, loss.refuses, released, true});
+  if (released > 0) found->losses.push_back({loss.reason, loss.refuses, released});
   if (loss.blocks > 0) at(name, owner).losses.push_back(std::move(loss));
 }
 
@@ -30,16 +30,9 @@ std::optional<std::string> OpenBlocks::end(const LockName& name, OwnerNumber own
     Loss& newest = found->losses.back();
     reason = newest.reason;
     if (--newest.blocks == 0) found->losses.pop_back();
-    raised(name, owner);
   }
   tidy(owner);
   return reason;
-}
-
-void OpenBlocks::raised(const LockName& name, OwnerNumber owner) {
-  OfName* const found = find(name, owner);
-  if (found == nullptr) return;
-  for (Loss& loss : found->losses) loss.refuses = loss.refuses && !loss.retaken;
 }
 
 void OpenBlocks::explain(const LockName& name, OwnerNumber owner, const std::string& reason) {

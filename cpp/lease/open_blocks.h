@@ -22,7 +22,6 @@ class OpenBlocks {
     std::string reason;
     bool refuses = true;  // until they have ended, their owner acquires nothing of the name
     int blocks = 0;
-    bool retaken = false;  // they refuse until the loss has raised: a release may have ended them
   };
 
   bool empty() const { return owners_.empty(); }
@@ -34,8 +33,6 @@ class OpenBlocks {
 
   // One block ends, if one is there. The reason, if it had lost its grant.
   std::optional<std::string> end(const LockName& name, OwnerNumber owner);
-  // A release or the end of a block has raised the loss.
-  void raised(const LockName& name, OwnerNumber owner);
 
   // More is known of why a hold of the name was lost.
   void explain(const LockName& name, OwnerNumber owner, const std::string& reason);

@@ -129,7 +129,6 @@ ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Command command,
     entry.caller = caller;
     plan.serial = book_.holds.open(entry, std::move(command), surely_over(*hold, now));
   }
-  if (plan.verdict == ReleasePlan::Verdict::kLost) book_.blocks.raised(entry.name, entry.owner);
   return plan;
 }
 
@@ -202,7 +201,6 @@ void Releases::lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason
 void Releases::lose_in_release(Hold& hold, const std::string& reason) {
   if (hold.state != HoldState::kLost) book_.lose(hold, reason);
   hold.reported = true;
-  book_.blocks.raised(hold.name, hold.owner);
 }
 
 Releases::Serial Releases::take_back(const LockName& name, OwnerNumber owner, Command command,

@@ -304,8 +304,29 @@ def test_what_was_released_and_taken_again_is_the_blocks_own(alice: Any, stage: 
         yield lock.release()
         assert (yield lock.acquire())
         yield from lost_inside(lock, loss.forced_by_the_same_client)
+        for call in (lock.acquire, lock.release, lock.acquire):
+            with refused():
+                yield call()
         with refused():
-            yield lock.acquire()
+            yield entered(lock)
+        assert stage.holds() == {}
+
+    with refused():
+        alice.inside(lock, body)
+    assert alice.do(lock.acquire, blocking=False)
+    alice.do(lock.release)
+
+
+@pytest.mark.awaited
+def test_a_release_that_finds_the_loss_leaves_its_block_lost(alice: Any, stage: Stage) -> None:
+    loss = Loss(stage, tracking="off")
+    lock = loss.lock
+
+    def body(_: Any) -> Program:
+        loss.deleted()
+        for call in (lock.release, lock.acquire):
+            with refused():
+                yield call()
 
     with refused():
         alice.inside(lock, body)
@@ -324,8 +345,9 @@ def test_a_condition_is_refused_as_its_lock(alice: Any, stage: Stage) -> None:
             assert not condition.wait(0.01)
             assert stage.lock(loss.client).hold_count() == 1
             assert loss.by_other.do(stage.lock(loss.client).force_release)
-            with refused(), condition:
-                pass
+            for _ in range(2):
+                with refused(), condition:
+                    pass
             with pytest.raises(RuntimeError):
                 condition.wait(0.01)
             with refused():

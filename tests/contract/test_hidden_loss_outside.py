@@ -10,7 +10,7 @@ import pytest
 import holdfast
 import holdfast.asyncio
 from tests.contract.conftest import Stage
-from tests.support.losses import Program, entered, refused, until
+from tests.support.losses import Program, refused, until
 from tests.support.renewals import SHORT
 from tests.support.servers import Server
 from tests.support.waiting import SLACK, eventually
@@ -76,27 +76,6 @@ def test_the_release_after_an_acquire_that_has_raised_raises_too(alice: Any, sta
     with pytest.raises(holdfast.NotOwnedError) as caught:
         alice.do(lock.release)
     assert caught.type is holdfast.NotOwnedError
-
-
-@pytest.mark.awaited
-def test_a_block_that_a_release_has_ended_refuses_nothing_after_a_later_loss(
-    alice: Any, stage: Stage
-) -> None:
-    client = stage.client()
-    lock = stage.lock(client)
-
-    def program() -> Program:
-        yield entered(lock)
-        yield lock.release()
-        yield lock.acquire()
-
-    alice.do(program)
-    _lose(stage, client)
-    with refused():
-        alice.do(lock.release)
-    assert alice.do(lock.acquire, blocking=False)
-    alice.do(lock.release)
-    assert not alice.do(lambda: lock.lost)
 
 
 @pytest.mark.realtime

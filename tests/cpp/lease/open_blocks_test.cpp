@@ -113,32 +113,38 @@ TEST_F(OpenBlocksTest, WhatIsTakenAgainInsideIsTheBlocksOwn) {
   EXPECT_FALSE(refused());
 }
 
-TEST_F(OpenBlocksTest, ABlockThatAReleaseEndedRefusesNothingAfterALaterLossHasRaised) {
+TEST_F(OpenBlocksTest, ItsLossRefusesUntilItsEndWhateverHasRaisedIt) {
   enter();
   release(kAlice);
   acquire();
   lose();
   EXPECT_TRUE(refused());
   EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Released::kLost);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());
   acquire();
   release(kAlice);
   EXPECT_FALSE(keeper().lost(name, kAlice));
 }
 
-TEST_F(OpenBlocksTest, NorAfterTheEndOfALaterBlockHasRaised) {
+TEST_F(OpenBlocksTest, TheEndOfALaterBlockLeavesTheEarlierOneLost) {
   enter();
   release(kAlice);
   enter();
   lose();
   EXPECT_EQ(leave(), Released::kLost);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());
 }
 
-TEST_F(OpenBlocksTest, AReleaseThatFindsNothingRaisesOnceForItsBlock) {
+TEST_F(OpenBlocksTest, AReleaseThatFindsNothingLeavesItsBlockLost) {
   enter();
   const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
   keeper().releases().found_nothing(name, kAlice, plan, kReason);
+  EXPECT_TRUE(refused());
+  EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());
 }
 
