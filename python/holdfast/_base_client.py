@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _core, _events, _process
+from . import _core, _events, _log, _process
 from ._arguments import Self, checked_flag
 from ._keywords import Configured
 from ._names import quoted
@@ -47,6 +47,7 @@ class BaseClient(Configured):
 
     def _configure(self, url: object, options: dict[str, Any]) -> None:
         _refuse_eventlet()
+        _log.logger()  # imports what the first record needs
         read = read_options(url, options, asynchronous=self._asynchronous)
         self._lease_ms = read.lease_ms
         self._url = read.url
@@ -161,6 +162,8 @@ class BaseClient(Configured):
     def __del__(self) -> None:
         # The engine's thread finishes what is pending; a finalizer does not wait for it.
         if hasattr(self, "_core"):
+            for worker in list(self._workers.values()):
+                worker.end(0)
             self._warn_of(self._core.close().names)
 
     def __repr__(self) -> str:

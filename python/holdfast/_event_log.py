@@ -177,10 +177,11 @@ def explained_text(
 
 def _forced(client: AnyClient, key: bytes, owner: int, within: float | None = None) -> str | None:
     """Why the hold is gone, if it was released by force and that is recorded; its ``loss`` then."""
-    from ._forced import forcing
-
     forced = None
-    with suppress(HoldfastError):
+    # Without a descriptor the import fails, too: the loss is reported nevertheless.
+    with suppress(HoldfastError, OSError, ImportError):
+        from ._forced import forcing
+
         forced = forcing(client._core, key, owner, within)
     if forced is None:
         return None

@@ -41,6 +41,7 @@ __all__ = [
     "handlers_of",
     "join",
     "keep",
+    "keep_handlers",
     "keep_no_longer",
     "loss_of",
     "note",
@@ -228,6 +229,20 @@ def join(timeout: float) -> None:
 def handlers_of(client: AnyClient) -> Worker:
     """Which runs the ``on_lost`` of a client's locks."""
     return _worker_of(client, "holdfast-on-lost")
+
+
+def keep_handlers(client: AnyClient) -> None:
+    """Before a hold with an ``on_lost``: its thread runs from now on, until the client is closed.
+
+    At the limit of threads an ``on_lost`` that blocks would hold up every other report otherwise.
+    Raises ``ConnectionError`` that names the limit.
+    """
+    if gevent_patched():
+        return
+    try:
+        handlers_of(client).keep()
+    except RuntimeError as error:  # the interpreter's, for a refused thread
+        raise _core.thread_refused() from error
 
 
 def _worker_of(client: AnyClient, name: str) -> Worker:

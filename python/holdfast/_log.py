@@ -40,7 +40,8 @@ def logger() -> Logger:
     """The library's logger.
 
     Without a handler it writes errors and warnings to stderr, as ``logging`` does for all loggers.
-    ``logging`` is slow to import, so it is imported with the first record.
+    ``logging`` is slow to import, so it is imported with the first client: later the process may
+    have no descriptor left for it.
     """
     import logging
 

@@ -49,6 +49,8 @@ class PermitReporter:
     __slots__ = ("_context", "_semaphore")
 
     def __init__(self, semaphore: BasePermitSemaphore) -> None:
+        if not semaphore._client._asynchronous:
+            _events.keep_handlers(semaphore._client)
         self._semaphore = semaphore
         self._context = copy_context()
 

@@ -17,6 +17,8 @@ class Watcher(_events.Listener):
     __slots__ = ("_context", "holds", "lock")
 
     def __init__(self, lock: Any) -> None:
+        if lock._on_lost is not None and not lock._client._asynchronous:
+            _events.keep_handlers(lock._client)
         self.lock = lock
         self.holds = 0  # acquired by this lock object
         self._context = copy_context()  # of the acquiring caller

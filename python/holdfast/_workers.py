@@ -39,8 +39,9 @@ class Worker:
     """Runs jobs on one daemon thread, in order. Any thread may use it, a signal handler too.
 
     The thread starts with a job and ends ``LINGER`` seconds after the last one, or by ``end()``.
-    Where the system has no thread left, the job runs on the thread that has queued it. A child of
-    ``fork()`` has neither the thread nor the jobs. ``put()`` never waits for a job.
+    Where the system has no thread left, the job runs on the thread that has queued it, unless
+    ``keep()`` has started the thread before. A child of ``fork()`` has neither the thread nor the
+    jobs. ``put()`` never waits for a job.
     """
 
     __slots__ = (
@@ -49,6 +50,7 @@ class Worker:
         "_dropped",
         "_idle",
         "_jobs",
+        "_kept",
         "_most",
         "_name",
         "_report",
@@ -70,6 +72,7 @@ class Worker:
         # The thread that takes its one element starts the worker, which puts it back at its end.
         self._idle: SimpleQueue[None] = SimpleQueue()
         self._idle.put(None)
+        self._kept = False  # the thread waits for jobs until end()
         self._running = 0  # the number of the system's thread
         self._thread: threading.Thread | None = None  # the one that was started last
         self._dropped = 0
@@ -85,6 +88,15 @@ class Worker:
         self._start()
         return True
 
+    def keep(self) -> None:
+        """Have the thread run from now on until ``end()``.
+
+        Raises ``RuntimeError`` where the system has no thread left.
+        """
+        if not self._kept:
+            self._kept = True
+            self._start(here=False)
+
     def flush(self, seconds: float) -> None:
         """Wait until the jobs that are queued now have run, at most so long."""
         if self._rests() or self.runs_caller():
@@ -97,6 +109,7 @@ class Worker:
 
     def end(self, seconds: float) -> None:
         """Have the thread end after the jobs that are queued now, and wait for it so long."""
+        self._kept = False
         if self._rests() or self.runs_caller():
             return
         ended: SimpleQueue[None] = SimpleQueue()
@@ -117,8 +130,8 @@ class Worker:
     def _rests(self) -> bool:
         return self._jobs.empty() and not self._idle.empty()
 
-    def _start(self) -> None:
-        """Start the thread unless it runs."""
+    def _start(self, here: bool = True) -> None:
+        """Start the thread unless it runs; ``here``: without one, run the jobs on the caller's."""
         # Its one element goes to the thread, or back to `_idle` if the start was interrupted.
         turn: SimpleQueue[None] = SimpleQueue()
         turn.put(None)
@@ -129,7 +142,12 @@ class Worker:
         except Empty:
             return
         except RuntimeError:  # no thread is left, or the interpreter ends
-            run(0)
+            if here:
+                run(0)
+                return
+            self._kept = False
+            self._idle.put(None)
+            raise
         except BaseException:  # as Ctrl-C, after which the thread may run nevertheless
             with suppress(Empty):
                 turn.get_nowait()
@@ -149,7 +167,8 @@ class Worker:
         finally:  # a job that raises ends the thread, as it ends any other
             self._running = 0
             idle.put(None)
-            if not jobs.empty():  # one may have come before the line above
+            # One may have come before the line above, as may keep().
+            if not jobs.empty() or (self._kept and linger):
                 self._start()
             if ended is not None:
                 ended.put(None)
@@ -158,15 +177,18 @@ class Worker:
         self, jobs: SimpleQueue[Job | SimpleQueue[None]], linger: float
     ) -> SimpleQueue[None] | None:
         """Run jobs until there is none for so long; or until ``end()``: what waits for that."""
-        with suppress(Empty):
-            while True:
-                job = jobs.get(timeout=linger)
-                if not callable(job):
-                    return job
-                job()
-                del job  # before the wait: a job keeps what it is about
-                self._report_dropped()
-        return None
+        while True:
+            try:
+                job = jobs.get(timeout=None if self._kept and linger else linger)
+            except Empty:
+                if self._kept and linger:
+                    continue
+                return None
+            if not callable(job):
+                return job
+            job()
+            del job  # before the wait: a job keeps what it is about
+            self._report_dropped()
 
     def _report_dropped(self) -> None:
         if self._dropped:

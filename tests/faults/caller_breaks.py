@@ -128,4 +128,19 @@ CALLER_BREAKS = (
         ),
         f"{NESTED}::test_a_refused_release_does_not_free_what_its_handler_has_acquired",
     ),
+    Break(
+        (62, 64),
+        "the thread of a client's handlers starts with the first loss",
+        "python/holdfast/_events.py",
+        (("        handlers_of(client).keep()\n", "        handlers_of(client)\n"),),
+        "tests/faults/test_limits.py"
+        "::test_a_handler_that_blocks_at_the_limit_of_threads_delays_no_other_report",
+    ),
+    Break(
+        (62,),
+        "logging is imported with the first record",
+        "python/holdfast/_base_client.py",
+        (("        _log.logger()  # imports what the first record needs\n", ""),),
+        "tests/faults/test_limits.py::test_a_record_and_the_error_of_a_loss_need_no_descriptor",
+    ),
 )

@@ -184,3 +184,112 @@ def test_a_client_that_was_never_used_starts_no_thread(
     assert child.next_line() == "0 True"
     assert "was closed" in child.next_line()
     assert child.wait() == 0
+
+
+RECORDS = """
+for each in [name for name in sys.modules if name.partition(".")[0] == "logging"]:
+    del sys.modules[each]  # of the test's own imports
+client = holdfast.Client(URL, tracking="off")
+held = client.lock("held")
+held.acquire()
+assert "logging" in sys.modules
+say("held")
+hear("forced")
+free_descriptors(0)
+client.lock("short", lease=0.01)
+try:
+    held.release()
+except holdfast.LockLostError as error:
+    say(*str(error).split())
+"""
+
+
+def test_a_record_and_the_error_of_a_loss_need_no_descriptor(
+    start_child: StartChild, server: Server, refusals: Refusals
+) -> None:
+    """Fault 62: what they need is imported before, or done without."""
+    child = start_child(
+        f"import sys\n{REFUSALS}\n{RECORDS}", URL=server.url, environment=refusals.environment
+    )
+    child.expect("held")
+    server.inspect.delete("held")
+    child.send("forced")
+    assert "no longer has it" in child.next_line()
+    assert child.wait() == 0
+    assert "the lease of 'short' is 0.01 s" in child.errors
+
+
+HANDLERS = """
+blocked, opened = threading.Event(), threading.Event()
+
+def block(_):
+    blocked.set()
+    opened.wait()
+
+first, second = holdfast.Client(URL), holdfast.Client(URL)
+blocking = TAKE(first, "first", block)
+refuse("pthread_create", 1, 0, errno.EAGAIN)
+try:
+    TAKE(second, "second", print)
+except holdfast.ConnectionError as error:
+    assert "ulimit -u" in str(error), error
+    say("refused")
+refuse_nothing()
+quick = TAKE(second, "second", lambda _: say("reported"))
+plain = holdfast.Client(URL).lock("plain")
+plain.acquire()
+time.sleep(0.3)  # the threads of the log and of the workers have ended
+refuse("pthread_create", 1, 0, errno.EAGAIN)
+say("held")
+until(blocked.is_set)
+say("blocked")
+until(lambda: plain.lost)
+opened.set()
+refuse_nothing()
+first.close()
+second.close()
+say("over")
+"""
+
+TAKE_LOCK = """
+def TAKE(client, name, on_lost):
+    lock = client.lock(name, on_lost=on_lost)
+    lock.acquire()
+    return lock
+"""
+TAKE_HOLD = """
+def TAKE(client, name, on_lost):
+    return client.lock(name, on_lost=on_lost).hold()
+"""
+TAKE_PERMIT = """
+def TAKE(client, name, on_lost):
+    semaphore = client.permit_semaphore(name, permits=1, on_lost=on_lost)
+    return semaphore, semaphore.acquire()
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.filterwarnings("ignore:.*was closed while it held:ResourceWarning")
+@pytest.mark.parametrize(
+    "take", [TAKE_LOCK, TAKE_HOLD, TAKE_PERMIT], ids=["lock", "hold", "permit"]
+)
+def test_a_handler_that_blocks_at_the_limit_of_threads_delays_no_other_report(
+    start_child: StartChild, server: Server, refusals: Refusals, take: str
+) -> None:
+    """Faults 62, 64: the thread of a client's handlers runs before there is a loss."""
+    child = start_child(
+        f"import threading\n{REFUSALS}\n{take}\n{HANDLERS}",
+        URL=server.url,
+        environment=refusals.environment,
+    )
+    child.expect("refused")
+    child.expect("held")
+    server.inspect.delete("first", "{first}:timeout")
+    child.expect("blocked")
+    server.inspect.delete("second", "{second}:timeout")
+    child.expect("reported")
+    server.inspect.delete("plain")
+    child.expect("over")
+    assert child.wait() == 0
+    for name in ("first", "second", "plain"):
+        assert f"the hold on '{name}'" in child.errors

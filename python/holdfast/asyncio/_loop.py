@@ -236,7 +236,8 @@ async def request(start: Callable[..., Any], *arguments: Any) -> Any:
 
 async def explained(text: str, *about: Any) -> str:
     """The text of a loss, with who has released the lock by force, as ``explained_text()``."""
-    with suppress(RuntimeError):  # no thread is left, or the loop closes
+    # No thread or descriptor is left for it, or the loop closes.
+    with suppress(RuntimeError, OSError, ImportError):
         return await to_thread(_event_log.explained_text, text, *about)
     return text
 
