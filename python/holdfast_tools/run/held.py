@@ -113,7 +113,7 @@ class _Permit:
     async def acquire(cls, client: Client, job: Job, lost: Callable[[], None]) -> _Permit:
         permits = await _number(client, job)
         semaphore = client.permit_semaphore(job.name, permits=permits, on_lost=lambda _: lost())
-        permit = await semaphore.acquire(timeout=job.wait)
+        permit = await semaphore.acquire(job.wait != 0, job.wait or None)
         if permit is None:
             msg = f"no permit of {quoted(job.name)} was free in {job.wait} s"
             raise LockTimeout(msg)

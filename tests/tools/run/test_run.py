@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from tests.support.matrix import is_whole
+from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.tools.run.conftest import BOUND, COMMAND, Marks, Start, environment
@@ -62,6 +63,19 @@ def test_a_busy_lock_has_its_status(start: Start, client: holdfast.Client, marks
         assert start("myLock", "--wait", "1", *command).end() == (75, "", "")
         assert start("myLock", "--wait", "1", "--busy-status", "1", *command).status() == 1
     assert not marks.exists("ran")
+
+
+@pytest.mark.parametrize("kind", ["lock", "read", "fair", "semaphore"])
+def test_a_run_that_does_not_wait_has_the_status_of_a_busy_lock_where_the_server_is_slow(
+    start: Start, client: holdfast.Client, server: Server, kind: str
+) -> None:
+    """A try has the command timeout."""
+    write = client.read_write_lock("myLock").write
+    busy = client.permit_semaphore("myLock", permits=1) if kind == "semaphore" else write
+    with busy, FaultProxy(server.port) as proxy:
+        proxy.delay(0.4)
+        running = start("myLock", "--kind", kind, "--wait", "0", "--", "true", url=proxy.url)
+        assert running.end() == (75, "", "")
 
 
 def test_it_waits_for_the_lock(start: Start, client: holdfast.Client, server: Server) -> None:
