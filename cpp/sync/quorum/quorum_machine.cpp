@@ -360,11 +360,19 @@ Status QuorumMachine::why(MemberState state) const {
 }
 
 Status QuorumMachine::out_of_reach() const {
-  const Status first =
-      count(MemberState::kFailed) > 0 ? why(MemberState::kFailed) : why(MemberState::kSilent);
-  return Status::unreachable("a majority of the " + std::to_string(members_.size()) +
-                             " servers is out of reach: " + first.message())
-      .caused_by(first.cause());
+  std::string reasons;
+  std::uint64_t cause = 0;
+  std::size_t failed = 0;
+  for (const Member& member : members_) {
+    if (member.state != MemberState::kFailed && member.state != MemberState::kSilent) continue;
+    reasons += (failed++ == 0 ? ": " : "; ") + member.why.message();
+    if (cause == 0) cause = member.why.cause();
+  }
+  return Status::unreachable(std::to_string(members_.size() - failed) + " of the " +
+                             std::to_string(members_.size()) +
+                             " servers granted or refused the lock, and " +
+                             std::to_string(options_.rule.needed) + " have to" + reasons)
+      .caused_by(cause);
 }
 
 Duration QuorumMachine::random(Duration longest) {
