@@ -83,6 +83,12 @@ class [[nodiscard]] Status {
 
   // The number of the exception of an application's callable, if that is the reason; 0: none.
   std::uint64_t cause() const { return failure_ ? failure_->cause : 0; }
+  // The server has refused a repetition of a command that it may have executed before.
+  bool repeated() const { return failure_ && failure_->repeated; }
+  Status as_repeated(bool repeated) && {
+    if (failure_) failure_->repeated = repeated;
+    return std::move(*this);
+  }
   Status caused_by(std::uint64_t cause) && {
     if (failure_) failure_->cause = cause;
     return std::move(*this);
@@ -95,6 +101,7 @@ class [[nodiscard]] Status {
     std::string word;
     Reach reach = Reach::kUnknown;
     std::uint64_t cause = 0;
+    bool repeated = false;
   };
 
   Status(Code code, std::string message, std::string word)

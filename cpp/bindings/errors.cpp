@@ -82,6 +82,7 @@ py::object exception_for(const Status& status) {
       py::object error = error_of("ServerError", status.message());
       error.attr("code") = status.word();
       error.attr("temporary") = resp::is_temporary(status.word());
+      if (status.repeated()) error.attr("_repeated") = true;
       return error;
     }
     case Code::kUnderWay:

@@ -99,6 +99,8 @@ class ServerError(HoldfastError):
     code: str = ""
     #: The server refuses to work for the moment, as with ``LOADING``: a later attempt may succeed.
     temporary: bool = False
+    # Of a repetition of a command that the server may have executed before.
+    _repeated: bool = False
 
 
 class LostPermit(Exception):

@@ -9,7 +9,7 @@ from typing import Any, Final
 from . import _core, _events, _log
 from ._arguments import LeaseTime, Name, Seconds, checked_lease
 from ._base_client import BaseClient
-from ._errors import ConnectionError, HoldfastError, LockTimeout
+from ._errors import ConnectionError, HoldfastError, LockTimeout, ServerError
 from ._names import quoted
 
 __all__ = ["BlockingPermits", "Permits", "Synchronizer"]
@@ -27,6 +27,8 @@ _doubts: set[str] = set()
 
 def _in_doubt(error: BaseException) -> bool:
     """Whether the command that raised it may have been executed: it was interrupted, too."""
+    if isinstance(error, ServerError):
+        return error._repeated
     return isinstance(error, ConnectionError) or not isinstance(error, HoldfastError)
 
 

@@ -216,7 +216,9 @@ def _permits_by_one_release(semaphore: Any, forced: Callable[[], Program]) -> Pr
 @pytest.mark.realtime
 @pytest.mark.values("known", [False, True], ids=["found", "known"])
 @pytest.mark.values(
-    "call", [_permit_by_release, _permit_by_block, _permit_by_note, _permits_by_one_release]
+    "call",
+    [_permit_by_release, _permit_by_block, _permit_by_note, _permits_by_one_release],
+    ids=lambda call: call.__name__.lstrip("_"),
 )
 def test_so_does_the_error_of_a_permit(
     permits: Permits, known: bool, call: Callable[..., Program]

@@ -235,3 +235,32 @@ def test_a_permit_whose_lease_is_over_on_arrival_is_given_back(
         permits.take(far, lease=0.05)
     proxy.heal()
     eventually(lambda: permits.free == 1)
+
+
+def test_a_refusal_of_a_repeated_command_leaves_the_smaller_number(
+    proxy: FaultProxy, permits: Permits, make_client: MakeClient
+) -> None:
+    """The first copy of the command may have been executed."""
+    semaphore = make_client(proxy.url).permit_semaphore(NAME, permits=5)
+    permits.do(semaphore.release, permits.take(semaphore))
+    lost = proxy.lose_reply()
+    proxy.replace_reply(b"-ERR refused\r\n")
+    with pytest.raises(holdfast.ServerError, match="refused"):
+        permits.do(semaphore.set_permits, 3)
+    assert lost.is_set()
+    permits.server.inspect.delete(NAME)
+    permits.do(semaphore.release, permits.take(semaphore))
+    assert permits.do(semaphore.permits) == 3
+
+
+def test_a_refusal_of_a_command_leaves_the_number(
+    proxy: FaultProxy, permits: Permits, make_client: MakeClient
+) -> None:
+    semaphore = make_client(proxy.url).permit_semaphore(NAME, permits=5)
+    permits.do(semaphore.release, permits.take(semaphore))
+    proxy.replace_reply(b"-ERR refused\r\n")
+    with pytest.raises(holdfast.ServerError, match="refused"):
+        permits.do(semaphore.set_permits, 3)
+    permits.server.inspect.delete(NAME)
+    permits.do(semaphore.release, permits.take(semaphore))
+    assert permits.do(semaphore.permits) == 5

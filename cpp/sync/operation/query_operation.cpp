@@ -114,7 +114,8 @@ void QueryOperation::leave_pending(bool refused_for_now) {
 }
 
 void QueryOperation::refused(std::string_view text) {
-  const Status why = error_status(text, name(), context().topology->text());
+  const Status why =
+      error_status(text, name(), context().topology->text()).as_repeated(maybe_done_);
   if (!is_temporary(text)) {
     query_.settle(context(), serial_);
     return finish({Verdict::kFailed, why});
