@@ -1,6 +1,8 @@
 """``python -m benchmarks.instructions``: what the client costs in user mode.
 
-That is: a pair, a renewal, and ``import holdfast`` with the memory that it takes, in KB.
+That is: a pair, a renewal, and ``import holdfast`` with the memory that it takes, in KB; of a pair
+of a thread and of a task also the functions of ``cpp/`` that each pair calls, and in how many pairs
+of a header and a source they lie.
 
 Unlike times, instructions hardly depend on the machine's speed and on what else it does, so they
 have a bound: what takes 5 % more than the figure in ``figures.json`` fails.  A late reply, or a
@@ -19,6 +21,7 @@ import shlex
 import shutil
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.instructions import callgrind, starting
@@ -26,6 +29,10 @@ from benchmarks.server import Server
 
 FIGURES = Path(__file__).resolve().parent / "figures.json"
 TRIES = 3
+
+#: Whose functions are counted, and how often a pair calls one that counts.
+WALKED = ("pair", "asyncio pair")
+OFTEN = 0.9
 
 #: How much more than the committed figure passes.  What one renewal costs depends on how many fall
 #: due together, which the machine's load changes.
@@ -45,6 +52,7 @@ BOUNDS = {
     "renewal": 1.25,
     "import": 1.05,
     "import KB": 1.1,
+    **{f"{what} {of}": 1.0 for what in WALKED for of in ("functions", "file pairs")},
 }
 
 #: The amounts of the short and of the long run.
@@ -84,27 +92,39 @@ def conditions() -> dict[str, str]:
     }
 
 
-def measure(what: str, port: int, keep: Path | None) -> int:
-    """Instructions for one of ``what``; KB of memory for an import's."""
+def measure(what: str, port: int, keep: Path | None) -> dict[str, int]:
+    """Instructions for one of ``what``; KB of memory for an import's; and what WALKED says."""
     if what == "import":
-        return starting.instructions(keep / "import.callgrind" if keep else None)
+        return {what: starting.instructions(keep / "import.callgrind" if keep else None)}
     if what == "import KB":
-        return starting.kilobytes()
+        return {what: starting.kilobytes()}
     runs = []
     for amount in AMOUNTS[what]:
         name = f"{what.replace(' ', '-')}-{amount}.callgrind"
         runs.append(callgrind.count(what, port, amount, keep / name if keep else None))
     short, long = runs
-    return round((long.instructions - short.instructions) / (long.done - short.done))
+    more = long.done - short.done
+    found = {what: round((long.instructions - short.instructions) / more)}
+    if what in WALKED and not long.calls:
+        say(f"{what}: functions not counted, as the module has no debug information (README)")
+    elif what in WALKED:
+        calls = {each: long.calls[each] - short.calls[each] for each in long.calls}
+        walked = [each for each, times in calls.items() if times >= OFTEN * more]
+        found[f"{what} functions"] = len(walked)
+        found[f"{what} file pairs"] = len({file for _, file in walked})
+    return found
 
 
-def least(what: str, port: int, enough: float, keep: Path | None) -> int:
+def least(
+    what: str, port: int, keep: Path | None, enough: Mapping[str, float] | None = None
+) -> dict[str, int]:
     """The least of some measurements; one that is not above ``enough`` is the last."""
     best = measure(what, port, keep)
     for _ in range(TRIES - 1):
-        if best <= enough:
+        if enough is not None and all(best[name] <= enough[name] for name in best):
             break
-        best = min(best, measure(what, port, keep))
+        again = measure(what, port, keep)
+        best = {name: min(best[name], again[name]) for name in best}
     return best
 
 
@@ -114,21 +134,25 @@ def judge(port: int, options: argparse.Namespace) -> bool:
     comparable = known["conditions"] == conditions()
     if not comparable:
         say(f"not compared: the figures are of {known['conditions']}, this is {conditions()}")
+    committed: dict[str, int] = known["figures"]
+    bounds = {name: figure * BOUNDS[name] for name, figure in committed.items()}
+    if not comparable:
+        bounds = dict.fromkeys(bounds, math.inf)
     passes = True
     for what in options.only:
-        committed = known["instructions"][what]
-        bound = committed * BOUNDS[what] if comparable else math.inf
-        instructions = least(what, port, bound, options.keep)
-        above = instructions > bound
-        passes = passes and not above
-        change = f"{instructions / committed - 1:+.1%} of {committed}"
-        say(f"{what:14} {instructions:8}  {change}{'  ABOVE THE BOUND' if above else ''}")
+        for name, figure in least(what, port, options.keep, bounds).items():
+            above = figure > bounds[name]
+            passes = passes and not above
+            change = f"{figure / committed[name] - 1:+.1%} of {committed[name]}"
+            say(f"{name:24} {figure:8}  {change}{'  ABOVE THE BOUND' if above else ''}")
     return passes
 
 
-def write(port: int, keep: Path | None) -> None:
-    measured = {what: least(what, port, 0, keep) for what in NAMES}
-    found = {"conditions": conditions(), "instructions": measured}
+def write(port: int, options: argparse.Namespace) -> None:
+    found = json.loads(FIGURES.read_text(encoding="utf-8"))
+    found["conditions"] = conditions()
+    for what in options.only:
+        found["figures"] |= least(what, port, options.keep)
     FIGURES.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     say(FIGURES.read_text(encoding="utf-8"))
 
@@ -151,7 +175,7 @@ def main() -> int:
         options.keep.mkdir(parents=True, exist_ok=True)
     with Server() as server:
         if options.write:
-            write(server.port, options.keep)
+            write(server.port, options)
             return 0
         if judge(server.port, options):
             return 0

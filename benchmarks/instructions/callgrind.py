@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,10 +40,15 @@ class Subject:
 
 @dataclass(frozen=True)
 class Count:
-    """Of one run: the instructions of its process, and how often it did what is counted."""
+    """Of one run: the instructions of its process, and how often it did what is counted.
+
+    ``calls``: how often it called each function of ``cpp/``, by the function's name and its file
+    without extension; empty for a module without debug information.
+    """
 
     instructions: int
     done: int
+    calls: Counter[tuple[str, str]]
 
 
 def count(
@@ -71,7 +77,8 @@ def count(
         if run.returncode != 0:
             msg = f"{what} ended with {run.returncode} under {PROGRAM}: {run.stderr[-2000:]}"
             raise CountFailed(msg)
-        return Count(total(profile.read_text(errors="replace")), int(run.stdout.split()[0]))
+        text = profile.read_text(errors="replace")
+        return Count(total(text), int(run.stdout.split()[0]), calls(text))
 
 
 def total(profile: str) -> int:
@@ -81,3 +88,35 @@ def total(profile: str) -> int:
         msg = "callgrind's profile has no total"
         raise CountFailed(msg)
     return int(found[1])
+
+
+def calls(profile: str) -> Counter[tuple[str, str]]:
+    """The calls of functions whose files are below ``cpp/``.
+
+    A name is written once, with a number that stands for it from then on; files and functions have
+    numbers of their own.
+    """
+    names: dict[bool, dict[str, str]] = {True: {}, False: {}}  # of functions, and of files
+    times: Counter[str] = Counter()
+    files: dict[str, str] = {}
+    file = callee = ""
+    line = r"^(c?f[nlie])=\((\d+)\)(?: (.*))?$|^calls=(\d+)"
+    for word, number, name, called in re.findall(line, profile, re.MULTILINE):
+        if called:
+            times[callee] += int(called)
+            continue
+        known = names[word.endswith("n")]
+        if name:
+            known[number] = name.split("'")[0] if word.endswith("n") else name
+        if word == "fl":
+            file = known[number]
+        elif word == "fn":
+            files[known[number]] = file
+        elif word == "cfn":
+            callee = known[number]
+    found: Counter[tuple[str, str]] = Counter()
+    for function, count in times.items():
+        stem = re.search(r"/cpp/(.+)\.(?:h|cpp)$", files.get(function, ""))
+        if stem is not None:
+            found[function, stem[1]] += count
+    return found
