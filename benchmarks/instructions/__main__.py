@@ -105,14 +105,17 @@ def measure(what: str, port: int, keep: Path | None) -> dict[str, int]:
     short, long = runs
     more = long.done - short.done
     found = {what: round((long.instructions - short.instructions) / more)}
-    if what in WALKED and not long.calls:
+    return found | walked(what, short, long) if what in WALKED else found
+
+
+def walked(what: str, short: callgrind.Count, long: callgrind.Count) -> dict[str, int]:
+    """The functions that each of ``what`` calls, and the file pairs in which they lie."""
+    if not long.calls:
         say(f"{what}: functions not counted, as the module has no debug information (README)")
-    elif what in WALKED:
-        calls = {each: long.calls[each] - short.calls[each] for each in long.calls}
-        walked = [each for each, times in calls.items() if times >= OFTEN * more]
-        found[f"{what} functions"] = len(walked)
-        found[f"{what} file pairs"] = len({file for _, file in walked})
-    return found
+        return {}
+    enough = OFTEN * (long.done - short.done)
+    found = [each for each in long.calls if long.calls[each] - short.calls[each] >= enough]
+    return {f"{what} functions": len(found), f"{what} file pairs": len({file for _, file in found})}
 
 
 def least(
