@@ -20,6 +20,9 @@
 #include "net/version.h"
 #include "resp/version.h"
 #include "sync/operation/command_operation.h"
+#include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
+#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::bindings {
 
@@ -97,6 +100,39 @@ py::object script_text(const std::string& name) {
   return py::none();
 }
 
+struct NamedKey {
+  const char* word;
+  sync::Key key;
+};
+
+constexpr NamedKey kKeys[] = {{"lock_channel", sync::keys::kLockChannel},
+                              {"semaphore_channel", sync::keys::kSemaphoreChannel},
+                              {"latch_channel", sync::keys::kLatchChannel},
+                              {"sides_channel", sync::keys::kSidesChannel},
+                              {"token_counter", sync::keys::kTokenCounter},
+                              {"fair_queue", sync::keys::kFairQueue},
+                              {"fair_timeouts", sync::keys::kFairTimeouts},
+                              {"permit_timeouts", sync::keys::kPermitTimeouts},
+                              {"read_timeout", sync::keys::kReadTimeout},
+                              {"request", sync::keys::kRequest}};
+
+py::dict derived_keys() {
+  py::dict all;
+  for (const NamedKey& each : kKeys) {
+    const sync::Key& key = each.key;
+    all[each.word] = py::make_tuple(bytes_of(key.before), bytes_of(key.after), key.always_braced);
+  }
+  return all;
+}
+
+py::list kinds() {
+  py::list words;
+  for (const sync::LockKind& kind : sync::kLockKinds) words.append(kind.word);
+  for (const auto kind : sync::kCounterKinds) words.append(kind().word);
+  words.append(sync::renewed_permit_recipe().kind());
+  return words;
+}
+
 }  // namespace
 
 void register_commands(py::module_& module) {
@@ -114,6 +150,8 @@ void register_commands(py::module_& module) {
   });
   module.def("database_of", [](const net::Endpoint& endpoint) { return endpoint.database; });
   module.def("script_text", &script_text);
+  module.def("derived_keys", &derived_keys);
+  module.def("kinds", &kinds);
   module.def("shown", [](const py::bytes& name) { return shown(std::string_view(name)); });
   module.def("versions",
              [] { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); });

@@ -14,14 +14,13 @@ if TYPE_CHECKING:
     from typing_extensions import Required, Unpack
 
     from ._arguments import Seconds
+    from ._kinds import Decorating
 
     P = ParamSpec("P")
     R = TypeVar("R")
 
     class _Options(TypedDict, total=False):
-        kind: Literal[
-            "lock", "fair_lock", "fenced_lock", "read", "write", "semaphore", "permit_semaphore"
-        ]
+        kind: Decorating
         lease: Seconds | None
         at_least: Seconds | None
         on_lost: Callable[[Any], object] | None

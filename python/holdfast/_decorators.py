@@ -10,6 +10,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 from ._errors import LockTimeout, is_busy
+from ._kinds import COUNTING, LOCKING, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,17 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["async_decorated", "async_locked", "decorated", "finished", "locked"]
 
-KINDS = ("lock", "fair_lock", "fenced_lock", "read", "write")
-#: The kinds of which several calls have one at a time.
-PERMITS = ("semaphore", "permit_semaphore")
 BUSY = ("wait", "raise", "skip")
-#: The kinds that have an option.
-HAVE = {
-    "lease": (*KINDS, "permit_semaphore"),
-    "at_least": ("lock", "fenced_lock"),
-    "on_lost": (*KINDS, "permit_semaphore"),
-    "permits": PERMITS,
-}
 
 #: A lock of this name is made to check the other arguments; it sends nothing.
 ANY_NAME = "name"
@@ -132,7 +123,7 @@ class Naming:
         on_lost: Callable[[Any], object] | None = None,
         permits: int | None = None,
     ) -> None:
-        checked_word("kind", kind, (*KINDS, *PERMITS))
+        checked_word("kind", kind, (*LOCKING, *COUNTING))
         checked_word("busy", busy, BUSY)
         if busy != "wait" and wait is not None:
             msg = f"wait cannot be given with busy={busy!r}: only busy='wait' waits"
@@ -148,10 +139,9 @@ class Naming:
         self._lock(template if not self._fields else ANY_NAME)
 
     def _lock(self, name: str) -> Any:
-        if self._kind in {"read", "write"}:
-            both = self._client.read_write_lock(name, **self._options)
-            return getattr(both, self._kind)
-        return getattr(self._client, self._kind)(name, **self._options)
+        kind = kind_of(self._kind)
+        made = getattr(self._client, kind.word)(name, **self._options)
+        return getattr(made, self._kind) if kind.sides else made
 
     def bound_to(self, function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
         """The function that returns the lock for a call of `function` with (args, kwargs)."""
@@ -183,8 +173,9 @@ def checked_more(kind: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options that were given, which this kind must have."""
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
-        if kind not in HAVE[name]:
-            msg = f"{name} cannot be given with kind={kind!r}: {' and '.join(HAVE[name])} only"
+        if name not in kind_of(kind).options:
+            have = [one for one in (*LOCKING, *COUNTING) if name in kind_of(one).options]
+            msg = f"{name} cannot be given with kind={kind!r}: {' and '.join(have)} only"
             raise ValueError(msg)
     return given
 

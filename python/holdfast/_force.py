@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from . import _core
 from ._errors import LockError, ServerError
 from ._forced import record, withdraw
+from ._kinds import kind_of
 from ._names import quoted
 from ._process import NO_OWNER
 
@@ -36,12 +37,11 @@ def force_release(core: _core.Client, name: bytes, kind: str, owners: Sequence[s
 
 
 def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str]) -> bool:
-    if kind in {"lock", "fair_lock"}:
-        return _force(core, kind, name)
-    if kind == "read_write_lock":
-        written = _force(core, "write_lock", name)
-        return _force(core, "read_lock", name) or written
-    if kind == "permit_semaphore":
+    which = kind_of(kind)
+    if which.type == b"hash":  # of two sides, the second first: its owner may also have the first
+        words = [f"{side}_lock" for side in reversed(which.sides)] or [kind]
+        return sum(_force(core, word, name) for word in words) > 0
+    if not which.number:
         semaphore = _core.PermitSemaphore(core, name)
         released = [semaphore.release(bytes.fromhex(permit)) for permit in owners]
         return any(one is not None for one in released)

@@ -20,11 +20,12 @@ from ._arguments import (
 from ._base_client import BaseClient
 from ._base_lock import BaseLock
 from ._core import guard_obstacle, versions
-from ._decorators import KINDS, checked_fields, checked_function, checked_word, finished
+from ._decorators import checked_fields, checked_function, checked_word, finished
 from ._errors import is_busy
 from ._globs import escaped, matcher
 from ._guard import executable as guard_executable
 from ._guard import guard_by_default
+from ._kinds import LOCKING as KINDS
 from ._log import error as log_error
 from ._log import warning as log_warning
 from ._names import braced, quoted, shown

@@ -23,6 +23,7 @@ from ._errors import ConnectionError, HoldfastError
 from ._force import force_release
 from ._forced import ForcedRelease
 from ._forced import read_forced as forced_releases
+from ._kinds import KINDS, Kind, key_beside, kind_of
 from ._pace import Pace
 from ._replies import Command, listed, moved
 
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ID_DIGITS",
+    "KINDS",
     "Command",
     "Deployment",
     "ForcedRelease",
+    "Kind",
     "Needs",
     "OwnerClient",
     "Server",
@@ -41,6 +44,8 @@ __all__ = [
     "client_of",
     "described",
     "forced_releases",
+    "key_beside",
+    "kind_of",
     "listed",
     "moved",
     "of",

@@ -18,7 +18,7 @@ FLOORS = (
     "_arguments _connections _from_redis _globs _observer _pace _passwords",
     "_core _keywords",
     "_address_map _names _native _process _stats",
-    "_errors _greenlets",
+    "_errors _greenlets _kinds",
     "_decorators _replies",
     "_decorating _workers",
     "_log",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from holdfast import inspect
+from holdfast import inspect, servers
 
 from ._errors import Status
 from ._settings import NAME, Settings, as_json, json_option
@@ -19,10 +19,10 @@ __all__ = ["show"]
 
 #: What else a kind may be called: as `holdfast run` calls it.
 OTHER_WORDS: Final = {
-    "fair": "fair_lock",
-    "read": "read_write_lock",
-    "write": "read_write_lock",
-    "fenced": "lock",
+    word: kind.seen_as or kind.word
+    for kind in servers.KINDS
+    for word in kind.short_words
+    if word not in inspect.KINDS
 }
 
 
@@ -79,7 +79,7 @@ def is_held(found: inspect.LockDetail | None) -> bool:
     """Whether it is held; for counters without owners, whether they exist."""
     if found is None:
         return False
-    return bool(found.owners) or found.kind in {"semaphore", "count_down_latch"}
+    return bool(found.owners) or bool(servers.kind_of(found.kind).number)
 
 
 def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:

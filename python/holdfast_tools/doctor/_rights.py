@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast import ServerError
+from holdfast import ServerError, servers
 from holdfast_tools.inspect import _names as names
 
 from ._finding import Finding, bad, good, unknown
@@ -19,34 +19,12 @@ if TYPE_CHECKING:
 
     from holdfast.servers import Command, Deployment
 
-__all__ = ["KINDS", "RIGHTS", "check_rights"]
+__all__ = ["KINDS", "check_rights"]
 
 SCRIPT: Final = b"return 1"
 FIELD: Final = b"00000000-0000-8000-8000-000000000000:1"
-HASH: Final = ("hset", "hexists", "hget", "hgetall", "hlen", "hdel", "pexpire", "pttl")
-
-#: By kind: the commands that it needs besides subscribe and unsubscribe, as the documentation
-#: lists them. del comes first: what is written must be removable.
-RIGHTS: Final[Mapping[str, Sequence[str]]] = {
-    "lock": ("del", "eval", "evalsha", "publish", *HASH),
-    "fair_lock": (
-        *("del", "eval", "evalsha", "publish", *HASH, "rpush", "lindex", "lrange", "lrem", "lpop"),
-        *("zadd", "zrange", "zscore", "zrem", "time"),
-    ),
-    "read_write_lock": ("del", "eval", "evalsha", "publish", *HASH, "set", "exists"),
-    "fenced_lock": (
-        *("del", "eval", "evalsha", "publish", *HASH),
-        *("get", "incr", "incrby", "time"),
-    ),
-    "semaphore": ("del", "eval", "evalsha", "publish", "set", "get", "incrby", "decrby", "pexpire"),
-    "permit_semaphore": (
-        *("del", "eval", "evalsha", "publish", "set", "get", "incrby", "pexpire"),
-        *("pttl", "time", "zadd", "zcard", "zcount", "zrange", "zscore", "zrem"),
-        "zremrangebyscore",
-    ),
-    "count_down_latch": ("del", "eval", "evalsha", "publish", "set", "get", "decr", "pexpire"),
-}
-KINDS: Final = tuple(RIGHTS)
+#: The kinds with rights of their own: a spin lock needs those of a lock, but for its waiters'.
+KINDS: Final = tuple(kind.word for kind in servers.KINDS if kind.word != "spin_lock")
 #: In the place of a reply.
 UNTRIED: Final = object()
 #: Those that leave something without an expiry.
@@ -151,20 +129,20 @@ def _tried(deployment: Deployment, key: bytes, kind: str) -> list[Trial]:
     Without the right to remove what is written, the keys hold a text that expires, to which no
     command adds anything.
     """
-    keys = _keys(key, kind)
+    rights, keys = servers.kind_of(kind).rights, servers.kind_of(kind).keys_of(key, FIELD)
     removal = [(b"DEL", one) for one in keys]
     removed = deployment.ask(key, removal)
     placed: list[Command] = []
     untried: frozenset[str] = frozenset()
     if any(map(_is_refusal, removed)):
         placed, untried = _placeholders(deployment, key, keys)
-    tried = [one for one in RIGHTS[kind] if one not in untried | {"del"}]
+    tried = [one for one in rights if one not in untried | {"del"}]
     commands = [*placed, *(_arguments(one, key, kind) for one in tried), *removal]
     replies = deployment.ask(key, commands)[len(placed) : -len(removal)]
     trials: list[Trial] = [("del", (one,), reply) for one, reply in zip(keys, removed, strict=True)]
     for one, reply in zip(tried, replies, strict=True):
         trials.append((one, _used(one, key, kind), reply))
-    return trials + [(one, (), UNTRIED) for one in RIGHTS[kind] if one in untried]
+    return trials + [(one, (), UNTRIED) for one in rights if one in untried]
 
 
 def _placeholders(
@@ -184,25 +162,8 @@ def _used(command: str, key: bytes, kind: str) -> tuple[bytes, ...]:
     return (_target(command, key, kind),)
 
 
-def _keys(key: bytes, kind: str) -> list[bytes]:
-    """All keys that the commands of a kind write to."""
-    more = {
-        "fair_lock": [names.fair_queue(key), names.fair_timeouts(key)],
-        "read_write_lock": [names.read_timeout(key, FIELD, 1)],
-        "fenced_lock": [names.token_counter(key)],
-        "permit_semaphore": [names.permit_timeouts(key)],
-    }
-    return [key, *more.get(kind, [])]
-
-
 def _channel(key: bytes, kind: str) -> bytes:
-    channels = {
-        "read_write_lock": names.rwlock_channel,
-        "semaphore": names.semaphore_channel,
-        "permit_semaphore": names.semaphore_channel,
-        "count_down_latch": names.latch_channel,
-    }
-    return channels.get(kind, names.lock_channel)(key)
+    return servers.kind_of(kind).channel_of(key)
 
 
 def _arguments(command: str, key: bytes, kind: str) -> Command:
@@ -222,15 +183,7 @@ def _arguments(command: str, key: bytes, kind: str) -> Command:
 
 def _target(command: str, key: bytes, kind: str) -> bytes:
     """The key that the kind's scripts use the command on."""
-    if kind == "fair_lock" and command in {"rpush", "lindex", "lrange", "lrem", "lpop"}:
-        return names.fair_queue(key)
-    if command.startswith("z"):
-        return names.fair_timeouts(key) if kind == "fair_lock" else names.permit_timeouts(key)
-    if kind == "fenced_lock" and command in {"get", "incr", "incrby"}:
-        return names.token_counter(key)
-    if kind == "read_write_lock" and command in {"set", "exists"}:
-        return names.read_timeout(key, FIELD, 1)
-    return key
+    return servers.kind_of(kind).key_of(command, key, FIELD)
 
 
 _REST: Final[Mapping[str, Command]] = {

@@ -6,11 +6,11 @@ from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from holdfast import LockError
+from holdfast import LockError, servers
 from holdfast.servers import forced_releases
 
 from . import _names as names
-from ._model import LockDetail, LockInfo, QueuedOwner
+from ._model import KINDS, LockDetail, LockInfo, QueuedOwner
 from ._people import Clients, info_of, subscribers
 from ._read import COUNTER_BYTES, Held, checked, is_number, read_locks, read_permits
 
@@ -25,7 +25,7 @@ __all__ = ["lookup"]
 
 #: The most of a queue that is shown.
 MOST_QUEUED: Final = 1000
-HASHES: Final = ("lock", "fair_lock", "read_write_lock")
+HASHES: Final = tuple(word for word in KINDS if servers.kind_of(word).type == b"hash")
 
 
 def lookup(deployment: Deployment, name: bytes, kind: str | None) -> LockDetail | None:
@@ -148,18 +148,15 @@ def _seconds(pttl: Any) -> float | None:
 
 def _plain_counter(deployment: Deployment, ask: Ask, held: Held, value: int) -> LockDetail:
     """A semaphore or a latch, as the caller or its waiters tell; a latch is not there at 0."""
-    channels = {
-        "semaphore": names.semaphore_channel(held.name),
-        "count_down_latch": names.latch_channel(held.name),
-    }
+    channels = {kind.word: kind.channel_of(held.name) for kind in servers.KINDS if kind.number}
     listening = subscribers(deployment, deployment.primaries(), list(channels.values()))
     waited = [kind for kind, channel in channels.items() if listening[channel]]
     certain = bool(held.kind) or len(waited) == 1 or value <= 0
-    held.kind = held.kind or (waited[0] if len(waited) == 1 else "semaphore")
+    held.kind = held.kind or (waited[0] if len(waited) == 1 else next(iter(channels)))
     held.channel = channels[held.kind]
     info = info_of(held, deployment.prefix, Clients(()), listening)
     parts = _Parts([held.name], (held.channel,) if certain else tuple(channels.values()))
-    word = "permits" if held.kind == "semaphore" else "count"
+    word = servers.kind_of(held.kind).number
     return _detail(ask, info, parts, certain=certain, **{word: value})
 
 

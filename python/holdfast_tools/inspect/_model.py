@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
+from holdfast import servers
 from holdfast.servers import ForcedRelease, OwnerClient
 
 __all__ = [
@@ -19,14 +20,7 @@ __all__ = [
 ]
 
 #: What a key may be taken for. A fenced lock is a lock with a token.
-KINDS: Final = (
-    "lock",
-    "fair_lock",
-    "read_write_lock",
-    "semaphore",
-    "permit_semaphore",
-    "count_down_latch",
-)
+KINDS: Final = tuple(kind.word for kind in servers.KINDS if not kind.seen_as)
 
 
 @dataclass(frozen=True)

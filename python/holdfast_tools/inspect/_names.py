@@ -1,7 +1,4 @@
-"""Names: the keys and channels of a name, and its printable form.
-
-Keys and channels are those of ``cpp/sync/recipes/keys.h``.
-"""
+"""Names: the keys and channels of a name, and its printable form."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import re
 from typing import Final
 from urllib.parse import quote
 
-from holdfast.integration import braced, escaped, matcher, quoted, shown
+from holdfast.integration import escaped, matcher, quoted, shown
+from holdfast.servers import key_beside
 
 __all__ = [
     "REQUESTS",
@@ -34,8 +32,9 @@ __all__ = [
 ]
 
 
-SEMAPHORE_CHANNEL: Final = b"redisson_sc:"
-REQUESTS: Final = b"redisson_request:"
+#: What the channels of semaphores, and the keys of requests, begin with.
+SEMAPHORE_CHANNEL: Final = key_beside("semaphore_channel", b"{").removesuffix(b"{")
+REQUESTS: Final = key_beside("request", b"{").partition(b"{")[0]
 #: The key of a request: the name, the client's id and the slot.
 REQUEST: Final = re.compile(
     REQUESTS + rb"(.+):[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d{1,20}", re.DOTALL
@@ -43,40 +42,40 @@ REQUEST: Final = re.compile(
 
 
 def lock_channel(name: bytes) -> bytes:
-    return braced(name, b"redisson_lock__channel:")
+    return key_beside("lock_channel", name)
 
 
 def rwlock_channel(name: bytes) -> bytes:
-    return braced(name, b"redisson_rwlock:")
+    return key_beside("sides_channel", name)
 
 
 def semaphore_channel(name: bytes) -> bytes:
-    return braced(name, SEMAPHORE_CHANNEL)
+    return key_beside("semaphore_channel", name)
 
 
 def latch_channel(name: bytes) -> bytes:
-    return b"redisson_countdownlatch__channel__{" + name + b"}"
+    return key_beside("latch_channel", name)
 
 
 def fair_queue(name: bytes) -> bytes:
-    return braced(name, b"redisson_lock_queue:")
+    return key_beside("fair_queue", name)
 
 
 def fair_timeouts(name: bytes) -> bytes:
-    return braced(name, b"redisson_lock_timeout:")
+    return key_beside("fair_timeouts", name)
 
 
 def token_counter(name: bytes) -> bytes:
-    return braced(name, b"redisson_lock_token:")
+    return key_beside("token_counter", name)
 
 
 def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:
     """The key that keeps one hold of a reader alive."""
-    return braced(name) + b":" + owner + b":rwlock_timeout:%d" % hold
+    return key_beside("read_timeout", name) + owner + b":rwlock_timeout:%d" % hold
 
 
 def permit_timeouts(name: bytes) -> bytes:
-    return braced(name, after=b":timeout")
+    return key_beside("permit_timeouts", name)
 
 
 def permits_of(timeouts: bytes) -> list[bytes]:

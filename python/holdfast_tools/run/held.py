@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from holdfast import HoldfastError, LockTimeout
 from holdfast.integration import quoted
+from holdfast.servers import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,13 +61,9 @@ async def settle(client: Client, job: Job) -> None:
 
 def _lock(client: Client, job: Job, on_lost: Callable[[Any], None]) -> Any:
     minimum: dict[str, Any] = {} if job.at_least is None else {"at_least": job.at_least}
-    if job.kind in {"read", "write"}:
-        both = client.read_write_lock(job.name, on_lost=on_lost)
-        return both.read if job.kind == "read" else both.write
-    if job.kind == "fair":
-        return client.fair_lock(job.name, on_lost=on_lost)
-    make = client.fenced_lock if job.kind == "fenced" else client.lock
-    return make(job.name, on_lost=on_lost, **minimum)
+    kind = kind_of(job.kind)
+    made = getattr(client, kind.word)(job.name, on_lost=on_lost, **minimum)
+    return getattr(made, job.kind) if kind.sides else made
 
 
 async def _number(client: Client, job: Job) -> int | None:

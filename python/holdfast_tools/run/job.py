@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from holdfast.integration import KINDS as LOCKING
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["BUSY", "KINDS", "LOST", "Job"]
 
-KINDS: Final = ("lock", "fair", "read", "write", "fenced", "semaphore")
+#: The locks, and the semaphore with permits that expire.
+KINDS: Final = (*(word.removesuffix("_lock") for word in LOCKING), "semaphore")
 BUSY: Final = 75
 LOST: Final = 74
 

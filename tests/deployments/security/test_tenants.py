@@ -17,6 +17,7 @@ import redis
 from redis.exceptions import NoPermissionError, ResponseError, TimeoutError
 
 import holdfast
+from holdfast import servers
 from holdfast_tools.inspect import _names as names
 from tests.deployments.security.test_rights import KINDS, SECRET, for_names_with_braces, rights_of
 from tests.support.servers import Server
@@ -127,7 +128,7 @@ class Tenant:
 
 
 def channels(server: Server, name: str) -> set[bytes]:
-    kinds = (names.lock_channel, names.rwlock_channel, names.semaphore_channel, names.latch_channel)
+    kinds = [kind.channel_of for kind in servers.KINDS]
     suffixes = (":lock", ":fenced", ":rw", ":semaphore", ":permits", ":latch", ":fair")
     every = {of(f"{name}{suffix}".encode()) for of, suffix in product(kinds, suffixes)}
     return every | {one for one in server.subscribed_channels() if name.encode() in one}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from holdfast import _core, servers
 from tests.support.servers import Server
 from tests.wire.lua import fair_steps, permit_steps, read_write_lock
 from tests.wire.lua.counters import FOUR, ONE, THREE, TWO, Latch, Semaphore
@@ -177,6 +179,22 @@ def rights() -> dict[str, tuple[str, str, str]]:
 
 def test_each_kind_has_its_rights() -> None:
     assert rights().keys() == KINDS.keys()
+
+
+@pytest.mark.parametrize("word", KINDS)
+def test_the_library_has_the_kinds_with_the_rights_of_the_page(word: str) -> None:
+    kind = servers.kind_of(word.replace("-", "_").replace(" ", "_"))
+    commands, keys, channels = rights()[word]
+    assert set(kind.rights) == set(commands.split()) - {"subscribe", "unsubscribe"}
+    assert channels == f"&{kind.channel_of(b'app:').decode().removesuffix('}')}*"
+    for key in (kind.channel_of(b"app:"), *kind.keys_of(b"app:", b"f")):
+        assert any(fnmatchcase(key.decode(), each[1:]) for each in keys.split()), key
+
+
+def test_the_library_has_the_kinds_of_the_engine() -> None:
+    engine = set(_core.kinds())
+    sides = {f"{side}_lock" for kind in servers.KINDS for side in kind.sides}
+    assert {kind.word for kind in servers.KINDS if not kind.sides} | sides == engine
 
 
 @pytest.mark.parametrize("word", KINDS)
