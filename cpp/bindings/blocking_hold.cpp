@@ -44,7 +44,7 @@ void release(PyObject* self, HoldState& state) {
   try {
     (void)wait_for(OperationKind::kRelease, state.lock->release(state.owner, true));
   } catch (py::error_already_set& error) {
-    const auto over = py::module_::import("holdfast._errors").attr("NotOwnedError");
+    const auto over = py::module_::import("holdfast._engine.errors").attr("NotOwnedError");
     state.claimed = error.matches(over);
     throw;
   } catch (...) {

@@ -115,7 +115,7 @@ void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner,
   try {
     wait_to_release(*state.lock, owner, how);
   } catch (py::error_already_set& error) {
-    const auto errors = py::module_::import("holdfast._errors");
+    const auto errors = py::module_::import("holdfast._engine.errors");
     if (!error.type().is(errors.attr("NotOwnedError"))) throw;
     raise(self_of(self).attr("_not_owned")(is_block(how)));
   }

@@ -18,13 +18,13 @@ py::object python_text(const std::string& message) {
 namespace {
 
 py::object error_of(const char* name, const std::string& message) {
-  return py::module_::import("holdfast._errors").attr(name)(python_text(message));
+  return py::module_::import("holdfast._engine.errors").attr(name)(python_text(message));
 }
 
 // Its cause is the exception of an application's callable, if that is still known.
 py::object caused(py::object error, std::uint64_t cause) {
   if (cause == 0) return error;
-  py::object reason = py::module_::import("holdfast._passwords").attr("cause")(cause);
+  py::object reason = py::module_::import("holdfast._clients.passwords").attr("cause")(cause);
   if (!reason.is_none()) PyException_SetCause(error.ptr(), reason.release().ptr());
   return error;
 }

@@ -16,7 +16,7 @@ namespace holdfast::bindings {
 // A name need not be UTF-8: other bytes are escaped.
 pybind11::object python_text(const std::string& message);
 
-// The exception (an instance of a class of holdfast._errors) for a Status that is not OK.
+// The exception (an instance of a class of holdfast._engine.errors) for a Status that is not OK.
 pybind11::object exception_for(const Status& status);
 
 // A ConnectionError with the limit's errno.

@@ -41,16 +41,16 @@ bool is_loss(const sync::Outcome& outcome) {
 }
 
 void explain(py::error_already_set& error, OperationKind kind, sync::Exchange& exchange) {
-  const py::module_ errors = py::module_::import("holdfast._errors");
+  const py::module_ errors = py::module_::import("holdfast._engine.errors");
   if (!error.matches(errors.attr("LockLostError"))) return;
   const py::tuple given = about(kind, exchange);
-  py::module_::import("holdfast._event_log").attr("explain")(error.value(), *given);
+  py::module_::import("holdfast._engine.event_log").attr("explain")(error.value(), *given);
 }
 
 py::object explanation(OperationKind kind, sync::Exchange& exchange, const sync::Outcome& outcome) {
   if (!is_loss(outcome) || !may_be_forced(outcome.why.message())) return {};
   const py::tuple given = about(kind, exchange);
-  return py::module_::import("holdfast.asyncio._loop")
+  return py::module_::import("holdfast._engine.loop")
       .attr("explained")(python_text(outcome.why.message()), *given);
 }
 

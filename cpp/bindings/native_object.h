@@ -38,8 +38,8 @@ pybind11::object native_root();
 // Adds a type below `Native` to the module. `methods` (static storage) are C functions, found by
 // `with` and by calls without a step of bytecode: no signal handler runs between their effect and
 // their return. In CPython 3.14 and newer one may run right after the return of `__enter__`:
-// holdfast/_native.py takes care of that. It also gives those methods their texts that the public
-// classes declare.
+// holdfast/_engine/native.py takes care of that. It also gives those methods their texts that the
+// public classes declare.
 void add_native_type(pybind11::module_& module, const char* qualified_name, const char* doc,
                      PyMethodDef* methods);
 
@@ -158,7 +158,7 @@ void release_after(PyObject* self, PyObject* body, const Release& release) {
   try {
     release();
   } catch (pybind11::error_already_set& error) {
-    const auto ours = pybind11::module_::import("holdfast._errors").attr("HoldfastError");
+    const auto ours = pybind11::module_::import("holdfast._engine.errors").attr("HoldfastError");
     if (body == nullptr || !error.matches(ours)) throw;
     self_of(self).attr("_note")(self_of(body), error.value());
   }

@@ -30,8 +30,8 @@ struct Asked {
   const char* module;
   const char* argument;
 };
-constexpr Asked kPassword{"holdfast._passwords", "password"};
-constexpr Asked kAddressMap{"holdfast._address_map", "address_map"};
+constexpr Asked kPassword{"holdfast._clients.passwords", "password"};
+constexpr Asked kAddressMap{"holdfast._clients.address_map", "address_map"};
 
 using Pair = std::pair<std::string, std::string>;
 

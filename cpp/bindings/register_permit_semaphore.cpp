@@ -51,7 +51,7 @@ sync::ExchangePtr release_many(const PermitSemaphore& self, const py::list& perm
   const auto release = self.release_many(permits_in(permits));
   if (const auto* lost = std::get_if<PermitSemaphore::Lost>(&release)) {
     const auto owner = static_cast<std::uint64_t>(lost->owner);
-    raise(py::module_::import("holdfast._errors")
+    raise(py::module_::import("holdfast._engine.errors")
               .attr("LostPermit")(lost->place, owner, lost->reason));
   }
   return std::get<sync::ExchangePtr>(release);

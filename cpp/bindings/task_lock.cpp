@@ -1,6 +1,6 @@
 // The methods of locks for tasks, for callers without a watcher: the awaitable that they return is
 // the operation's Awaitable, so that no bytecode runs between the task and the engine. Watched
-// holds go by the coroutines of python/holdfast/asyncio/_lock.py.
+// holds go by the coroutines of python/holdfast/_locks/task_lock.py.
 
 #include <memory>
 #include <utility>

@@ -40,7 +40,7 @@ py::object called(const py::handle& function, const Args&... args) {
 
 py::object bridge() {
   static KeptObject function;
-  return called(function.attribute("holdfast.asyncio._loop", "bridge"));
+  return called(function.attribute("holdfast._engine.loop", "bridge"));
 }
 
 // None outside of any task.

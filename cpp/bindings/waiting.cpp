@@ -59,7 +59,7 @@ bool on_main_thread() {
 
 std::atomic<bool> g_exiting{false};
 
-// Of holdfast._greenlets, once gevent has patched; never freed.
+// Of holdfast._engine.greenlets, once gevent has patched; never freed.
 Shared<PyObject*> g_greenlet_wait{nullptr};
 Shared<PyObject*> g_greenlet_owner{nullptr};
 
@@ -70,7 +70,7 @@ bool greenlets() {
   static KeptObject monkey;
   const py::handle name = monkey.interned("gevent.monkey");
   if (PyDict_Contains(PyImport_GetModuleDict(), name.ptr()) != 1) return false;
-  py::module_::import("holdfast._greenlets").attr("install")();
+  py::module_::import("holdfast._engine.greenlets").attr("install")();
   return g_greenlet_wait != nullptr;
 }
 
@@ -223,7 +223,7 @@ void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner) {
 
 void events_needed() {
   if (!engine::Engine::instance().events()->runs()) {
-    py::module_::import("holdfast._events").attr("start")();
+    py::module_::import("holdfast._engine.events").attr("start")();
   }
 }
 

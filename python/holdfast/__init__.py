@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import _client
-from ._client import *  # noqa: F403 - a client, and all that it makes
-from ._core import __version__
-from ._errors import (
+from holdfast._clients import threads as _client
+from holdfast._clients.threads import *  # noqa: F403 - a client, and all that it makes
+from holdfast._core import __version__
+from holdfast._engine.errors import (
     ConnectionError as ConnectionError,  # not in __all__: `import *` must not hide the built-in
 )
-from ._errors import (
+from holdfast._engine.errors import (
     HoldfastError,
     LockError,
     LockLostError,
@@ -29,13 +29,12 @@ from ._errors import (
     ServerError,
     StaleTokenError,
 )
-from ._lock import Hold
-from ._red_lock import RedLock
-from ._spin_lock import Backoff
+from holdfast._locks.lock import Hold
+from holdfast._locks.threads import Backoff, RedLock
 
 if TYPE_CHECKING:
-    from . import asyncio, inspect
-    from ._stats import Histogram, Stats
+    from holdfast import asyncio, inspect
+    from holdfast._engine.stats import Histogram, Stats
 
 __all__ = [
     "Backoff",
@@ -64,7 +63,7 @@ def __getattr__(name: str) -> Any:
 
         return importlib.import_module(f"holdfast.{name}")
     if name in {"Histogram", "Stats"}:  # dataclasses are slow to import
-        from . import _stats
+        from holdfast._engine import stats as _stats
 
         # Annotations are evaluated in this module.
         globals().update(Histogram=_stats.Histogram, Stats=_stats.Stats)

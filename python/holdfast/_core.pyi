@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, final, overload
 
-from ._arguments import LeaseTime
-from ._observer import Observer
+from holdfast._engine.arguments import LeaseTime
+from holdfast._engine.observer import Observer
 
 __version__: str
 
@@ -27,9 +27,9 @@ class Endpoint:
     @property
     def password(self) -> str: ...
     def set_credentials(self, username: str, password: str, /) -> None: ...
-    def set_password_source(self, number: int, /) -> None: ...  # of `holdfast._passwords`
+    def set_password_source(self, number: int, /) -> None: ...  # of `holdfast._clients.passwords`
     def set_address_table(self, entries: list[tuple[str, int, str, int]], /) -> None: ...
-    def set_address_source(self, number: int, /) -> None: ...  # of `holdfast._address_map`
+    def set_address_source(self, number: int, /) -> None: ...  # of `holdfast._clients.address_map`
     def set_sentinel_credentials(self, username: str, password: str, /) -> None: ...
     def set_tls(self, verify: bool, ca: str, cert: str, key: str, /) -> None: ...
     def set_system_ca(self, file: str, directory: str, /) -> None: ...
@@ -66,7 +66,7 @@ class Client:  # of one server; its methods may be called from any thread
     @property
     def closed(self) -> bool: ...
     guard_pid: int  # the process of its guard; 0: none, or it has ended
-    def stats(self) -> tuple[Any, ...]: ...  # in the order of holdfast._stats
+    def stats(self) -> tuple[Any, ...]: ...  # in the order of holdfast._engine.stats
     # The kind and the name of a ticket; ValueError for text that is not a ticket.
     def read_ticket(self, ticket: str, /) -> tuple[str, bytes]: ...
     def ping(self) -> Any: ...

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._arguments import (
+from holdfast._clients.base import BaseClient
+from holdfast._clients.guard import executable as guard_executable
+from holdfast._clients.guard import guard_by_default
+from holdfast._core import guard_obstacle, versions
+from holdfast._engine.arguments import (
     Name,
     Seconds,
     checked_count,
@@ -17,21 +21,16 @@ from ._arguments import (
     encoded_text,
     milliseconds,
 )
-from ._base_client import BaseClient
-from ._base_lock import BaseLock
-from ._core import guard_obstacle, versions
-from ._decorators import checked_fields, checked_function, checked_word, finished
-from ._errors import is_busy
-from ._globs import escaped, matcher
-from ._guard import executable as guard_executable
-from ._guard import guard_by_default
-from ._kinds import LOCKING as KINDS
-from ._log import error as log_error
-from ._log import warning as log_warning
-from ._names import braced, quoted, shown
+from holdfast._engine.errors import is_busy
+from holdfast._engine.log import error as log_error
+from holdfast._engine.log import warning as log_warning
+from holdfast._engine.names import braced, escaped, matcher, quoted, shown
+from holdfast._locks.base import BaseLock
+from holdfast._locks.decorators import checked_fields, checked_function, checked_word, finished
+from holdfast._locks.kinds import LOCKING as KINDS
 
 if TYPE_CHECKING:
-    from ._hold import BaseHold
+    from holdfast._locks.hold import BaseHold
 
 __all__ = [
     "KINDS",

@@ -8,9 +8,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from . import _core, _events
-from ._base_client import all_clients as clients
-from ._observer import Observer
+from holdfast import _core
+from holdfast._clients.base import all_clients as clients
+from holdfast._engine import events as _events
+from holdfast._engine.observer import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

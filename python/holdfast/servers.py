@@ -15,17 +15,23 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from . import _core
-from ._base_client import BaseClient
-from ._connections import ID_DIGITS, OwnerClient, client_of, described
-from ._core import script_text
-from ._errors import ConnectionError, HoldfastError
-from ._force import force_release
-from ._forced import ForcedRelease
-from ._forced import read_forced as forced_releases
-from ._kinds import KINDS, Kind, key_beside, kind_of
-from ._pace import Pace
-from ._replies import Command, listed, moved
+from holdfast import _core
+from holdfast._clients.base import BaseClient
+from holdfast._core import script_text
+from holdfast._engine.connections import (
+    ID_DIGITS,
+    Command,
+    OwnerClient,
+    Pace,
+    client_of,
+    described,
+    listed,
+    moved,
+)
+from holdfast._engine.errors import ConnectionError, HoldfastError
+from holdfast._locks.force import ForcedRelease, force_release
+from holdfast._locks.force import read_forced as forced_releases
+from holdfast._locks.kinds import KINDS, Kind, key_beside, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

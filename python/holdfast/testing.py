@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._process import NO_OWNER
+from holdfast._engine.process import NO_OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from ._base_client import BaseClient
-    from ._base_lock import BaseLock
+    from holdfast._clients.base import BaseClient
+    from holdfast._locks.base import BaseLock
 
 __all__ = [
     "closed",
@@ -67,6 +67,6 @@ def remove(lock: BaseLock) -> None:
 
 def start_remove(lock: BaseLock) -> Awaitable[Any]:
     """As ``remove()``, awaited, for a lock of an asyncio client."""
-    from .asyncio._loop import request
+    from holdfast._engine.loop import request
 
     return request(lock._core.start_force_release, NO_OWNER)

@@ -87,7 +87,7 @@ def test_on_lost_is_called_for_a_client_that_is_collected(server: Server) -> Non
     work()
     expected = ["of a lock", "permit", "permit"]
     eventually(lambda: sorted(map(str, lost)) == expected, within=LEASE + SLACK)
-    eventually(lambda: not holdfast._events._kept)
+    eventually(lambda: not holdfast._engine.events._kept)
 
 
 def test_a_task_is_cancelled(server: Server) -> None:

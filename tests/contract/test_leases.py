@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import _synchronizer
+from holdfast._locks import base as _synchronizer
 from tests.contract.conftest import Stage
 from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import _permit_semaphore
+from holdfast._locks import permit_semaphore as _permit_semaphore
 from tests.contract.permits import NAME, TIMEOUTS, UNKNOWN, Permits
 from tests.support.owners import MakeClient
 from tests.support.renewals import KEPT, SHORT

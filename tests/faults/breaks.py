@@ -68,7 +68,7 @@ BREAKS = (
     Break(
         (6,),
         "a client without references lives on",
-        "python/holdfast/_base_client.py",
+        "python/holdfast/_clients/base.py",
         (
             (
                 "            self._warn_of(self._core.close().names)",
@@ -88,7 +88,7 @@ BREAKS = (
     Break(
         (8,),
         "the names of the remaining holds are not reported",
-        "python/holdfast/_base_client.py",
+        "python/holdfast/_clients/base.py",
         (("        if held:\n", "        if held and not held:\n"),),
         "tests/contract/process/test_exit.py::test_exit_names_what_was_held",
     ),
@@ -109,7 +109,7 @@ BREAKS = (
     Break(
         (9,),
         "bytecode runs between the grant and the return of `with`",
-        "python/holdfast/_lock.py",
+        "python/holdfast/_locks/lock.py",
         (
             ("    @native(_core.BlockingLock.__enter__)\n", ""),
             (
@@ -364,7 +364,7 @@ BREAKS = (
     Break(
         (42,),
         "a hold that was collected is renewed",
-        "python/holdfast/_hold.py",
+        "python/holdfast/_locks/hold.py",
         (("_core.owner_ended(self._owner,", "_core.owner_ended(2**63,"),),
         "tests/contract/test_hold.py::test_a_collected_hold_expires_with_its_lease",
     ),

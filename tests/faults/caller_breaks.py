@@ -131,7 +131,7 @@ CALLER_BREAKS = (
     Break(
         (62, 64),
         "the thread of a client's handlers starts with the first loss",
-        "python/holdfast/_events.py",
+        "python/holdfast/_engine/events.py",
         (("        handlers_of(client).keep()\n", "        handlers_of(client)\n"),),
         "tests/faults/test_limits.py"
         "::test_a_handler_that_blocks_at_the_limit_of_threads_delays_no_other_report",
@@ -139,7 +139,7 @@ CALLER_BREAKS = (
     Break(
         (62,),
         "logging is imported with the first record",
-        "python/holdfast/_base_client.py",
+        "python/holdfast/_clients/base.py",
         (("        _log.logger()  # imports what the first record needs\n", ""),),
         "tests/faults/test_limits.py::test_a_record_and_the_error_of_a_loss_need_no_descriptor",
     ),

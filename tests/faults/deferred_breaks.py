@@ -18,7 +18,7 @@ DEFERRED_BREAKS = (
     Break(
         (51,),
         "a loss that is learnt later cancels its task",
-        "python/holdfast/asyncio/_lock.py",
+        "python/holdfast/_locks/task_lock.py",
         ((" and not self.lost_late:", ":"),),
         f"{CONTRACT}::test_a_loss_that_is_learnt_later_cancels_no_task",
     ),

@@ -26,7 +26,7 @@ BREAKS = (
     Break(
         (),
         "the clients are counted while others are made",
-        "python/holdfast/_process.py",
+        "python/holdfast/_engine/process.py",
         (
             (
                 "    known = clients.valuerefs()  # a copy: other threads make clients meanwhile\n"
@@ -39,7 +39,7 @@ BREAKS = (
     Break(
         (),
         "each thread makes a listener for the permits of the client",
-        "python/holdfast/_permit_semaphore.py",
+        "python/holdfast/_locks/permit_semaphore.py",
         (
             (
                 "        losses.setdefault(0, PermitLosses(client))",

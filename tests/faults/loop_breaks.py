@@ -29,7 +29,7 @@ LOOP_BREAKS = (
     Break(
         (64,),
         "the thread that sorts events calls what is to be called",
-        "python/holdfast/_workers.py",
+        "python/holdfast/_engine/workers.py",
         (("        self._jobs.put(job)\n        self._start()", "        job()"),),
         "tests/contract/process/test_blocking_handlers.py::test_a_handler_of_a_client_delays_no_cancellation",
     ),

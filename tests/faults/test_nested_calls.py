@@ -376,7 +376,7 @@ def test_a_lock_may_be_used_while_the_thread_of_events_starts(
 ) -> None:
     """58: a signal handler may come inside the first acquisition of a process, too."""
     program = """
-    from holdfast import _events
+    from holdfast._engine import events as _events
     client = holdfast.Client(URL)
     with _events._starting:  # as inside start()
         client.lock(NAME).acquire()

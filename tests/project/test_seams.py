@@ -25,9 +25,17 @@ FORBIDDEN = [
     ("holdfast/_lock.py", "from .contrib._locks import new_lock", "may not import"),
     ("holdfast/inspect.py", "from holdfast_tools.server import Server", "may not import"),
     ("holdfast/contrib/new.py", "from holdfast import _core", "holdfast._core is private"),
-    ("holdfast/contrib/new.py", "from .._names import shown", "holdfast._names.shown is private"),
+    (
+        "holdfast/contrib/new.py",
+        "from .._engine.names import shown",
+        "holdfast._engine.names.shown is private",
+    ),
     ("holdfast_tools/new.py", "import holdfast._core", "holdfast._core is private"),
-    ("holdfast_tools/new.py", "if TYPE_CHECKING: from holdfast._lock import Lock", "is private"),
+    (
+        "holdfast_tools/new.py",
+        "if TYPE_CHECKING: from holdfast._locks.lock import Lock",
+        "is private",
+    ),
     ("holdfast_tools/new.py", "def f(client): return client._core", "client._core is a private"),
     ("holdfast_pytest/new.py", "from holdfast_tools.cli import _text", "is private"),
 ]

@@ -77,13 +77,23 @@ def is_public(package: ModuleType) -> Callable[[str], bool]:
 
     def check(word: str) -> bool:
         made = word in MADE_BY_PROGRAMS or (
-            callable(getattr(package.Client, word, None))
-            and class_of(word) in package._client.__all__
+            callable(getattr(package.Client, word, None)) and class_of(word) in package.__all__
         )
         name = class_of(word)
         return made and name in package.__all__ and isinstance(getattr(package, name), type)
 
     return check
+
+
+# The files with the classes for threads, and for tasks.
+THREADS = ("lock", "threads", "semaphores", "permit_semaphore")
+TASKS = ("task_lock", "tasks", "task_semaphores")
+
+
+def has_class(files: tuple[str, ...]) -> Callable[[str], bool]:
+    """One of the files has the class of the word."""
+    forms = [f"python/holdfast/_locks/{file}.py" for file in files]
+    return lambda word: any(names(form, "class {class}(")(word) for form in forms)
 
 
 # Their members are locks of several clients.
@@ -97,13 +107,15 @@ Places = dict[str, Callable[[str], bool]]
 TESTS: Places = {"tests/contract/kinds.py": lambda word: word in ROWS}
 EVERY: Places = {
     "lua/{}/": has_scripts,
-    "python/holdfast/_{}.py": names("python/holdfast/_{}.py", "class {class}("),
-    "python/holdfast/asyncio/_{}.py": names("python/holdfast/asyncio/_{}.py", "class {class}("),
-    "python/holdfast/_client.py": is_public(holdfast),
-    "python/holdfast/asyncio/_client.py": is_public(holdfast.asyncio),
+    "python/holdfast/_locks/threads.py": has_class(THREADS),
+    "python/holdfast/_locks/tasks.py": has_class(TASKS),
+    "python/holdfast/_clients/threads.py": is_public(holdfast),
+    "python/holdfast/_clients/tasks.py": is_public(holdfast.asyncio),
     "docs/synchronizers/{}.md": is_file("docs/synchronizers/{}.md"),
 }
-KIND: Places = {"python/holdfast/_kinds.py": names("python/holdfast/_kinds.py", '"{}",')}
+KIND: Places = {
+    "python/holdfast/_locks/kinds.py": names("python/holdfast/_locks/kinds.py", '"{}",')
+}
 RECIPE: Places = KIND | {"cpp/sync/recipes/{}.cpp": is_file("cpp/sync/recipes/{}.cpp")}
 OF_LOCKS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_lock_row}
 OF_COUNTERS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_counter_row}
@@ -150,7 +162,7 @@ def test_no_other_file_of_the_code_lists_the_kinds_of_lock() -> None:
         name for name, text in texts.items() if all(any(s in text for s in each) for each in words)
     }
     assert lists - known == set()
-    assert {"cpp/sync/recipes/kinds.h", "python/holdfast/asyncio/_client.py"} <= lists
+    assert {"cpp/sync/recipes/kinds.h", "python/holdfast/_clients/tasks.py"} <= lists
 
 
 @pytest.mark.parametrize("folder", ["lua", "docs/synchronizers"])

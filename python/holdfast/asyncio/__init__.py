@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from . import _client
-from ._client import *  # noqa: F403 - a client, and all that it makes
-from ._lock import Hold
-from ._red_lock import RedLock
+from holdfast._clients import tasks as _client
+from holdfast._clients.tasks import *  # noqa: F403 - a client, and all that it makes
+from holdfast._locks.task_lock import Hold
+from holdfast._locks.tasks import RedLock
 
 __all__ = ["Hold", "RedLock"]
 __all__ += _client.__all__

@@ -23,7 +23,7 @@ __all__ = ["KINDS", "check_rights"]
 
 SCRIPT: Final = b"return 1"
 FIELD: Final = b"00000000-0000-8000-8000-000000000000:1"
-#: The kinds with rights of their own: a spin lock needs those of a lock, but for its waiters'.
+#: The kinds to try. A spin lock needs the rights of a lock, but for those of its waiters.
 KINDS: Final = tuple(kind.word for kind in servers.KINDS if kind.word != "spin_lock")
 #: In the place of a reply.
 UNTRIED: Final = object()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import _base_client, _core, observe
+from holdfast import _core, observe
+from holdfast._clients import base as _base_client
 from tests.contract.process.conftest import NAME
 from tests.support.processes import StartChild
 from tests.support.servers import Server

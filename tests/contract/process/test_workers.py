@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from holdfast import _workers
-from holdfast._workers import Worker
+from holdfast._engine import workers as _workers
+from holdfast._engine.workers import Worker
 from tests.support.waiting import BOUND, SLACK, eventually, let_pass
 
 Body = Callable[[], object]

@@ -18,7 +18,7 @@ import valkey
 
 import holdfast
 import holdfast.asyncio
-from holdfast._from_redis import read_source
+from holdfast._clients.from_redis import read_source
 from tests.support.actors import Flavour
 from tests.support.clusters import LoneCluster
 from tests.support.fixtures import StartServer

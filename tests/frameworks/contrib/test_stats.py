@@ -258,7 +258,7 @@ def test_a_closed_client_still_tells(client: Any, alice: Any) -> None:
 def test_the_module_of_the_figures_is_imported_when_asked_for(flavour: Any) -> None:
     program = """if True:
         import sys, holdfast
-        assert "holdfast._stats" not in sys.modules
+        assert "holdfast._engine.stats" not in sys.modules
         assert holdfast.Client().stats() == holdfast.Client().stats()
         assert {type(holdfast.Client().stats())} == {holdfast.Stats}
         """

@@ -12,7 +12,9 @@ import pytest
 
 import holdfast
 import holdfast.asyncio
-from holdfast import _core, _keywords, _options
+from holdfast import _core
+from holdfast._clients import keywords as _keywords
+from holdfast._clients import options as _options
 
 STUB = ast.parse((Path(holdfast.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 

@@ -1,0 +1,1 @@
+"""The clients, and their options."""

@@ -1,0 +1,257 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from holdfast._clients.base import BaseClient
+from holdfast._engine.arguments import Name, Seconds, Self, refuses_foreign_keywords
+from holdfast._engine.loop import bridge, leave_loop, task_of
+from holdfast._locks.base import BaseLock
+from holdfast._locks.decorating import AsyncLocked
+from holdfast._locks.task_lock import Hold, Lock, attach
+from holdfast._locks.task_semaphores import CountDownLatch, PermitSemaphore, Semaphore
+from holdfast._locks.tasks import (
+    FairLock,
+    FencedLock,
+    MultiLock,
+    ReadLock,
+    ReadWriteLock,
+    SpinLock,
+    WriteLock,
+)
+from holdfast._locks.threads import EXPONENTIAL, Backoff
+
+# The client and what it makes: the package's public names are these, too.
+__all__ = [
+    "Client",
+    "CountDownLatch",
+    "FairLock",
+    "FencedLock",
+    "Lock",
+    "MultiLock",
+    "PermitSemaphore",
+    "ReadLock",
+    "ReadWriteLock",
+    "Semaphore",
+    "SpinLock",
+    "WriteLock",
+]
+
+
+@refuses_foreign_keywords
+class Client(AsyncLocked, BaseClient):
+    """A client of one server for any number of event loops; it connects on first use.
+
+    Arguments as those of ``holdfast.Client``.
+    """
+
+    _asynchronous = True
+
+    def _owner_title(self, number: int) -> str:
+        task = task_of(number)
+        return "another owner" if task is None else f"task {task.get_name()!r}"
+
+    def lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Lock], object] | None = None,
+        at_least: Seconds | None = None,
+        cancel_on_lost: bool = False,
+    ) -> Lock:
+        """A reentrant lock of this name; nothing is sent yet.
+
+        ``lease``, ``wait``, ``at_least``: as of ``holdfast.Client.lock``. ``on_lost``: the same,
+        called on the owner's loop; it may be a coroutine function. ``cancel_on_lost``: the loss of
+        a hold cancels its owner inside ``async with``, which then raises ``LockLostError``.
+        """
+        return Lock(
+            self,
+            name,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            at_least=at_least,
+            cancel_on_lost=cancel_on_lost,
+        )
+
+    def fair_lock(
+        self,
+        name: Name,
+        *,
+        queue_timeout: Seconds | None = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> FairLock:
+        """A lock that is granted in the order of the requests; nothing is sent yet.
+
+        ``queue_timeout``: as of ``holdfast.Client.fair_lock``. ``lease``, ``wait``, ``on_lost``,
+        ``cancel_on_lost``: as of ``lock``.
+        """
+        return FairLock(
+            self,
+            name,
+            queue_timeout=queue_timeout,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
+        )
+
+    def read_write_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> ReadWriteLock:
+        """A lock of this name with many readers or one writer; nothing is sent yet.
+
+        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of ``lock``, of either side.
+        """
+        return ReadWriteLock(
+            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def fenced_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FencedLock], object] | None = None,
+        at_least: Seconds | None = None,
+        cancel_on_lost: bool = False,
+    ) -> FencedLock:
+        """A reentrant lock of this name with fencing tokens; nothing is sent yet.
+
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``: as of ``lock``.
+        """
+        return FencedLock(
+            self,
+            name,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            at_least=at_least,
+            cancel_on_lost=cancel_on_lost,
+        )
+
+    def spin_lock(
+        self,
+        name: Name,
+        *,
+        backoff: Backoff | Seconds = EXPONENTIAL,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[SpinLock], object] | None = None,
+        at_least: Seconds | None = None,
+        cancel_on_lost: bool = False,
+    ) -> SpinLock:
+        """A reentrant lock of this name with polling waiters; nothing is sent yet.
+
+        ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``: as of ``lock``.
+        """
+        return SpinLock(
+            self,
+            name,
+            backoff=backoff,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            at_least=at_least,
+            cancel_on_lost=cancel_on_lost,
+        )
+
+    def multi_lock(
+        self,
+        *locks: BaseLock,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[MultiLock], object] | None = None,
+        cancel_on_lost: bool = False,
+    ) -> MultiLock:
+        """Several ``locks`` as one, all or none; they may belong to several clients.
+
+        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of ``lock``; those of the members
+        are not used.
+        """
+        return MultiLock(
+            self, *locks, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+        )
+
+    def semaphore(
+        self, name: Name, *, permits: int | None = None, wait: Seconds | None = None
+    ) -> Semaphore:
+        """A semaphore of this name; nothing is sent yet.
+
+        ``permits``: how many there are; an acquire that finds no number on the server sets this one
+        up. Another number that is there stays, with a warning if more are free than that. ``wait``:
+        how long ``async with`` waits for a permit.
+        """
+        return Semaphore(self, name, permits=permits, wait=wait)
+
+    def permit_semaphore(
+        self,
+        name: Name,
+        *,
+        permits: int | None = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[str], object] | None = None,
+    ) -> PermitSemaphore:
+        """A semaphore of this name with permits that have ids and expire; nothing is sent yet.
+
+        ``permits``, ``lease``, ``wait``: as of ``holdfast.Client.permit_semaphore``. ``on_lost``:
+        the same, called on the loop of the task that acquired; it may be a coroutine function.
+        """
+        return PermitSemaphore(self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
+
+    def count_down_latch(self, name: Name) -> CountDownLatch:
+        """A count-down latch of this name; nothing is sent yet."""
+        return CountDownLatch(self, name)
+
+    async def attach(
+        self,
+        ticket: str,
+        *,
+        lease: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
+        name: Name | None = None,
+    ) -> Hold:
+        """Continue a hold that was detached, as ``holdfast.Client.attach``."""
+        return await attach(self, ticket, lease, on_lost, name)
+
+    async def ping(self) -> bool:
+        """Check that the server answers: ``True``, as ``holdfast.Client.ping``."""
+        await self._core.start_ping(bridge().queue)
+        return True
+
+    async def close(self, *, release_held: bool = False) -> None:
+        """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""
+        closing = self._begin_close(release_held)
+        try:
+            await closing.start_wait(bridge().queue)
+        finally:
+            leave_loop()
+            self._has_closed(closing)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()

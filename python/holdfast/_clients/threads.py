@@ -1,0 +1,258 @@
+"""The client, which makes locks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from holdfast import _core
+from holdfast._clients.base import BaseClient
+from holdfast._engine.arguments import Name, Seconds, Self, refuses_foreign_keywords
+from holdfast._locks.base import BaseLock
+from holdfast._locks.decorating import Locked
+from holdfast._locks.lock import Hold, Lock, attach
+from holdfast._locks.permit_semaphore import PermitSemaphore
+from holdfast._locks.semaphores import CountDownLatch, Semaphore
+from holdfast._locks.threads import (
+    EXPONENTIAL,
+    Backoff,
+    FairLock,
+    FencedLock,
+    MultiLock,
+    ReadLock,
+    ReadWriteLock,
+    SpinLock,
+    WriteLock,
+)
+
+# The client and what it makes: the package's public names are these, too.
+__all__ = [
+    "Client",
+    "CountDownLatch",
+    "FairLock",
+    "FencedLock",
+    "Lock",
+    "MultiLock",
+    "PermitSemaphore",
+    "ReadLock",
+    "ReadWriteLock",
+    "Semaphore",
+    "SpinLock",
+    "WriteLock",
+    "set_watchdog_threads",
+]
+
+MOST_WATCHDOG_THREADS = 64
+
+
+@refuses_foreign_keywords
+class Client(Locked, BaseClient):
+    """A client of one deployment, to be shared by all threads; it connects on first use."""
+
+    def lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Lock], object] | None = None,
+        at_least: Seconds | None = None,
+    ) -> Lock:
+        """A reentrant lock of this name; nothing is sent yet.
+
+        ``lease``: seconds after which a hold ends by itself; ``None``: it is renewed until it is
+        released. ``wait``: seconds that ``with`` waits before ``LockTimeout``; ``None``: without
+        limit. ``on_lost``: called once with the lock when a hold is found lost. ``at_least``: the
+        minimum hold time in seconds: after an earlier release the lock stays taken until that time
+        after its grant; not longer than the lease.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, if it is
+        invalid; so do the other methods that make locks.
+        """
+        return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
+
+    def fair_lock(
+        self,
+        name: Name,
+        *,
+        queue_timeout: Seconds | None = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FairLock], object] | None = None,
+    ) -> FairLock:
+        """A lock that is granted in the order of the requests; nothing is sent yet.
+
+        ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
+        the client's ``lease``. ``lease``, ``wait``, ``on_lost``: as of ``lock``.
+        """
+        return FairLock(
+            self, name, queue_timeout=queue_timeout, lease=lease, wait=wait, on_lost=on_lost
+        )
+
+    def read_write_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
+    ) -> ReadWriteLock:
+        """A lock of this name with many readers or one writer; nothing is sent yet.
+
+        ``lease``, ``wait``, ``on_lost``: as of ``lock``, of either side.
+        """
+        return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+
+    def fenced_lock(
+        self,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[FencedLock], object] | None = None,
+        at_least: Seconds | None = None,
+    ) -> FencedLock:
+        """A reentrant lock of this name with fencing tokens; nothing is sent yet.
+
+        ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
+        """
+        return FencedLock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
+
+    def spin_lock(
+        self,
+        name: Name,
+        *,
+        backoff: Backoff | Seconds = EXPONENTIAL,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[SpinLock], object] | None = None,
+        at_least: Seconds | None = None,
+    ) -> SpinLock:
+        """A reentrant lock of this name with polling waiters; nothing is sent yet.
+
+        ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
+        ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
+        """
+        return SpinLock(
+            self, name, backoff=backoff, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least
+        )
+
+    def multi_lock(
+        self,
+        *locks: BaseLock,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[MultiLock], object] | None = None,
+    ) -> MultiLock:
+        """Several ``locks`` as one, all or none; they may belong to several clients.
+
+        ``lease``, ``wait``, ``on_lost``: as of ``lock``; those of the members are not used.
+        """
+        return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost)
+
+    def semaphore(
+        self, name: Name, *, permits: int | None = None, wait: Seconds | None = None
+    ) -> Semaphore:
+        """A semaphore of this name; nothing is sent yet.
+
+        ``permits``: how many there are; an acquire that finds no number on the server sets this one
+        up. Another number that is there stays, with a warning if more are free than that. ``wait``:
+        how long ``with`` waits for a permit.
+        """
+        return Semaphore(self, name, permits=permits, wait=wait)
+
+    def permit_semaphore(
+        self,
+        name: Name,
+        *,
+        permits: int | None = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[str], object] | None = None,
+    ) -> PermitSemaphore:
+        """A semaphore of this name with permits that have ids and expire; nothing is sent yet.
+
+        ``permits``: how many there are; an acquire that finds no number on the server sets this one
+        up. Another number that is there stays, with a warning that names both; ``set_permits``
+        changes it. ``lease``: seconds after which a permit is returned without a release (``None``:
+        it is renewed until it is released); ``wait``: how long ``with`` waits for one; ``on_lost``:
+        called with the id of a lost permit.
+        """
+        return PermitSemaphore(self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
+
+    def count_down_latch(self, name: Name) -> CountDownLatch:
+        """A count-down latch of this name; nothing is sent yet."""
+        return CountDownLatch(self, name)
+
+    def attach(
+        self,
+        ticket: str,
+        *,
+        lease: Seconds | None = None,
+        on_lost: Callable[[Hold], object] | None = None,
+        name: Name | None = None,
+    ) -> Hold:
+        """Continue a hold that was detached by any thread, on any machine.
+
+        ``ticket``: of ``Hold.detach()``. The hold is renewed unless ``lease`` is given; a fenced
+        lock keeps its token. ``on_lost``: called once with the hold when it is found lost.
+        ``name``: the lock that the ticket must be for, where it comes from outside; ``None``: any.
+
+        Raises ``ValueError`` for text that is not a ticket, or for a ticket of another name,
+        ``LockLostError`` for a ticket that was used before, has expired, or whose lock was released
+        by force; ``ConnectionError`` when the server is out of reach: then the ticket may be tried
+        again.
+        """
+        return attach(self, ticket, lease, on_lost, name)
+
+    def ping(self) -> bool:
+        """Check that the server answers: ``True``.
+
+        Raises ``ConnectionError`` or ``ServerError`` if it does not.
+        """
+        self._core.ping()
+        return True
+
+    def close(self, *, release_held: bool = False) -> None:
+        """End all waits with ``ConnectionError``, finish pending releases, and stop renewing.
+
+        ``release_held``: releases all holds of the client first. Otherwise a ``ResourceWarning``
+        names it, and it expires with its lease. Waits for the server for ``command_timeout`` at
+        most; the warning also names what could not be released by then.
+
+        A loss that is known stays known. What is held is lost when its trusted time is over, at the
+        latest: reported as any loss, with the reason "its client was closed". With the last client
+        of the process the library's threads and descriptors are gone, until a new one is used; for
+        holds that are still to be lost the thread of events and one of the watchdog's stay until
+        the last of them is reported.
+        """
+        closing = self._begin_close(release_held)
+        try:
+            closing.wait()
+        finally:
+            self._has_closed(closing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def set_watchdog_threads(count: int) -> None:
+    """Set how many threads renew the holds of all clients of this process; the default is 2.
+
+    It applies to clients made from now on; a thread is started with the first hold it renews.
+    """
+    if isinstance(count, bool) or not isinstance(count, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+        msg = f"count must be int, not {type(count).__name__}"
+        raise TypeError(msg)
+    if not 1 <= count <= MOST_WATCHDOG_THREADS:
+        msg = f"count must be from 1 to {MOST_WATCHDOG_THREADS}, not {count}"
+        raise ValueError(msg)
+    _core.set_watchdog_threads(count)

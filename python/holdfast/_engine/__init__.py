@@ -1,0 +1,1 @@
+"""What ties the engine to Python: events, errors, names, loops and logs."""

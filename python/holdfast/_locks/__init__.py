@@ -1,0 +1,1 @@
+"""The locks and counters, for threads and for tasks."""

@@ -1,0 +1,423 @@
+"""The common part of all synchronizers and of all locks, for threads and for tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, Final
+
+from holdfast import _core
+from holdfast._clients.base import BaseClient
+from holdfast._engine import event_log as _event_log
+from holdfast._engine import events as _events
+from holdfast._engine import log as _log
+from holdfast._engine.arguments import (
+    LeaseTime,
+    Name,
+    Seconds,
+    Unset,
+    check_minimum,
+    checked_at_least,
+    checked_callback,
+    checked_lease,
+    checked_name,
+    checked_wait,
+)
+from holdfast._engine.errors import (
+    ConnectionError,
+    HoldfastError,
+    LockTimeout,
+    NotOwnedError,
+    ServerError,
+    left_elsewhere,
+    not_owned,
+)
+from holdfast._engine.names import quoted
+
+__all__ = ["BaseLock", "BlockingPermits", "Permits", "Synchronizer", "Watcher", "seconds_left"]
+
+NEVER_INITIALIZED: Final = (
+    "it was never initialized, or was deleted; make it with permits=, or call try_set_permits()"
+)
+
+
+#: Of a lease that is given in seconds.
+PLAUSIBLE_MS: Final = (100, 2 * 60 * 60 * 1000)
+#: What has been logged of leases in this process.
+_doubts: set[str] = set()
+
+
+def _in_doubt(error: BaseException) -> bool:
+    """Whether the command that raised it may have been executed: it was interrupted, too."""
+    if isinstance(error, ServerError):
+        return error._repeated
+    return isinstance(error, ConnectionError) or not isinstance(error, HoldfastError)
+
+
+def _doubt(name: Name, ms: int) -> None:
+    """Log once for each end that a lease is far from those of most programs."""
+    if ms < PLAUSIBLE_MS[0]:
+        text = "less than 0.1 s: leases are in seconds, and one so short is over before most work"
+    else:
+        text = (
+            "more than two hours: leases are in seconds, and if the owner dies, all others wait "
+            "for that long; without lease= it is renewed, and free soon after the owner's death"
+        )
+    if text not in _doubts:
+        _doubts.add(text)
+        _log.warning("the lease of %s is %g s, %s", quoted(name), ms / 1000, text)
+
+
+class Synchronizer(_core.Native):
+    """An object of a client, under one name; its state is on the server."""
+
+    __slots__ = ("__weakref__", "_client", "name")
+
+    #: What an owner releases, in the note about a failed release.
+    _released_word = ""
+
+    #: The name, as it was given.
+    name: Name
+
+    def __init__(self, client: BaseClient, name: Name) -> None:
+        self._client = client
+        self.name = name
+
+    def _checked_lease(self, lease: Seconds | None) -> LeaseTime:
+        """The lease of an argument; one that looks like another unit is logged, once."""
+        given = checked_lease("lease", lease, self._client._lease_ms)
+        if not given.renewed and not PLAUSIBLE_MS[0] <= given.ms <= PLAUSIBLE_MS[1]:
+            _doubt(self.name, given.ms)
+        return given
+
+    def _note(self, body: BaseException, release: HoldfastError) -> None:
+        """Add an error of the release to the body's error, which it must not hide."""
+        what = f"while {self._released_word}{quoted(self.name)} was released after this"
+        _events.note(body, f"{what}: {type(release).__name__}: {release}")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {quoted(self.name)}>"
+
+    def __reduce__(self) -> Any:
+        msg = (
+            f"a {type(self).__name__} cannot be pickled or copied: "
+            "make one of the same name from a client of the other process"
+        )
+        raise TypeError(msg)
+
+
+class Permits(Synchronizer):
+    """The common part of the two semaphores."""
+
+    __slots__ = ("_core", "_number_checked", "_wait")
+
+    _released_word = "a permit of "
+
+    _core: Any
+    _wait: float
+    #: Whether the warning about a missing ``try_set_permits()`` was checked.
+    _number_checked: bool
+
+    def __init__(self, client: BaseClient, name: Name) -> None:
+        super().__init__(client, name)
+        self._number_checked = False
+        _events.start()  # also for the events of the client: a warning needs no lock
+
+    def _set(self, count: int, answer: int) -> bool:
+        """After ``try_set_permits``: 1 if it has set their number."""
+        if answer == 1:
+            self._core.expect(count)
+        return answer == 1
+
+    @contextmanager
+    def _expecting(self, change: int) -> Generator[None]:
+        """The own number has changed so, as a waiter may wake before the reply is here.
+
+        It changes back if the command fails. Where it may have been executed, the smaller number
+        stays: what is set up again must not be more than what was there.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if change > 0 or not _in_doubt(error):
+                self._core.expect_more(-change)
+            raise
+
+    @contextmanager
+    def _setting(self, count: int) -> Generator[None]:
+        """The same of ``try_set_permits``, of which only the answer says what is there."""
+        try:
+            yield
+        except BaseException as error:
+            change = self._core.expect(count) if _in_doubt(error) else 0
+            if change > 0:
+                self._core.expect_more(-change)
+            raise
+
+    def _timeout(self, exists: bool | None) -> LockTimeout:
+        """``None``: the server, which has refused a permit before, does not say."""
+        msg = f"timed out after {self._wait:g} s waiting for a permit of {quoted(self.name)}: "
+        if exists is None:
+            return LockTimeout(msg + "none was free when the server answered last")
+        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
+
+    def _warn_unless(self, exists: bool) -> None:
+        """After the first ``acquire`` that timed out, which returns no reason."""
+        self._number_checked = True
+        if not exists:
+            _log.warning("timed out waiting for a permit of %r: %s", self.name, NEVER_INITIALIZED)
+
+
+class BlockingPermits(Permits):
+    """The common part of the two semaphores for threads."""
+
+    __slots__ = ()
+
+    def _timed_out(self) -> LockTimeout:
+        exists: bool | None = None
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = self._core.late_value() is not None
+        return self._timeout(exists)
+
+    def _check_number(self) -> None:
+        if self._number_checked:
+            return
+        with suppress(HoldfastError):  # the time-out is what matters
+            self._warn_unless(self._core.late_value() is not None)
+
+
+class Watcher(_events.Listener):
+    """Receives the losses of one owner of a lock."""
+
+    __slots__ = ("_context", "holds", "lock")
+
+    def __init__(self, lock: Any) -> None:
+        if lock._on_lost is not None and not lock._client._asynchronous:
+            _events.keep_handlers(lock._client)
+        self.lock = lock
+        self.holds = 0  # acquired by this lock object
+        self._context = copy_context()  # of the acquiring caller
+        super().__init__(lock._client._listeners)
+
+    def _hold_lost(self, reason: str) -> None:
+        worker = _events.handlers_of(self.lock._client)
+        _events.run_on(worker, self.lost_owner, partial(self._tell, self._loss(reason)))
+
+    def _loss(self, reason: str) -> _events.Loss:
+        return _events.Loss(self.lock, self.lost_owner, self.lost_token, reason)
+
+    def _tell(self, loss: _events.Loss) -> None:
+        """Call ``on_lost``; on the thread that it may block."""
+        try:
+            self._context.run(self._report, loss)
+        except BaseException as error:  # noqa: BLE001 - also SystemExit
+            _log.exception("on_lost of %r raised", self.lock.name, cause=error)
+
+    def _report(self, loss: _events.Loss) -> Any:
+        """Call ``on_lost``; in the acquirer's context."""
+        _events.current_loss.set(loss)
+        return self._call_on_lost()
+
+    def _call_on_lost(self) -> Any:
+        if self.lock._on_lost is not None:
+            return self.lock._on_lost(self.lock)
+        return None
+
+
+#: Never written to.
+NO_WATCHERS: dict[int, Watcher] = {}
+
+
+class BaseLock(Synchronizer):
+    """The common part of the locks for threads and for tasks: everything except waiting."""
+
+    __slots__ = (
+        "_at_least",
+        "_core",
+        "_lease",
+        "_on_lost",
+        "_wait",
+        "_watchers",
+    )
+
+    _word = "lock"  # of the kind, for the engine
+    _owner_word = "thread"
+    _may_wait_for_itself = False  # see _refuse_upgrade()
+    _may_defer = True  # a release need not be awaited
+
+    def __init__(
+        self,
+        client: BaseClient,
+        name: Name,
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+        at_least: Seconds | None = None,
+    ) -> None:
+        checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
+        super().__init__(client, name)
+        self._lease = self._checked_lease(lease)
+        self._at_least = checked_at_least(at_least, self._lease)
+        self._core = self._new_core(checked_name("name", name))
+        self._wait = checked_wait(wait)
+        self._on_lost = on_lost
+        # By owner; one empty dict is shared by all locks without watchers.
+        self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
+        if self._defers():
+            self._check_deferring("releases='deferred'")
+        self._bind_core()
+
+    @property
+    def lost(self) -> bool:
+        """Whether a hold of the caller is known to be gone; cleared by the next grant.
+
+        Inside ``on_lost`` it is the hold that was lost, as for ``loss``, ``token`` and ``repr``.
+        """
+        return _events.loss_of(self) is not None or self._core.known_lost(self._owner())
+
+    @property
+    def loss(self) -> str | None:
+        """Why a hold of the caller was lost; ``None`` while ``lost`` is false."""
+        loss = _events.loss_of(self)
+        return self._core.known_loss(self._owner()) if loss is None else loss.reason
+
+    def _new_core(self, name: bytes) -> _core.Lockable:
+        """The engine's lock; kinds with further options override it."""
+        return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, None)
+
+    def _bind_core(self) -> None:
+        """Pass the engine's objects to the native methods, if the class has any."""
+
+    def _owner(self) -> int:
+        raise NotImplementedError
+
+    def _defers(self) -> bool:
+        """Whether the end of ``with`` does not wait for the answer to the release."""
+        return self._may_defer and self._client._defers
+
+    def _check_deferring(self, what: str) -> None:
+        """Raise ``ValueError`` if releases of this lock have to be awaited."""
+        reason = ""
+        if not self._may_defer:
+            reason = f"{type(self).__name__}.release() is always awaited"
+        elif self._at_least:
+            reason = "the lock has a minimum hold time (at_least)"
+        elif self._client._waits_for_replicas:
+            reason = "the client waits for replicas (replicas_to_wait)"
+        if reason:
+            msg = f"{what} cannot be given for {quoted(self.name)}: {reason}"
+            raise ValueError(msg)
+
+    def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
+        if isinstance(lease, Unset):
+            return self._lease
+        given = self._checked_lease(lease)
+        check_minimum(self._at_least, given)
+        return given
+
+    def _key(self) -> int:
+        """The owner's number, unique in this process."""
+        return self._owner()
+
+    def _wants_watcher(self) -> bool:
+        return self._on_lost is not None
+
+    def _new_watcher(self) -> Watcher:
+        return Watcher(self)
+
+    def _watch(self) -> Watcher | None:
+        """Before an acquire: prepare to report a loss to the caller, if ``on_lost`` is set.
+
+        Each hold has a separate watcher, so that a pending report of an earlier hold, or of another
+        owner's, does not affect it.
+        """
+        if not _events.running():
+            _events.start()
+        if not self._wants_watcher():
+            return None
+        watcher = self._watchers.get(self._key())
+        if watcher is None or not self._core.known_count(self._owner()):
+            if watcher is not None and not self._core.known_lost(self._owner()):
+                watcher.forget()  # released by another lock object, or the release was interrupted
+            watcher = self._watchers[self._key()] = self._new_watcher()
+        watcher.listen()  # again: an interrupt may have come before it, or in _unwatch()
+        return watcher
+
+    def _attempted(self, watcher: Watcher | None, granted: bool) -> None:
+        """After an acquire: count the hold, or forget the watcher of an owner without holds."""
+        if watcher is None:
+            return
+        if granted:
+            watcher.holds += 1
+        elif not watcher.holds:
+            self._unwatch(watcher)
+
+    def _gave_back(self, holds: int, deferred: bool = False) -> None:
+        """After a release of ``holds`` holds; 0 when it failed.
+
+        ``deferred``: the watcher of a last release stays until the engine reports its end.
+        """
+        watcher = self._watchers.get(self._key()) if self._watchers else None
+        if watcher is None:
+            return
+        watcher.holds -= holds
+        held = self._core.known_count(self._owner())
+        if deferred and not held:
+            self._leave_watcher()
+        elif watcher.holds <= 0 or not held:
+            self._unwatch(watcher)
+
+    def _unwatch(self, watcher: Watcher) -> None:
+        watcher.forget()  # first: one that is left in place is forgotten with the next acquire
+        self._leave_watcher()
+        self._core.forget_listener(self._owner(), watcher.number)
+
+    def _leave_watcher(self) -> None:
+        """Leave the watcher of a lost hold in place: it still reports the loss."""
+        self._watchers.pop(self._key(), None)
+
+    def _refuse_upgrade(self) -> None:
+        """Raise ``LockError`` if the caller would wait for itself."""
+
+    def _timed_out(self, seconds: float | None = None) -> LockTimeout:
+        seconds = self._wait if seconds is None else seconds
+        why = "another owner holds it"
+        if self._core.foreign:
+            why = _event_log.FOREIGN
+        return LockTimeout(f"timed out after {seconds:g} s waiting for {quoted(self.name)}: {why}")
+
+    def _not_owned(self, block: bool = False) -> NotOwnedError:
+        """The error of a release without a hold; ``block``: at the end of ``with``."""
+        owners, title = self._core.known_owners(), self._client._owner_title
+        if block and owners and not owners[0][1]:
+            return left_elsewhere(self.name, title(owners[0][0]), self._owner_word)
+        return not_owned(self.name, owners, title)
+
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        if (loss := _events.loss_of(self)) is not None:
+            return f"<{kind} {quoted(self.name)} lost: {loss.reason}>"
+        owner = self._known_owner()
+        why = self._core.known_loss(owner) if owner is not None else None
+        if why is not None:
+            return f"<{kind} {quoted(self.name)} lost by this {self._owner_word}: {why}>"
+        count = self._core.known_count(owner) if owner is not None else 0
+        left = self._core.known_left(owner) if count and owner is not None else None
+        if left is None:
+            return f"<{kind} {quoted(self.name)} not held by this {self._owner_word}>"
+        held = f"held by this {self._owner_word} ({count}), {left:.1f} s left"
+        return f"<{kind} {quoted(self.name)} {held}>"
+
+    def _known_owner(self) -> int | None:
+        return self._owner()
+
+
+def seconds_left(ms: int | None) -> float | None:
+    """The server's PTTL, or what is left of a lease, in seconds; ``None``: there is none."""
+    if ms is None or ms == -2:
+        return None
+    return math.inf if ms < 0 else ms / 1000

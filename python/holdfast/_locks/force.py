@@ -1,0 +1,189 @@
+"""Releases by force, so that waiters wake, and the record beside the lock of who did it."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast import _core
+from holdfast._engine import log as _log
+from holdfast._engine.connections import OwnerClient, client_of, described, listed
+from holdfast._engine.errors import LockError, ServerError
+from holdfast._engine.names import braced, quoted, shown
+from holdfast._engine.process import NO_OWNER
+from holdfast._locks.kinds import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ForcedRelease", "force_release", "forcing", "read_forced", "record", "withdraw"]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast._engine.connections import Command
+
+    Ask = Callable[[Sequence[Command]], list[Any]]
+
+#: The most releases that are kept of a lock, and how long after the last one, in ms.
+KEPT: Final = 10
+LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
+CLIENT: Final = ("address", "name", "library")
+#: The most owners that a record names.
+MOST_OWNERS: Final = 20
+
+
+@dataclass(frozen=True)
+class ForcedRelease:
+    """A release by force, as its record beside the lock has it."""
+
+    #: When, in seconds since 1970, by the server's clock.
+    at: float
+    #: The server's user that did it.
+    user: str
+    #: The connection that did it; ``None`` where it is not known.
+    client: OwnerClient | None
+    #: Who held the lock until then, as ``Owner.id``.
+    owners: tuple[str, ...]
+
+    def __str__(self) -> str:
+        when = datetime.fromtimestamp(self.at, timezone.utc).isoformat(" ", "milliseconds")
+        client = self.client or OwnerClient("", "", None)
+        where = shown(" ".join(one for one in (client.name, client.address) if one))
+        return f"at {when} by user {quoted(self.user)}" + (f", connection {where}" if where else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {
+            "at": self.at,
+            "user": self.user,
+            "client": self.client.to_json() if self.client else None,
+            "owners": list(self.owners),
+        }
+
+
+def _key(name: bytes) -> bytes:
+    """The record's key, which is no part of the lock."""
+    return braced(name, b"holdfast_forced:")
+
+
+def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | None:
+    """Note a release by force that is about to happen; what ``withdraw()`` needs.
+
+    Without the rights to write, the log says so, and the release is not held up.
+    """
+    commands = [(b"CLIENT", b"INFO"), (b"ACL", b"WHOAMI"), (b"TIME",)]
+    info, user, clock = _core.send_commands(core, key, commands)
+    at = int(clock[0]) + int(clock[1]) / 1e6 if listed(clock) else time.time()
+    client = client_of(described(info)) if isinstance(info, bytes) else None
+    options = _core.options_of(core)
+    fallback = options.endpoint.username or "default"
+    forced = ForcedRelease(
+        at=at,
+        user=user.decode(errors="backslashreplace") if isinstance(user, bytes) else fallback,
+        client=client or OwnerClient("", options.client_name or "", None),
+        owners=tuple(owners[:MOST_OWNERS]),
+    )
+    entry = json.dumps(forced.to_json()).encode()
+    record = _key(key)
+    replies = _core.send_commands(
+        core,
+        key,
+        [
+            (b"ZADD", record, b"%d" % (at * 1000), entry),
+            (b"ZREMRANGEBYRANK", record, b"0", b"%d" % (-KEPT - 1)),
+            (b"PEXPIRE", record, b"%d" % LIFETIME_MS),
+        ],
+    )
+    for reply in replies:
+        if isinstance(reply, Exception):
+            text = "the forced release of %s is not recorded on the server: %s"
+            _log.warning(text, quoted(key), reply)
+            return None
+    return entry
+
+
+def withdraw(core: _core.Client, key: bytes, entry: bytes | None) -> None:
+    """Remove a record: the lock was free, and nothing was released."""
+    if entry is not None:
+        _core.send_commands(core, key, [(b"ZREM", _key(key), entry)])
+
+
+def read_forced(ask: Ask, key: bytes) -> tuple[ForcedRelease, ...]:
+    """The latest releases by force, the newest first; none if this user may not read them."""
+    [entries] = ask([(b"ZRANGE", _key(key), b"%d" % -KEPT, b"-1")])
+    read = [_parsed(entry) for entry in listed(entries)]
+    return tuple(one for one in reversed(read) if one is not None)
+
+
+def _parsed(entry: bytes) -> ForcedRelease | None:
+    """``None`` for what another program has put there."""
+    try:
+        said = json.loads(entry)
+        client = None
+        if said["client"] is not None:
+            address, name, library = (said["client"][word] for word in CLIENT)
+            client = OwnerClient(str(address), str(name), str(library) if library else None)
+        at, owners = float(said["at"]), tuple(map(str, said["owners"]))
+        datetime.fromtimestamp(at, timezone.utc)
+        return ForcedRelease(at, str(said["user"]), client, owners)
+    except (ValueError, TypeError, KeyError, OverflowError, OSError, RecursionError):
+        return None
+
+
+def forcing(
+    core: _core.Client, key: bytes, owner: int, within: float | None = None
+) -> ForcedRelease | None:
+    """Of an owner of this process, which has lost its hold: its release by force, if recorded.
+
+    ``owner``: a thread, a task, a hold object or a permit. ``within``: how many seconds the server
+    has to answer; ``None``: the command time-out.
+    """
+    mine = {f"{core.id}:{owner}", _core.permit_id(core.id, owner)}
+    ask = partial(_core.send_commands, core, key, within=within)
+    return next((each for each in read_forced(ask, key) if not mine.isdisjoint(each.owners)), None)
+
+
+#: For a fair lock that is only released: it does not wait.
+QUEUE_TIMEOUT_MS = 1
+
+
+def force_release(core: _core.Client, name: bytes, kind: str, owners: Sequence[str]) -> bool:
+    """Release a lock of that kind, which has these owners; ``False`` if it is free by now."""
+    if not owners:
+        return _released(core, name, kind, owners)
+    key = _core.options_of(core).name_prefix + name
+    entry = record(core, key, owners)  # first: the owner looks for it when it learns
+    try:
+        released = _released(core, name, kind, owners)
+    except ServerError:
+        withdraw(core, key, entry)
+        raise
+    if not released:
+        withdraw(core, key, entry)
+    return released
+
+
+def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str]) -> bool:
+    which = kind_of(kind)
+    if which.type == b"hash":  # of two sides, the second first: its owner may also have the first
+        words = [f"{side}_lock" for side in reversed(which.sides)] or [kind]
+        return sum(_force(core, word, name) for word in words) > 0
+    if not which.number:
+        semaphore = _core.PermitSemaphore(core, name)
+        released = [semaphore.release(bytes.fromhex(permit)) for permit in owners]
+        return any(one is not None for one in released)
+    msg = (
+        f"{quoted(name)} is a {kind}, not a lock: it has no owners; "
+        "change its number with its own methods"
+    )
+    raise LockError(msg)
+
+
+def _force(core: _core.Client, word: str, name: bytes) -> bool:
+    lock = _core.new_lock(core, word, name, 0, QUEUE_TIMEOUT_MS, None)
+    return lock.force_release(NO_OWNER) == 1

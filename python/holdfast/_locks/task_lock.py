@@ -1,0 +1,477 @@
+"""The reentrant lock for asyncio, with its owner a task; and a hold of it as an object."""
+
+from __future__ import annotations
+
+import sys
+from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Any
+from weakref import ref
+
+from holdfast import _core
+from holdfast._clients.base import BaseClient
+from holdfast._clients.keywords import MinimumLockOptions
+from holdfast._engine.arguments import (
+    ACQUIRE_KEYWORDS,
+    UNSET,
+    LeaseTime,
+    Name,
+    Seconds,
+    Self,
+    Unpack,
+    Unset,
+    checked_flag,
+    checked_timeout,
+    instead_of,
+    milliseconds,
+)
+from holdfast._engine.errors import HoldfastError, LockLostError, NotOwnedError
+from holdfast._engine.events import Loss
+from holdfast._engine.loop import (
+    bridge,
+    call_on_loop,
+    owner_of_this_task,
+    request,
+    this_task,
+)
+from holdfast._engine.names import quoted
+from holdfast._engine.native import native
+from holdfast._engine.process import NO_OWNER
+from holdfast._locks.base import BaseLock, Watcher, seconds_left
+from holdfast._locks.decorating import AsyncDecorates
+from holdfast._locks.hold import BaseHold, HoldWatching, checked, lock_of
+
+__all__ = ["Hold", "Lock", "attach"]
+
+
+class TaskWatcher(Watcher):
+    """A task that holds a lock. Used on its loop's thread, except ``_hold_lost``.
+
+    It keeps neither alive: a loop that is collected with unfinished tasks has lost its locks.
+    """
+
+    __slots__ = ("_before", "_cancelled", "_depth", "_loop", "_task", "reason")
+
+    def __init__(self, lock: Lock) -> None:
+        self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
+        self._task: ref[Task[Any]] = ref(this_task())
+        self.reason: str | None = None  # of the loss
+        self._depth = 0  # how many `async with` blocks with `cancel_on_lost` it is inside
+        self._before = 0  # how often it had been cancelled when it entered the first block
+        self._cancelled = False  # by this watcher
+        super().__init__(lock)
+
+    def enter_body(self) -> None:
+        if not self._depth and sys.version_info >= (3, 11):
+            self._before = this_task().cancelling()
+        self._depth += 1
+
+    def leave_body(self, exc: BaseException | None) -> bool:
+        """Whether the loss of the hold cancelled the body; undoes that cancellation."""
+        self._depth -= 1
+        if self._depth or not self._cancelled:
+            return False
+        if sys.version_info >= (3, 11) and this_task().uncancel() > self._before:
+            return False  # it was also cancelled from elsewhere
+        return isinstance(exc, CancelledError)
+
+    def owner_ends(self, owner: int) -> None:
+        """The task is done: the lock drops it, but still reports a hold that it leaves behind."""
+        lock = self.lock
+        if lock._watchers.get(owner) is not self:
+            return  # of a release whose end is to be reported
+        del lock._watchers[owner]
+        if not lock._core.known_count(owner) and not lock._core.known_lost(owner):
+            self.forget()  # released by another lock object
+
+    def loss(self) -> LockLostError:
+        known = self.lock.loss  # of which more may be known by now
+        return LockLostError(
+            f"the hold on {quoted(self.lock.name)} was lost: {known or self.reason}"
+        )
+
+    def _hold_lost(self, reason: str) -> None:
+        loop = self._loop()
+        if loop is not None:
+            with suppress(RuntimeError):  # it was closed
+                loss = self._loss(reason)
+                loop.call_soon_threadsafe(self._report_loss, loss, context=self._context)
+
+    def _report_loss(self, loss: Loss) -> None:
+        self.reason = loss.reason
+        task = self._task()
+        if self._depth and task is not None and not self.lost_late:
+            self._cancelled = task.cancel()
+        call_on_loop(partial(self._report, loss), self.lock.name)
+
+
+class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
+    """A reentrant lock, held by a task and shared by all processes that use its name.
+
+    Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
+    task. With ``cancel_on_lost`` the loss of a hold cancels its owner inside ``async with``, which
+    then raises ``LockLostError``.
+    """
+
+    __slots__ = ("_bodies", "_cancel_on_lost")
+
+    _owner_word = "task"
+
+    def __init__(
+        self,
+        client: BaseClient,
+        name: Name,
+        *,
+        cancel_on_lost: bool = False,
+        **options: Unpack[MinimumLockOptions],
+    ) -> None:
+        self._cancel_on_lost = bool(cancel_on_lost)
+        super().__init__(client, name, **options)
+        if self._cancel_on_lost:
+            self._watchers = {}
+            # The watchers that cancel a task, by owner: one for each `async with` it is inside.
+            self._bodies: dict[int, list[TaskWatcher]] = {}
+
+    def _owner(self) -> int:
+        return owner_of_this_task()
+
+    def _known_owner(self) -> int | None:
+        owner = owner_of_this_task()
+        return None if owner == NO_OWNER else owner
+
+    def _bind_core(self) -> None:
+        how = self._wants_watcher(), self._may_wait_for_itself, self._defers()
+        self._bind(self._core, self._lease, self._wait, *how)
+
+    def _wants_watcher(self) -> bool:
+        return self._cancel_on_lost or self._on_lost is not None
+
+    def _new_watcher(self) -> TaskWatcher:
+        return TaskWatcher(self)
+
+    @instead_of(ACQUIRE_KEYWORDS, default=_core.TaskLock._acquire)
+    async def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = -1,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> bool:
+        """Take the lock, or one more hold of it; ``True`` if it was acquired.
+
+        As ``holdfast.Lock.acquire``, for the current task. A task that is cancelled while it waits
+        leaves nothing behind.
+        """
+        seconds = checked_timeout(blocking, timeout)
+        given = self._lease if lease is UNSET else self._lease_of(lease)
+        return await self._acquire(bool(blocking), seconds, given)
+
+    @native(_core.TaskLock.__aenter__)
+    async def __aenter__(self) -> Self:
+        """Acquire the lock; it waits for ``wait`` seconds, then raises ``LockTimeout``."""
+        raise NotImplementedError
+
+    @native(_core.TaskLock.__aexit__)
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None:
+        """Release the lock.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
+
+    async def _acquire_watched(
+        self,
+        blocking: bool = True,
+        seconds: float = -1,
+        lease: LeaseTime | None = None,
+        *,
+        block: bool = False,
+    ) -> bool:
+        """Acquire the lock with a watcher of the hold; ``block``: for ``async with``."""
+        lease = lease or self._lease
+        loop = bridge()
+        owner = loop.owner()
+        if self._may_wait_for_itself:
+            self._refuse_upgrade()
+        granted: bool = False
+        watcher = self._watch()
+        if isinstance(watcher, TaskWatcher):
+            loop.add_watcher(owner, watcher)
+        listener = watcher.number if watcher else 0
+        try:
+            start = self._core.start_begin_block if block else self._core.start_acquire
+            granted = await start(
+                loop.queue, owner, blocking, seconds, lease.ms, lease.renewed, listener
+            )
+        finally:
+            if watcher is not None:
+                self._attempted(watcher, granted)
+        return granted
+
+    async def release(self, *, wait: bool = True) -> None:
+        """Release one hold, as ``holdfast.Lock.release``. Cancelling the task does not stop it.
+
+        Nor does it cancel the task where ``wait=False`` and the hold turns out to be lost.
+        """
+        if wait is not True and not checked_flag("wait", wait):
+            self._check_deferring("wait=False")
+        await self._release(not wait)
+
+    async def _release_watched(self, deferred: bool, *, block: bool = False) -> None:
+        loop, core = bridge(), self._core
+        owner = loop.known_owner()
+        done = 0
+        try:
+            if block:
+                await core.start_end_block(loop.queue, owner, deferred)
+            elif deferred:
+                await core.start_release_deferred(loop.queue, owner)
+            else:
+                await core.start_release(loop.queue, owner, False)
+            done = 1
+        except LockLostError:
+            self._leave_watcher()
+            raise
+        except NotOwnedError:
+            raise self._not_owned(block) from None
+        except CancelledError:
+            done = 1
+            raise
+        finally:
+            if self._watchers:
+                self._gave_back(done, deferred and done > 0)
+
+    async def locked(self) -> bool:
+        """Whether any owner holds it, according to the server."""
+        count: int = await request(self._core.start_locked)
+        return count > 0
+
+    async def owned(self) -> bool:
+        """Whether the current task holds it, according to the server."""
+        return await self.hold_count() > 0
+
+    async def hold_count(self) -> int:
+        """The holds of the current task, according to the server."""
+        count: int | None = await request(self._core.start_hold_count, self._owner())
+        return count or 0
+
+    async def ttl(self) -> float | None:
+        """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
+        return seconds_left(await request(self._core.start_ttl))
+
+    async def extend(self, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
+        ms = milliseconds("lease", lease)
+        answer: int = await request(self._core.start_extend, self._owner(), ms)
+        return answer == 1 and not self.lost
+
+    async def force_release(self) -> bool:
+        """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
+
+        As ``holdfast.Lock.force_release``.
+        """
+        answer: int = await request(self._core.start_force_release, self._owner())
+        return answer == 1
+
+    async def hold(
+        self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+    ) -> Hold:
+        """Take the lock for a ``Hold``: an object that any task of the loop may use and release.
+
+        As ``holdfast.Lock.hold``. A task that is cancelled while it waits leaves nothing behind.
+        """
+        return await take_hold(self, wait, lease)
+
+    async def _enter_watched(self) -> Self:
+        """Carry out ``__aenter__``."""
+        if not await self._acquire_watched(True, self._wait, self._lease, block=True):
+            raise self._timed_out()
+        if self._cancel_on_lost:
+            await self._enter_body()
+        return self
+
+    async def _enter_body(self) -> None:
+        owner = self._owner()
+        watcher = self._watchers[owner]
+        assert isinstance(watcher, TaskWatcher)
+        if watcher.reason is not None:  # lost while the grant was on its way to the task
+            raise await self._loss_of_block(watcher)
+        watcher.enter_body()
+        self._bodies.setdefault(owner, []).append(watcher)
+
+    async def _loss_of_block(self, watcher: TaskWatcher) -> LockLostError:
+        """End the block of a hold that is known to be lost; its error."""
+        try:
+            await self._release_watched(False, block=True)
+        except LockLostError as error:
+            return error
+        except HoldfastError:
+            pass
+        return watcher.loss()
+
+    def _leave_body(self) -> TaskWatcher | None:
+        owner = self._owner()
+        bodies = self._bodies.get(owner)
+        if not bodies:
+            return None  # a collected coroutine leaves the block outside of its task
+        watcher = bodies.pop()
+        if not bodies:
+            del self._bodies[owner]
+        return watcher
+
+    async def _exit_watched(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Carry out ``__aexit__``."""
+        watcher = self._leave_body() if self._cancel_on_lost else None
+        if watcher is not None and watcher.leave_body(exc):
+            raise await self._loss_of_block(watcher) from exc
+        try:
+            await self._release_watched(self._defers(), block=True)
+        except HoldfastError as error:
+            if exc is None:
+                raise
+            self._note(exc, error)
+
+
+class TaskHoldWatcher(HoldWatching, TaskWatcher):
+    """Calls ``on_lost`` with a hold object, on the loop that acquired it."""
+
+    __slots__ = ("_hold",)
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = ref(hold)
+        super().__init__(hold.lock)
+
+
+class Hold(BaseHold):
+    """One acquisition of a lock as an object, which any task of the loop may use and end.
+
+    Made by ``await lock.hold()``; as ``holdfast.Hold``, with ``async with hold:``.
+    """
+
+    __slots__ = ("_claimed",)
+
+    lock: Lock
+
+    def __init__(self, lock: Lock) -> None:
+        super().__init__(lock)
+        self._claimed = False
+
+    def _claim(self) -> None:
+        if self._claimed:
+            raise self._ended_before()
+        self._claimed = True
+
+    def _unclaim(self) -> None:
+        self._claimed = False
+
+    async def release(self) -> None:
+        """Free the lock, as ``holdfast.Hold.release``. Cancelling the task does not stop it."""
+        self._claim()
+        try:
+            await self._core.start_release(bridge().queue, self._owner, True)
+        except NotOwnedError:
+            raise
+        except CancelledError:
+            self._unwatch()
+            raise
+        except BaseException:
+            self._unclaim()
+            raise
+        self._unwatch()
+
+    async def extend(self, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
+        ms = milliseconds("lease", lease)
+        if self._detaching:
+            return False
+        answer: int = await request(self._core.start_extend, self._owner, ms)
+        return answer == 1 and not self.lost
+
+    async def detach(self, lease: Seconds = 30.0) -> str:
+        """End the hold here without releasing it, as ``holdfast.Hold.detach``.
+
+        A task that is cancelled in between holds it as after a ``ConnectionError``.
+        """
+        core, ms = self._passed_on(), milliseconds("lease", lease)
+        queue = bridge().queue
+        self._claim()
+        self._detaching = True
+        try:
+            await core.start_detach(queue, self._owner, ms)
+            ticket = self._ticket(core)
+            if not ticket:
+                await core.start_release(queue, self._owner, True)
+            return ticket
+        except NotOwnedError:
+            raise
+        except BaseException:
+            self._unclaim()
+            raise
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._detached:
+            return  # a child of fork(): the hold is its parent's
+        try:
+            await self.release()
+        except HoldfastError as error:
+            if exc is None:
+                raise
+            self._note(exc, error)
+
+    def _new_watcher(self) -> TaskHoldWatcher:
+        return TaskHoldWatcher(self)
+
+
+async def take_hold(
+    lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+) -> Hold:
+    """Carry out ``lock.hold()``; a task that is cancelled while it waits leaves nothing behind."""
+    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
+    queue = bridge().queue
+    hold = Hold(lock)
+    try:
+        if not await hold._core.start_acquire(
+            queue, hold._owner, waits, seconds, ms, renewed, hold._listener()
+        ):
+            raise lock._timed_out(max(seconds, 0.0))
+        return hold
+    except BaseException:
+        # The traceback keeps the object alive for as long as the error is referenced.
+        with suppress(ResourceWarning):
+            hold._abandon()
+        raise
+
+
+async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
+    """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
+    lock = lock_of(client, ticket, lease, on_lost, name)
+    core, (ms, renewed) = lock._core, lock._lease
+    queue = bridge().queue
+    hold = Hold(lock)
+    try:
+        await core.start_attach(queue, ticket, hold._owner, ms, renewed, hold._listener())
+        return hold
+    except BaseException:
+        core.give_back(ticket, hold._owner)
+        hold._unwatch()
+        raise

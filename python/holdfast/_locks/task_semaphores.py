@@ -1,0 +1,416 @@
+"""The semaphores and the count-down latch for asyncio, the twins of those for threads."""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop, current_task, get_running_loop
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from weakref import ref
+
+from holdfast import _core
+from holdfast._clients.base import BaseClient
+from holdfast._engine import events as _events
+from holdfast._engine.arguments import (
+    ACQUIRE_KEYWORDS,
+    MOST,
+    UNSET,
+    LeaseTime,
+    Name,
+    Seconds,
+    Self,
+    Unset,
+    checked_count,
+    checked_timeout,
+    instead_of,
+    milliseconds,
+    refuse_deferring,
+)
+from holdfast._engine.errors import HoldfastError, LockTimeout, LostPermit, NotOwnedError
+from holdfast._engine.loop import bridge, call_on_loop, explained, request
+from holdfast._locks.base import Permits, seconds_left
+from holdfast._locks.permit_semaphore import (
+    BasePermitSemaphore,
+    PermitReporter,
+    checked_many,
+    checked_permit,
+    checked_permits,
+)
+from holdfast._locks.semaphores import BaseCountDownLatch, BaseSemaphore
+
+__all__ = ["CountDownLatch", "PermitSemaphore", "Semaphore", "TaskPermits"]
+
+
+class TaskPermits(Permits):
+    """The common part of the two semaphores for tasks."""
+
+    __slots__ = ()
+
+    async def _timed_out(self) -> LockTimeout:
+        exists: bool | None = None
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = await request(self._core.start_late_value) is not None
+        return self._timeout(exists)
+
+    async def _check_number(self) -> None:
+        if self._number_checked:
+            return
+        with suppress(HoldfastError):  # the time-out is what matters
+            self._warn_unless(await request(self._core.start_late_value) is not None)
+
+
+class Semaphore(BaseSemaphore, TaskPermits):
+    """A counter of free permits, shared by all processes that use its name.
+
+    Made by ``client.semaphore(name)``. As ``holdfast.Semaphore``: permits have no owner.
+    """
+
+    __slots__ = ()
+
+    async def try_set_permits(self, n: int) -> bool:
+        """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
+        count = checked_count("n", n, least=0)
+        with self._setting(count):
+            return self._set(count, await request(self._core.start_call, "try_set_permits", count))
+
+    @instead_of(ACQUIRE_KEYWORDS)
+    async def acquire(
+        self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
+    ) -> bool:
+        """Take ``permits`` at once, all or none; ``True`` if they were taken.
+
+        As ``holdfast.Semaphore.acquire``. A task that is cancelled while it waits has taken
+        nothing.
+        """
+        seconds = checked_timeout(blocking, timeout)
+        granted = await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
+        if blocking and not granted:
+            await self._check_number()
+        return granted
+
+    async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
+        granted: bool = await request(self._core.start_acquire, permits, blocking, seconds)
+        return granted
+
+    async def release(self, n: int = 1, *, wait: bool = True) -> None:
+        """Release ``n`` permits, as ``holdfast.Semaphore.release``.
+
+        Cancelling the task does not stop it.
+        """
+        refuse_deferring("Semaphore", wait)
+        await request(self._core.start_call, "release", checked_count("n", n))
+
+    async def release_if_exists(self, n: int = 1) -> bool:
+        """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
+        answer: int = await request(
+            self._core.start_call, "release_if_exists", checked_count("n", n)
+        )
+        return answer == 1
+
+    async def available_permits(self) -> int:
+        """The number of free permits; negative when more were removed than were free."""
+        free: int | None = await request(self._core.start_value)
+        return free or 0
+
+    async def drain_permits(self) -> int:
+        """Take all free permits and return their number."""
+        free: int = await request(self._core.start_call, "drain_permits", 0)
+        return free
+
+    async def add_permits(self, n: int) -> None:
+        """Change the number of permits by ``n``, which may be negative; waiters wake."""
+        count = checked_count("n", n, least=-MOST)
+        with self._expecting(self._core.expect_more(count)):
+            await request(self._core.start_call, "add_permits", count)
+
+    async def delete(self) -> bool:
+        """Remove the semaphore from the server; ``False`` when it did not exist."""
+        answer: int = await request(self._core.start_call, "delete", 0)
+        return answer == 1
+
+    async def __aenter__(self) -> Self:
+        if not await self._acquire(1, True, self._wait):
+            raise await self._timed_out()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.release()
+        except HoldfastError as error:
+            if exc is None:
+                raise
+            self._note(exc, error)
+
+
+class CountDownLatch(BaseCountDownLatch):
+    """A gate that opens when its count reaches zero, shared by all processes.
+
+    Made by ``client.count_down_latch(name)``. As ``holdfast.CountDownLatch``.
+    """
+
+    __slots__ = ()
+
+    async def try_set_count(self, n: int) -> bool:
+        """Close the latch with a count of ``n``; ``False`` if it is closed already."""
+        answer: int = await request(self._core.start_call, "try_set_count", checked_count("n", n))
+        return answer == 1
+
+    async def count_down(self) -> None:
+        """Lower the count by one, as ``holdfast.CountDownLatch.count_down``.
+
+        Cancelling the task does not stop it.
+        """
+        await request(self._core.start_call, "count_down", 0)
+
+    async def count(self) -> int:
+        """The count; 0: the latch is open."""
+        count: int | None = await request(self._core.start_value)
+        return max(0, count or 0)
+
+    async def wait(self, timeout: Seconds | None = None) -> bool:
+        """Wait until the latch is open, as ``holdfast.CountDownLatch.wait``."""
+        opened: bool = await request(
+            self._core.start_acquire, 0, True, checked_timeout(True, timeout)
+        )
+        return opened
+
+    async def delete(self) -> bool:
+        """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
+        answer: int = await request(self._core.start_call, "delete", 0)
+        return answer == 1
+
+
+class TaskPermitReporter(PermitReporter):
+    """The same for a task: its loop calls ``on_lost``. It does not keep the loop alive."""
+
+    __slots__ = ("_loop",)
+
+    def __init__(self, semaphore: PermitSemaphore) -> None:
+        self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
+        super().__init__(semaphore)
+
+    def __call__(self, permit: str, owner: int) -> None:
+        if (loop := self._loop()) is not None:
+            with suppress(RuntimeError):  # it was closed
+                loop.call_soon_threadsafe(self._report_here, permit, context=self._context)
+
+    def _report_here(self, permit: str) -> None:
+        call_on_loop(partial(self._semaphore._report, permit), self._semaphore.name)
+
+
+class PermitSemaphore(BasePermitSemaphore, TaskPermits):
+    """A semaphore with permits that have ids and are returned when their lease ends.
+
+    Made by ``client.permit_semaphore(name)``: the twin of ``holdfast.PermitSemaphore``. A permit
+    is identified by its id and belongs to no task.
+    """
+
+    __slots__ = ("_entered",)
+
+    def __init__(
+        self,
+        client: BaseClient,
+        name: Name,
+        *,
+        permits: int | None = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[str], object] | None = None,
+    ) -> None:
+        super().__init__(client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
+        # The permits of `async with`, oldest first: epoch, task, permit.
+        self._entered: list[tuple[int, Hashable, str]] = []
+
+    def _reporter(self) -> PermitReporter | None:
+        return TaskPermitReporter(self) if self._on_lost is not None else None
+
+    async def try_set_permits(self, n: int) -> bool:
+        """Set the number of permits; ``False``, and no change, if it has been set before."""
+        count = checked_count("n", n, least=0)
+        with self._setting(count):
+            return self._set(count, await request(self._core.start_try_set_permits, count))
+
+    @instead_of(ACQUIRE_KEYWORDS)
+    async def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> str | None:
+        """Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.
+
+        As ``holdfast.PermitSemaphore.acquire``. A task that is cancelled while it waits leaves
+        nothing behind.
+        """
+        seconds = checked_timeout(blocking, timeout)
+        permits = await self._acquire(1, bool(blocking), seconds, self._lease_of(lease))
+        if blocking and permits is None:
+            await self._check_number()
+        return permits[0] if permits else None
+
+    @instead_of(ACQUIRE_KEYWORDS)
+    async def acquire_many(
+        self,
+        n: int,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> list[str] | None:
+        """Take ``n`` permits at once, all or none; ``None`` when they were not free in time.
+
+        As ``holdfast.PermitSemaphore.acquire_many``. A task that is cancelled while it waits leaves
+        nothing behind.
+        """
+        count = checked_many(n)
+        seconds = checked_timeout(blocking, timeout)
+        permits = await self._acquire(count, bool(blocking), seconds, self._lease_of(lease))
+        if blocking and permits is None:
+            await self._check_number()
+        return permits
+
+    async def _acquire(
+        self, count: int, blocking: bool, seconds: float, lease: LeaseTime
+    ) -> list[str] | None:
+        queue = bridge().queue
+        if not _events.running():
+            _events.start()
+        first = _core.next_owners(count)
+        permits = [_core.permit_id(self._client.id, first + place) for place in range(count)]
+        granted = False
+        try:
+            report = self._reporter()
+            for permit in permits:
+                _core.expect_permit(self, permit, report)
+            granted = await self._core.start_acquire(
+                queue, first, blocking, seconds, lease.ms, lease.renewed, self._losses, count
+            )
+        finally:
+            if not granted:
+                for permit in permits:
+                    self._forget(permit)
+        return permits if granted else None
+
+    async def release(self, permit: str, *, wait: bool = True) -> None:
+        """Release a permit, as ``holdfast.PermitSemaphore.release``."""
+        refuse_deferring("PermitSemaphore", wait)
+        raw = checked_permit(permit)
+        try:
+            answer = await request(self._core.start_release, raw)
+        finally:  # also where it goes on in the background: no loss of it is found any more
+            self._forget(permit)
+        if answer == 0:
+            raise self._not_out(permit)
+
+    async def release_many(self, permits: Iterable[str]) -> None:
+        """Release permits, all or none, as ``holdfast.PermitSemaphore.release_many``."""
+        ids, raw = checked_permits(permits)
+        try:
+            answer: int = await request(self._core.start_release_many, raw)
+            if answer > 0:
+                _core.forget_permits(self, raw)
+        except LostPermit as lost:
+            reason = await explained(*self._about(lost))
+            raise self._lost_of(ids, lost, reason) from None
+        except BaseException:
+            self._let_go(raw)
+            raise
+        self._check_release(ids, answer)
+
+    async def try_release(self, permit: str) -> bool:
+        """Release a permit of any client; ``False`` when it is unknown or has expired."""
+        try:
+            await self.release(permit)
+        except NotOwnedError:
+            return False
+        return True
+
+    async def extend(self, permit: str, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on; ``False`` when it is unknown or has expired.
+
+        This client no longer renews it.
+        """
+        raw, ms = checked_permit(permit), milliseconds("lease", lease)
+        self._forget(permit)  # from now on only the server knows whether it is in use
+        answer: int = await request(self._core.start_extend, raw, ms)
+        return answer == 1
+
+    async def lease_left(self, permit: str) -> float | None:
+        """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
+
+        ``math.inf``: it never expires, as a permit that Redisson has taken without a lease.
+        """
+        return seconds_left(await request(self._core.start_lease_left, checked_permit(permit)))
+
+    async def set_permits(self, n: int) -> None:
+        """Set the number of permits, those in use included.
+
+        Where more than ``n`` are in use, they stay so, and none is free until enough are released.
+        """
+        count = checked_count("n", n, least=0)
+        with self._expecting(self._core.expect(count)):
+            await request(self._core.start_set_permits, count)
+
+    async def add_permits(self, n: int) -> None:
+        """Change the number of permits by ``n``, which may be negative; waiters wake."""
+        count = checked_count("n", n, least=-MOST)
+        with self._expecting(self._core.expect_more(count)):
+            await request(self._core.start_add_permits, count)
+
+    async def permits(self) -> int:
+        """The number of all permits, free and in use."""
+        count: int = await request(self._core.start_permits)
+        return count
+
+    async def acquired_permits(self) -> int:
+        """The number of permits in use."""
+        count: int = await request(self._core.start_acquired_permits)
+        return count
+
+    async def available_permits(self) -> int:
+        """The number of free permits, including those that have expired."""
+        free: int | None = await request(self._core.start_value)
+        return free or 0
+
+    async def delete(self) -> bool:
+        """Remove the semaphore and all its permits; ``True`` if it was there."""
+        answer: int = await request(self._core.start_delete)
+        return answer == 1
+
+    async def __aenter__(self) -> str:
+        permits = await self._acquire(1, True, self._wait, self._lease)
+        if permits is None:
+            raise await self._timed_out()
+        self._entered.append((_core.epoch(), current_task(), permits[0]))
+        return permits[0]
+
+    def _leave(self) -> str:
+        """The current task's latest permit, else the oldest."""
+        epoch, task = _core.epoch(), current_task()
+        # A child of fork() must not release the permits of its parent.
+        while all_ := [each for each in list(self._entered) if each[0] == epoch]:
+            mine = [each for each in all_ if each[1] is task] or all_[:1]
+            with suppress(ValueError):  # a task of another thread has taken it
+                self._entered.remove(mine[-1])
+                return mine[-1][2]
+        raise self._not_entered()
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await self.release(self._leave())
+        except HoldfastError as error:
+            if exc is None:
+                raise
+            self._note(exc, error)
