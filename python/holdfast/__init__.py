@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast._clients import threads as _client
-from holdfast._clients.threads import *  # noqa: F403 - a client, and all that it makes
 from holdfast._core import __version__
 from holdfast._engine.errors import (
     ConnectionError as ConnectionError,  # not in __all__: `import *` must not hide the built-in
@@ -31,6 +30,8 @@ from holdfast._engine.errors import (
 )
 from holdfast._locks.lock import Hold
 from holdfast._locks.threads import Backoff, RedLock
+
+from ._clients.threads import *  # noqa: F403 - a client, and all that it makes
 
 if TYPE_CHECKING:
     from holdfast import asyncio, inspect

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast._clients import tasks as _client
-from holdfast._clients.tasks import *  # noqa: F403 - a client, and all that it makes
+from holdfast._clients.tasks import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 from holdfast._locks.task_lock import Hold
 from holdfast._locks.tasks import RedLock
 
