@@ -96,7 +96,7 @@ RECORDS = (
     recorded(
         "a detached hold stays recorded",
         TRANSFERS,
-        "    book_.end_record(hold->record);\n",
+        "  book_.end_record(hold->record);\n",
     ),
     recorded(
         "an extension does not count",
