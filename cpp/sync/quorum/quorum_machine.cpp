@@ -175,6 +175,7 @@ std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
 
 QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
   give_up_silent();
+  if (const Status lost = known_loss(); !lost.ok()) return finish(Verdict::kFailed, lost);
   if (outer_is_gone()) return finish(Verdict::kGone, gone_);
   if (hopeless()) return finish(Verdict::kFailed, why(MemberState::kFailed));
   if (options_.rule.one_first) {
@@ -185,6 +186,17 @@ QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
       count(MemberState::kGranted) + count(MemberState::kRefused) + count(MemberState::kLate);
   if (reached < options_.rule.needed) return missing(now);
   return count(MemberState::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
+}
+
+// Of as many members as make the whole fail: it says more than a loss that another member has only
+// found.
+Status QuorumMachine::known_loss() const {
+  std::size_t known = 0;
+  for (const std::size_t member : those(MemberState::kFailed)) {
+    if (members_[member].why.code() != Code::kLost) continue;
+    if (++known > options_.rule.spare()) return members_[member].why;
+  }
+  return {};
 }
 
 // The members that may have the outer hold still are no quorum. Those that are silent may.

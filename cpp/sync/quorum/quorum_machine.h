@@ -142,6 +142,7 @@ class QuorumMachine {
   std::size_t count(MemberState state) const;
   std::vector<std::size_t> too_early(TimePoint now) const;
   bool enough(TimePoint now) const;
+  Status known_loss() const;
   bool outer_is_gone() const;
   bool hopeless() const;
   Status why(MemberState state) const;

@@ -133,6 +133,13 @@ TEST(MultiLockMachine, AMemberOutOfReachEndsItAtOnce) {
   EXPECT_EQ(script.fail(1), "give back 0 2, failed: no server");
 }
 
+TEST(MultiLockMachine, ALossThatIsKnownIsTheErrorRatherThanOneThatIsFound) {
+  Script script(pipelined(all_of(2)));
+  script.start();
+  script.answer(0, Verdict::kFailed, Status::lost("known"));
+  EXPECT_EQ(script.answer(1, Verdict::kGone), "failed: its member 1: known");
+}
+
 TEST(MultiLockMachine, ANestedHoldThatIsGoneEndsIt) {
   Script script(all_of(2));
   script.start();
