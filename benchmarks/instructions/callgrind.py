@@ -93,8 +93,8 @@ def total(profile: str) -> int:
 def calls(profile: str) -> Counter[tuple[str, str]]:
     """The calls of functions whose files are below ``cpp/``.
 
-    A name is written once, with a number that stands for it from then on; files and functions have
-    numbers of their own.
+    A name is written once, with a number that stands for it from then on; files are counted apart
+    from functions.
     """
     names: dict[bool, dict[str, str]] = {True: {}, False: {}}  # of functions, and of files
     times: Counter[str] = Counter()
