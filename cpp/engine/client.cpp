@@ -16,7 +16,7 @@
 #include "engine/reauthentication.h"
 #include "engine/wait_hub.h"
 #include "net/address_map.h"
-#include "sync/call/first_query.h"
+#include "sync/operation/query_operation.h"
 #include "sync/recipes/keys.h"
 #include "topology/make.h"
 #include "topology/slot.h"

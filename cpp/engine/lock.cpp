@@ -4,8 +4,8 @@
 
 #include "sync/call/call.h"
 #include "sync/call/first_acquire.h"
-#include "sync/call/first_query.h"
 #include "sync/call/lock_calls.h"
+#include "sync/operation/query_operation.h"
 #include "sync/recipes/kinds.h"
 
 namespace holdfast::engine {

@@ -6,8 +6,8 @@
 #include "sync/call/call.h"
 #include "sync/call/counter_calls.h"
 #include "sync/call/first_acquire.h"
-#include "sync/call/first_query.h"
 #include "sync/call/first_release.h"
+#include "sync/operation/query_operation.h"
 
 namespace holdfast::engine {
 

@@ -15,8 +15,7 @@ from tests.support.breaking import Break, main_of_cpp
 
 ACQUIRE = "cpp/sync/call/first_acquire.cpp"
 RELEASE = "cpp/sync/call/first_release.cpp"
-QUERY = "cpp/sync/call/first_query.cpp"
-OF_QUERY = "cpp/sync/operation/query_operation.cpp"
+QUERY = "cpp/sync/operation/query_operation.cpp"
 CALL = "cpp/sync/call/call.cpp"
 TESTS = "*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*:SeveralPermitsTest.*"
 
@@ -136,34 +135,29 @@ BREAKS = (
         "  return plan_.deferred != nullptr;\n",
         "  plan_.deferred.reset();\n  return false;\n",
     ),
-    # FirstQuery: begin, encode, finish, operation
+    # QueryOperation: begin, complete
     lost(
         "a return is not in the ledger",
         QUERY,
-        "  if (query_.returns) {\n",
-        "  if (query_.returns && now == kNever) {\n",
+        "  if (!query_.returns) return;\n  const Query::Return& what",
+        "  if (!query_.returns || at < kNever) return;\n  const Query::Return& what",
     ),
     lost(
         "an error is taken for an answer",
         QUERY,
-        "  if (reply.is_error()) return std::nullopt;\n",
+        "  if (refusal) return refused(reply.value().text());\n",
     ),
     lost(
         "a return that is done stays pending",
         QUERY,
-        "  query_.settle(*context_, begun_.serial);\n",
+        "  settle();\n  std::optional",
+        "  std::optional",
     ),
     lost(
         "an answer is not corrected",
-        OF_QUERY,
-        "  if (answered) answered(value, sent);\n",
-        "  (void)sent;\n",
-    ),
-    lost(
-        "a return with a surprise is of no turn",
         QUERY,
-        "(context_, query_, begun_)",
-        "(context_, query_, QueryOperation::Begun{begun_.at})",
+        "  if (query_.answered) query_.answered(value, sent);\n",
+        "  (void)sent;\n",
     ),
     # Call: what it does with each of them
     lost(

@@ -13,10 +13,10 @@
 
 namespace holdfast::sync {
 
-// One acquisition, release or query of a caller, from its first command on: request and exchange in
-// one object. Its first step (FirstAcquire, FirstRelease, FirstQuery) is all there is as long as
-// the server gives the usual reply. From the first surprise on, which is another reply, or none, or
-// a reason not to send at all, an operation goes on.
+// One acquisition or release of a caller, from its first command on: request and exchange in one
+// object. Its first step (FirstAcquire, FirstRelease) is all there is as long as the server gives
+// the usual reply. From the first surprise on, which is another reply, or none, or a reason not to
+// send at all, an operation goes on. A query has no such two halves: see QueryOperation.
 //
 //   fresh ──sent──> sent ──reply──> answered ──usual───> over ──cancelled──> ended
 //     │               │                 └──another──> passed on

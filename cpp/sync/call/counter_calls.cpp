@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "lua_scripts.h"
-#include "sync/call/first_query.h"
+#include "sync/operation/query_operation.h"
 
 namespace holdfast::sync {
 

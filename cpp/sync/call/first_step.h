@@ -4,7 +4,7 @@
 
 namespace holdfast::sync {
 
-// What begin() of a first step (FirstAcquire, FirstRelease, FirstQuery) says to its call.
+// What begin() of a first step (FirstAcquire, FirstRelease) says to its call.
 struct FirstStep {
   bool sends = true;                    // false: an operation begins in the place of its command
   TimePoint connect_deadline = kNever;  // see client::Request

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sync/call/first_query.h"
+#include "sync/operation/query_operation.h"
 
 namespace holdfast::sync {
 

@@ -110,6 +110,17 @@ void Operation::stop_serving(Parker& parker) {
   connection_->serve(parker, serve_control_, TimePoint{});
 }
 
+Status Operation::exchange() {
+  using Exchanged = client::Connection::Exchanged;
+  client::Connection::DirectReply answer;
+  deadline = std::min(after(now(), context_->command_timeout), latest());
+  const Exchanged way = connection_->exchange(shared_from_this(), Parker::of_this_thread(), answer);
+  if (way == Exchanged::kAnswered) complete(resp::Reply(answer.reply), answer.sent);
+  if (way != Exchanged::kNotBegun) return {};
+  const MutexLock lock(mutex_);
+  return submit();
+}
+
 Status Operation::submit() {
   await_again();
   deadline = std::min(after(now(), context_->command_timeout), latest());

@@ -130,6 +130,10 @@ class Operation : public Exchange,
   // By which its commands are to be answered, where the command time-out ends later.
   virtual TimePoint latest() const { return kNever; }
 
+  // The first command, with a fresh deadline, of an operation that the calling thread waits for: it
+  // sends it and reads the reply by itself, where no other thread uses the connection.
+  Status exchange() HOLDFAST_EXCLUDES(mutex_);
+
   // For subclasses, with mutex_ held.
   Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline
   // Until the next submit(), or the end, messages of `channel` concern it. `excludes`: as of

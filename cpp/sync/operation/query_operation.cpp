@@ -23,36 +23,35 @@ std::optional<std::int64_t> number(const resp::Reply& reply) {
 
 }  // namespace
 
-std::optional<std::int64_t> Query::value_of(const resp::Reply& reply,
-                                            const client::Sent& sent) const {
-  std::optional<std::int64_t> value = number(reply);
-  if (answered) answered(value, sent);
-  return value;
-}
-
-void Query::settle(const Context& context, lease::Releases::Serial serial) const {
-  using End = lease::Releases::End;
-  if (returns) context.keeper->releases().ended(name, returns->owner, serial, End::kDone);
-}
-
-QueryOperation::QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun)
-    : Operation(std::move(context), query.name),
-      query_(std::move(query)),
-      serial_(begun.serial),
-      latest_(query_.latest(begun.at)),
-      give_up_(std::min(after(begun.at, this->context().command_timeout), latest_)) {}
-
 void QueryOperation::begin() {
+  {
+    const MutexLock lock(mutex_);
+    start();
+    if (!by_thread() || (query_.held_up && query_.held_up())) return send();
+  }
+  const Status closed = exchange();
+  if (closed.ok()) return;
   const MutexLock lock(mutex_);
-  send();
+  if (!finished()) failed(unreachable_status(closed, name()), false);
 }
 
-void QueryOperation::resume() {
-  const MutexLock lock(mutex_);
-  waited_for_here();
+void QueryOperation::start() {
+  const TimePoint at = now();
+  if (query_.within) latest_ = after(at, *query_.within);
+  give_up_ = std::min(after(at, context().command_timeout), latest_);
   if (!query_.returns) return;
-  const auto self = shared_from_this();
-  if (!context().keeper->releases().resume(name(), query_.returns->owner, serial_, self)) revoke();
+  const Query::Return& what = *query_.returns;
+  const Millis lasts =
+      what.lease > Millis(0) ? what.lease : context().command_timeout + what.longer;
+  serial_ = context().keeper->releases().take_back(name(), what.owner, shared_from_this(),
+                                                   after(at, lasts));
+}
+
+// Its pending release is over.
+void QueryOperation::settle() {
+  using End = lease::Releases::End;
+  if (!query_.returns) return;
+  context().keeper->releases().ended(name(), query_.returns->owner, serial_, End::kDone);
 }
 
 void QueryOperation::cancel() {
@@ -78,7 +77,7 @@ void QueryOperation::send() {
   wake_at(kNever);
   backing_off_ = false;
   const Status closed = submit();
-  if (!closed.ok()) finish({Verdict::kFailed, closed});
+  if (!closed.ok()) failed(unreachable_status(closed, name()), false);
 }
 
 void QueryOperation::time_is_up(TimePoint /*now*/) {
@@ -95,13 +94,13 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
   if (!reply.ok()) return failed(unreachable_status(reply.status(), name()), false);
   if (refusal) return refused(reply.value().text());
-  query_.settle(context(), serial_);
-  finish({Verdict::kGranted, {}, query_.value_of(reply.value(), sent)});
+  settle();
+  std::optional<std::int64_t> value = number(reply.value());
+  if (query_.answered) query_.answered(value, sent);
+  finish({Verdict::kGranted, {}, value});
 }
 
 void QueryOperation::failed(const Status& why, bool refused_for_now) {
-  if (why.code() == Code::kRevoked && !revoked())
-    return send();  // the call's command was, for this
   if (query_.returns && why.code() != Code::kClosed) leave_pending(refused_for_now);
   finish({Verdict::kFailed, why});
 }
@@ -117,7 +116,7 @@ void QueryOperation::refused(std::string_view text) {
   const Status why =
       error_status(text, name(), context().topology->text()).as_repeated(maybe_done_);
   if (!is_temporary(text)) {
-    query_.settle(context(), serial_);
+    settle();
     return finish({Verdict::kFailed, why});
   }
   if (cancelled_ || now() >= give_up_) return failed(why, true);

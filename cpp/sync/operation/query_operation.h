@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "sync/operation/operation.h"
 
@@ -32,27 +34,14 @@ struct Query {
 
   // Where the command time-out ends later: how long its caller waits.
   std::optional<Millis> within{};
-  TimePoint latest(TimePoint begun) const { return within ? after(begun, *within) : kNever; }
-
-  // The outcome by a reply that is no error.
-  std::optional<std::int64_t> value_of(const resp::Reply& reply, const client::Sent& sent) const;
-  // The pending release of `returns`, if there is one, is over.
-  void settle(const Context& context, lease::Releases::Serial serial) const;
 };
 
-// A query after a surprise: an error reply, no reply, or a caller that has left. Made by
-// FirstQuery.
+// A query from its first byte to its end; the command of its pending release (Query::returns).
 class QueryOperation final : public Operation {
  public:
-  // When it began, and the serial of its pending release (Query::returns).
-  struct Begun {
-    TimePoint at;
-    lease::Releases::Serial serial = 0;
-  };
-  QueryOperation(std::shared_ptr<const Context> context, Query query, Begun begun);
+  QueryOperation(std::shared_ptr<const Context> context, Query query)
+      : Operation(std::move(context), query.name), query_(std::move(query)) {}
 
-  // It is the command of its pending release from now on.
-  void resume() override;
   // A command that was sent may still be executed; it is not sent again, except for a release.
   void cancel() override;
 
@@ -63,18 +52,25 @@ class QueryOperation final : public Operation {
   void begin() override;
   void time_is_up(TimePoint now) override;
   TimePoint latest() const override { return latest_; }
+  void start() HOLDFAST_REQUIRES(mutex_);
+  void settle() HOLDFAST_REQUIRES(mutex_);
   void send() HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
   void leave_pending(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
 
   const Query query_;
-  const lease::Releases::Serial serial_;
-  const TimePoint latest_;
-  const TimePoint give_up_;
+  lease::Releases::Serial serial_ = 0;  // of its pending release
+  TimePoint latest_ = kNever;
+  TimePoint give_up_ = kNever;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
   bool maybe_done_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
+
+// A caller's exchange for that query.
+inline ExchangePtr call_of(std::shared_ptr<const Context> context, Query query) {
+  return std::make_shared<QueryOperation>(std::move(context), std::move(query));
+}
 
 }  // namespace holdfast::sync

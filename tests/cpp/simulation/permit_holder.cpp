@@ -5,7 +5,7 @@
 
 #include "support/calls.h"
 #include "sync/call/counter_calls.h"
-#include "sync/call/first_query.h"
+#include "sync/operation/query_operation.h"
 #include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::simulation {
