@@ -65,7 +65,7 @@ class Request {
   // connection may work.
   bool impatient = false;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
-  bool persistent = false;
+  SharedAtomic<bool> persistent{false};
   // To be set before submit(): when its script's text is sent. Never: NOSCRIPT is its answer; for a
   // command that must not go behind those of others than its owner.
   enum class SendsText : std::uint8_t { kIfUnknown, kNever, kAlways };

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "sync/operation/pending_release.h"
+#include "sync/operation/hold_release.h"
 
 namespace holdfast::engine {
 
@@ -46,14 +46,10 @@ void Closing::start(Options options) {
 
 void Closing::release_held() {
   for (const lease::LeaseKeeper::Held& held : context_->keeper->held()) {
-    const auto plan = context_->keeper->releases().begin_of_held(held.name, held.owner);
-    if (!plan || plan->verdict != lease::ReleasePlan::Verdict::kFinal) continue;
     // Only a HoldRecipe makes holds.
     const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
-    sync::PendingRelease::resume(
-        context_,
-        sync::PendingRelease::release_of(context_, recipe, {held.name, held.owner, 0, {}, *plan}),
-        plan->serial, false);
+    sync::HoldRelease::release_held(
+        context_, std::make_shared<sync::Synchronizer>(recipe, held.name), held.owner);
   }
 }
 

@@ -26,9 +26,8 @@ sync::ExchangePtr Lock::acquire(const AcquireArguments& arguments) const {
       client_->started(), sync::AcquireRequest(synchronizer_, arguments));
 }
 
-sync::ExchangePtr Lock::release(const sync::FirstRelease::What& what) const {
-  return std::make_shared<sync::CallOf<sync::FirstRelease>>(client_->started(), synchronizer_,
-                                                            what);
+sync::ExchangePtr Lock::release(const sync::HoldRelease::What& what) const {
+  return std::make_shared<sync::HoldRelease>(client_->started(), synchronizer_, what);
 }
 
 sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {

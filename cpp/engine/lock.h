@@ -7,7 +7,7 @@
 
 #include "engine/client.h"
 #include "engine/lockable.h"
-#include "sync/call/first_release.h"
+#include "sync/operation/hold_release.h"
 #include "sync/operation/operation.h"
 #include "sync/operation/ticket.h"
 #include "sync/operation/transfer_operation.h"
@@ -85,7 +85,7 @@ class Lock : public Lockable {
   const sync::LockRecipe& recipe() const {
     return static_cast<const sync::LockRecipe&>(synchronizer_->recipe());
   }
-  sync::ExchangePtr release(const sync::FirstRelease::What& what) const;
+  sync::ExchangePtr release(const sync::HoldRelease::What& what) const;
 
   const std::shared_ptr<Client> client_;
   const sync::SynchronizerPtr synchronizer_;

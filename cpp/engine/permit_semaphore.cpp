@@ -6,7 +6,7 @@
 #include "sync/call/call.h"
 #include "sync/call/counter_calls.h"
 #include "sync/call/first_acquire.h"
-#include "sync/call/first_release.h"
+#include "sync/operation/hold_release.h"
 #include "sync/operation/query_operation.h"
 
 namespace holdfast::engine {
@@ -46,16 +46,16 @@ PermitSemaphore::PermitRelease PermitSemaphore::release(const std::string& permi
   auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
   if (!number || !context->keeper->knows(name_, *number)) return {release_by_id(permit), false};
-  return {std::make_shared<sync::CallOf<sync::FirstRelease>>(std::move(context), renewed_,
-                                                             sync::FirstRelease::What{*number}),
+  return {std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
+                                              sync::HoldRelease::What{*number}),
           true};
 }
 
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
   const auto context = client_->started();
-  sync::Query release{name_, [name = name_, permit](script::Writer& out) {
-                        sync::permit_steps().release.write(out, sync::about_permits(name, permit));
-                      }};
+  sync::StepRelease::What release{[name = name_, permit](script::Writer& out) {
+    sync::permit_steps().release.write(out, sync::about_permits(name, permit));
+  }};
   release.answered = [context, name = name_](std::optional<std::int64_t>& value,
                                              const client::Sent& sent) {
     if (value) {
@@ -68,8 +68,9 @@ sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) cons
     if (*value == 1) context->stats->add(Stats::Counter::kReleased);
   };
   // Only the id is known here, not the lease. A permit is given back once at most.
-  release.returns = {next_owner_number(), Millis(0), kLongestLease};
-  return sync::call_of(context, std::move(release));
+  release.lease = kLongestLease;
+  return std::make_shared<sync::StepRelease>(context, name_, next_owner_number(),
+                                             std::move(release));
 }
 
 // The numbers of those that this client has taken.
@@ -95,11 +96,11 @@ sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) cons
   auto context = client_->started();
   sync::CounterRequestPtr request = context->slots->take();
   const Millis memory = sync::request_memory(*context);
-  sync::Query release{name_, {}};
-  release.returns = {request->slot, memory / 2};
+  sync::StepRelease::What release;
+  release.memory = memory / 2;
   std::string joined;
   for (const std::string& permit : permits) joined += permit;
-  release.encode = [name = name_, context, memory, request, joined](script::Writer& out) {
+  release.write = [name = name_, context, memory, request, joined](script::Writer& out) {
     sync::Step step = sync::about_permits(name, joined);
     step.owner = {context->client_id, request->slot};
     step.options.memory = memory;
@@ -110,7 +111,8 @@ sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) cons
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
     keeper->releases().end_together(name, owners, value.value_or(0) > 0);
   };
-  return sync::call_of(std::move(context), std::move(release));
+  return std::make_shared<sync::StepRelease>(std::move(context), name_, request->slot,
+                                             std::move(release));
 }
 
 void PermitSemaphore::leave(const Permits& permits) const {

@@ -101,10 +101,11 @@ void HoldBook::remove_record(HeldRecords::Id& record) {
 }
 
 void HoldBook::lose(Hold& hold, const std::string& reason) {
-  events.count_end(hold, clock.now());
+  const TimePoint now = clock.now();
+  events.count_end(hold, now);
   events.count(hold, Stats::Counter::kLost);
   holds.lose(hold);
-  note_late_renewal(hold);
+  note_late_renewal(hold, now);
   hold.stop_renewing();
   end_record(hold.record);
   hold.extras().reason = reason;
@@ -113,8 +114,8 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   events.post(hold, Event::Kind::kLost);
 }
 
-void HoldBook::note_late_renewal(Hold& hold) {
-  if (closed || !hold.renewal_may_come(clock.now())) return;
+void HoldBook::note_late_renewal(Hold& hold, TimePoint now) {
+  if (closed || !hold.renewal_may_come(now)) return;
   if (late_renewals.size() == late_renewals.capacity()) forget_late_renewals();
   late_renewals.emplace_back(&hold);
 }
@@ -144,10 +145,8 @@ std::string HoldBook::ran_out(const Hold& hold) const {
   return renewal_failure.empty() ? why : why + ": " + renewal_failure;
 }
 
-TimePoint HoldBook::lose_if_over(Hold& hold) {
-  const TimePoint now = clock.now();
+void HoldBook::lose_if_over(Hold& hold, TimePoint now) {
   if (hold.held() && now >= hold.trusted()) lose(hold, ran_out(hold));
-  return now;
 }
 
 std::optional<std::string> HoldBook::hidden_loss(const LockName& name, OwnerNumber owner) {

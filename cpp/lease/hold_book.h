@@ -67,14 +67,19 @@ class HoldBook {
   // Why a hold is lost whose lease is over by the client's clock.
   std::string ran_out(const Hold& hold) const HOLDFAST_REQUIRES(mutex);
   // Of a hold that ends: a renewal of it may still be executed, on the owner's next one.
-  void note_late_renewal(Hold& hold) HOLDFAST_REQUIRES(mutex);
+  void note_late_renewal(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
   // Whether the server may still execute a renewal of the owner's that sets a longer lease than a
   // command without renewal asks for now: of an ended hold, or of one that is not renewed any more.
   bool renewal_on_wire(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex);
   // Those that cannot be executed any more.
   void forget_late_renewals() HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock. Returns the time.
-  TimePoint lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex);
+  TimePoint lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex) {
+    const TimePoint now = clock.now();
+    lose_if_over(hold, now);
+    return now;
+  }
+  void lose_if_over(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
   // The loss of the owner's that an acquire would hide, with what to do; nothing: none.
   std::optional<std::string> hidden_loss(const LockName& name, OwnerNumber owner)
       HOLDFAST_REQUIRES(mutex);

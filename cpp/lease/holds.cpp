@@ -41,9 +41,10 @@ Holds::Entry& Holds::at(const LockName& name, OwnerNumber owner) {
   return *entry;
 }
 
-Holds::Entry* Holds::open_at(const LockName& name, OwnerNumber owner, Serial serial) const {
+Holds::Entry* Holds::open_at(const LockName& name, OwnerNumber owner,
+                             const client::Request* command) const {
   Entry* const entry = find(name, owner);
-  return entry != nullptr && entry->is_open(serial) ? entry : nullptr;
+  return entry != nullptr && entry->is_open(command) ? entry : nullptr;
 }
 
 Hold* Holds::hold(const LockName& name, OwnerNumber owner) const {
@@ -77,7 +78,7 @@ void Holds::tidy(Entry& entry) {
 
 Hold& Holds::grant(Entry& entry, HoldPtr hold) {
   forget_old();
-  hold->serial = ++serials_;
+  hold->serial = ++numbers_;
   ++grants_;
   entry.hold = std::move(hold);
   return *entry.hold;
@@ -118,19 +119,14 @@ void Holds::revoke(Entry& entry) {
 void Holds::set_release(Entry& entry, Release state) {
   pending_ -= entry.pending() ? 1 : 0;
   entry.release = state;
+  entry.end = 0;
   pending_ += entry.pending() ? 1 : 0;
 }
 
-Holds::Serial Holds::open(Entry& entry, Command command, TimePoint until) {
+void Holds::open(Entry& entry, Command command, TimePoint until) {
   revoke(entry);
   entry.until = entry.release == Release::kNone ? until : std::max(entry.until, until);
   set_release(entry, Release::kOpen);
-  entry.command = std::move(command);
-  return entry.serial = ++serials_;
-}
-
-void Holds::resume(Entry& entry, Command command) {
-  if (entry.command) entry.command->revoke();
   entry.command = std::move(command);
 }
 
@@ -138,21 +134,20 @@ bool Holds::take_over(Entry& entry) {
   if (entry.release == Release::kNone || entry.release == Release::kReleased) return false;
   revoke(entry);
   set_release(entry, Release::kTakenOver);
-  entry.serial = ++serials_;
   return true;
 }
 
 Holds::Released Holds::settle(Entry& entry) {
   set_release(entry, Release::kNone);
   entry.command.reset();
-  entry.serial = 0;
   return {take_leaving(entry), std::exchange(entry.caller, Caller::kAwaits)};
 }
 
 void Holds::keep(Entry& entry, Release state) {
   entry.command.reset();
   set_release(entry, state);
-  kept_.push_back({entry.name, entry.owner, entry.serial});
+  entry.end = ++numbers_;
+  kept_.push_back({entry.name, entry.owner, entry.end});
   forget_old();
 }
 
@@ -179,8 +174,8 @@ void Holds::forget_old() {
     Entry* const entry = find(oldest.name, oldest.owner);
     if (entry == nullptr) continue;
     const Hold* const hold = entry->current();
-    const bool is_lost = hold != nullptr && hold->serial == oldest.serial;
-    if (!is_lost && entry->serial != oldest.serial) continue;  // it may be in use
+    const bool is_lost = hold != nullptr && hold->serial == oldest.number;
+    if (!is_lost && entry->end != oldest.number) continue;  // it may be in use
     if (is_lost) {
       end(*entry);
     } else {

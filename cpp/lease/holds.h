@@ -29,17 +29,16 @@ namespace holdfast::lease {
 //              | none | open          | taken over | refused    | released
 //   open       | open | = *           | open       | open       | open
 //   take_over  | -    | taken over *  | =          | taken over | -
-//   resume     | -    | = *           | -          | -          | -
 //   keep       | -    | the state     | -          | -          | -
 //   settle     | -    | none          | none       | none       | none
 //   drop       | -    | none *        | none       | none       | none
 //   end_owner  | -    | =             | =          | none       | none
 //   close      | -    | none          | none       | none       | none
 //
-// A release has one *command*, which carries it to the server: it is in line now, or backs off
-// until it is to be sent again. Its successor (*) revokes it, so that nothing older is put in line
-// behind what is newer (Request::revoke()). Each new release, and each attempt that takes one over,
-// gives it the next serial number; an answer under an earlier number changes nothing.
+// A release has one *command*, which carries it to the server from its beginning to its end: it is
+// in line now, or backs off until it is to be sent again. Its successor (*) revokes it, so that
+// nothing older is put in line behind what is newer (Request::revoke()). An answer to another
+// command than the one that the entry has changes nothing.
 //
 // The revocation is checked under the lock of the connection's queue, which decides the order: a
 // thread that is suspended between a check elsewhere and the sending would send the release behind
@@ -50,7 +49,6 @@ namespace holdfast::lease {
 class Holds {
  public:
   using Command = std::shared_ptr<client::Request>;
-  using Serial = std::uint64_t;
 
   enum class Release : std::uint8_t {
     kNone,
@@ -77,7 +75,9 @@ class Holds {
     }
     // Not answered yet: it may still be there on the server.
     bool pending() const { return release == Release::kOpen || release == Release::kTakenOver; }
-    bool is_open(Serial number) const { return release == Release::kOpen && serial == number; }
+    bool is_open(const client::Request* by) const {
+      return release == Release::kOpen && command.get() == by;
+    }
 
     const LockName name;
     const OwnerNumber owner;
@@ -86,8 +86,8 @@ class Holds {
     // Of the release.
     Release release = Release::kNone;
     Caller caller = Caller::kAwaits;
-    Serial serial = 0;
-    Command command;           // may be null: not yet there
+    Command command;           // null: of a release that is not open
+    std::uint64_t end = 0;     // of an end that is kept: its number
     TimePoint until = kNever;  // when the lease is over for certain
 
    private:
@@ -104,8 +104,8 @@ class Holds {
   // Null: there is none.
   Entry* find(const LockName& name, OwnerNumber owner) const;
   Entry& at(const LockName& name, OwnerNumber owner);
-  // With its release open under that number; null: there is none.
-  Entry* open_at(const LockName& name, OwnerNumber owner, Serial serial) const;
+  // Whose release that command carries; null: there is none, or it is another command's.
+  Entry* open_at(const LockName& name, OwnerNumber owner, const client::Request* command) const;
   // The current hold.
   Hold* hold(const LockName& name, OwnerNumber owner) const;
   bool empty() const { return entries_.empty(); }
@@ -127,9 +127,7 @@ class Holds {
   HoldPtr take_leaving(Entry& entry) { return entry.leaves() ? std::move(entry.hold) : HoldPtr(); }
 
   // Of the release. Another one becomes part of it: the longer time counts.
-  Serial open(Entry& entry, Command command, TimePoint until);
-  // Another command for the same release, which is open.
-  void resume(Entry& entry, Command command);
+  void open(Entry& entry, Command command, TimePoint until);
   // The owner makes an attempt, whose affair the release is from now on. True: there was one.
   bool take_over(Entry& entry);
   // The server has answered, or the lease is over. Returns what was released.
@@ -160,7 +158,7 @@ class Holds {
   struct Kept {
     LockName name;
     OwnerNumber owner;
-    Serial serial;
+    std::uint64_t number;  // of the hold, or of the entry's end
   };
 
   static void revoke(Entry& entry);
@@ -170,7 +168,7 @@ class Holds {
   HashIndex<Entry*> entries_;
   std::array<Entry*, kLists> lists_{};  // by owner
   std::size_t pending_ = 0;
-  Serial serials_ = 0;  // of holds and releases
+  std::uint64_t numbers_ = 0;  // of holds and ends
   std::uint64_t grants_ = 0;
   std::deque<Kept> kept_;  // what may be lost, refused or released, the oldest first
 };

@@ -39,7 +39,6 @@ ReleasePlan plan_release(Hold& hold, bool all) {
   using Verdict = ReleasePlan::Verdict;
   ReleasePlan plan;
   describe(plan, hold);
-  plan.serial = hold.serial;
   plan.reason = hold.reason();
   if (hold.held()) {
     plan.remaining = all ? 0 : hold.levels.count() - 1;
@@ -52,17 +51,15 @@ ReleasePlan plan_release(Hold& hold, bool all) {
   return plan;
 }
 
-ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, bool all, Command command,
-                            Caller caller) {
+ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, bool all, Start start) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   if (!entry) return {};
   if (entry->attempts > 0) return under_way();
-  return begin_with(*entry, all, std::move(command), caller);
+  return begin_with(*entry, all, start);
 }
 
-ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Command command,
-                                Caller caller) {
+ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Start start) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   Hold* const hold = entry ? entry->current() : nullptr;
@@ -76,7 +73,7 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Command
   }
   if (!entry) return {};
   if (entry->attempts > 0) return under_way();
-  return begin_with(*entry, false, std::move(command), caller);
+  return begin_with(*entry, false, start);
 }
 
 // One block less of the owner's. Why it has lost its grant; nothing: it has not. `hold`: the
@@ -93,43 +90,53 @@ std::optional<std::string> Releases::close_block(const LockName& name, OwnerNumb
   return lost;
 }
 
-ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, bool all) {
+ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, bool all,
+                                        Start start) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   if (!entry) return {};
-  ReleasePlan plan = begin_with(*entry, all, {}, Caller::kAwaits);
+  ReleasePlan plan = begin_with(*entry, all, start);
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
     book_.count_released(book_.holds.take_leaving(*entry).get(), entry->caller);
   }
   return plan;
 }
 
-std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNumber owner) {
+std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNumber owner,
+                                                   Start start) {
   const MutexLock guard(book_.mutex);
   Holds::Entry* const entry = book_.holds.find(name, owner);
   if (entry == nullptr || entry->current() == nullptr) return std::nullopt;
-  return begin_with(*entry, true, {}, Caller::kAwaits);
+  return begin_with(*entry, true, start);
 }
 
-ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Command command, Caller caller) {
+ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Start& start) {
   Hold* const hold = entry.current();
-  if (hold == nullptr) return plan_pending(entry, std::move(command));
-  const TimePoint now = book_.lose_if_over(*hold);
+  if (hold == nullptr) return plan_pending(entry, start);
+  const TimePoint now = start.at ? *start.at : book_.clock.now();
+  book_.lose_if_over(*hold, now);
   if (book_.closed && hold->held()) return {};  // it stays, until it is lost
   ReleasePlan plan = plan_release(*hold, all);
   // It says itself how many holds are left. It counts at once: what its owner does before the
   // answer has come, in a signal handler, builds on it.
   if (plan.verdict == ReleasePlan::Verdict::kPartial) {
+    plan.hold = entry.hold;
     hold->levels.set_count(plan.remaining);
     book_.drop_release(entry);
     book_.notify_if_idle();
   }
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
     leave(entry, now);
-    entry.caller = caller;
-    plan.serial = book_.holds.open(entry, std::move(command), surely_over(*hold, now));
+    entry.caller = start.caller;
+    open(entry, plan, start, surely_over(*hold, now));
   }
   return plan;
+}
+
+void Releases::open(Holds::Entry& entry, ReleasePlan& plan, Start& start, TimePoint until) {
+  plan.command = start.command.get();
+  book_.holds.open(entry, std::move(start.command), until);
+  plan.until = entry.until;
 }
 
 // A last release.
@@ -137,13 +144,13 @@ void Releases::leave(Holds::Entry& entry, TimePoint now) {
   Hold& hold = *entry.hold;
   book_.events.count_end(hold, now);
   hold.trace(Hold::Step::kReleased);
-  book_.note_late_renewal(hold);
+  book_.note_late_renewal(hold, now);
   book_.blocks.release(entry.name, entry.owner, std::exchange(hold.blocks, 0));
   book_.holds.leave(entry);
 }
 
 // The owner holds nothing, but may have begun to release, and releases again.
-ReleasePlan Releases::plan_pending(Holds::Entry& entry, Command command) {
+ReleasePlan Releases::plan_pending(Holds::Entry& entry, Start& start) {
   using Verdict = ReleasePlan::Verdict;
   ReleasePlan plan;
   const bool known = entry.leaves() && entry.release != Holds::Release::kTakenOver;
@@ -156,7 +163,7 @@ ReleasePlan Releases::plan_pending(Holds::Entry& entry, Command command) {
   describe(plan, *entry.hold);
   plan.verdict = Verdict::kFinal;
   plan.repeated = true;
-  plan.serial = book_.holds.open(entry, std::move(command), entry.until);
+  open(entry, plan, start, entry.until);
   return plan;
 }
 
@@ -170,7 +177,7 @@ void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& 
     return book_.notify_if_idle();
   }
   const Hold* const hold = entry ? entry->current() : nullptr;
-  if (hold == nullptr || hold->serial != plan.serial) return;
+  if (hold == nullptr || hold != plan.hold.get()) return;
   book_.events.count(*hold, Stats::Counter::kReleased, plan.ended);
 }
 
@@ -178,14 +185,14 @@ void Releases::found_nothing(const LockName& name, OwnerNumber owner, const Rele
                              const std::string& reason) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  if (plan.deferred) return lose_deferred(entry.get(), plan, reason);
+  if (plan.deferred()) return lose_deferred(entry.get(), plan, reason);
   if (!entry) return;
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
     if (HoldPtr hold = settle(entry.get(), plan).hold) lose(*entry, std::move(hold), reason);
     return book_.notify_if_idle();
   }
   Hold* const hold = entry->current();
-  if (hold == nullptr || hold->serial != plan.serial) return;
+  if (hold == nullptr || hold != plan.hold.get()) return;
   lose_in_release(*hold, reason);
 }
 
@@ -203,26 +210,18 @@ void Releases::lose_in_release(Hold& hold, const std::string& reason) {
   hold.reported = true;
 }
 
-Releases::Serial Releases::take_back(const LockName& name, OwnerNumber owner, Command command,
-                                     TimePoint until) {
+bool Releases::take_back(const LockName& name, OwnerNumber owner, Command command,
+                         TimePoint until) {
   const MutexLock guard(book_.mutex);
-  if (book_.closed) return 0;
-  return book_.holds.open(book_.holds.at(name, owner), std::move(command), until);
+  if (book_.closed) return false;
+  book_.holds.open(book_.holds.at(name, owner), std::move(command), until);
+  return true;
 }
 
-std::optional<TimePoint> Releases::resume(const LockName& name, OwnerNumber owner, Serial serial,
-                                          Command command) {
+void Releases::ended(const LockName& name, OwnerNumber owner, const client::Request* command,
+                     End how, const std::string& why) {
   const MutexLock guard(book_.mutex);
-  Holds::Entry* const entry = book_.holds.open_at(name, owner, serial);
-  if (entry == nullptr) return std::nullopt;
-  book_.holds.resume(*entry, std::move(command));
-  return entry->until;
-}
-
-void Releases::ended(const LockName& name, OwnerNumber owner, Serial serial, End how,
-                     const std::string& why) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.open_at(name, owner, serial));
+  const UsedEntry entry(book_.holds, book_.holds.open_at(name, owner, command));
   if (!entry) return;
   if (entry->caller == Caller::kLeft) {
     end_deferred(*entry, how, why);
@@ -289,27 +288,29 @@ void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis le
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   Hold* const hold = entry ? entry->current() : nullptr;
   if (hold == nullptr || !hold->held()) return;
-  book_.events.count_end(*hold, book_.clock.now());
+  const TimePoint now = book_.clock.now();
+  book_.events.count_end(*hold, now);
   book_.events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
   hold->trace(Hold::Step::kReleased);
-  hold->set_until = std::max(hold->set_until, after(book_.clock.now(), lease));
+  hold->set_until = std::max(hold->set_until, after(now, lease));
   book_.renew_record(*hold);
-  book_.note_late_renewal(*hold);
+  book_.note_late_renewal(*hold, now);
   book_.holds.end(*entry);
 }
 
-HoldPtr Releases::defer(const LockName& name, OwnerNumber owner, Serial serial) {
+bool Releases::defer(const LockName& name, OwnerNumber owner, ReleasePlan& plan) {
   const MutexLock guard(book_.mutex);
-  Holds::Entry* const entry = book_.holds.open_at(name, owner, serial);
-  if (entry == nullptr) return nullptr;
+  Holds::Entry* const entry = book_.holds.open_at(name, owner, plan.command);
+  if (entry == nullptr) return false;
   entry->caller = Caller::kLeft;
-  return entry->leaves() ? entry->hold : nullptr;
+  if (entry->leaves()) plan.hold = entry->hold;
+  return plan.deferred();
 }
 
 void Releases::report_trouble(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                               const std::string& reason) {
   const MutexLock guard(book_.mutex);
-  if (book_.holds.open_at(name, owner, plan.serial) != nullptr)
+  if (book_.holds.open_at(name, owner, plan.command) != nullptr)
     book_.events.post_unreleased(name, owner, reason);
 }
 
@@ -317,8 +318,8 @@ void Releases::report_trouble(const LockName& name, OwnerNumber owner, const Rel
 // the attempt may be granted is pending from now on.
 Releases::Released Releases::settle(Holds::Entry* entry, const ReleasePlan& plan) {
   if (entry == nullptr) return {};
-  if (entry->serial == plan.serial) return book_.holds.settle(*entry);
-  const bool taken_over = plan.deferred && entry->leaves() && entry->hold == plan.deferred;
+  if (entry->is_open(plan.command)) return book_.holds.settle(*entry);
+  const bool taken_over = plan.deferred() && entry->leaves() && entry->hold == plan.hold;
   if (!taken_over) return {};
   return {book_.holds.take_leaving(*entry), entry->caller};
 }
@@ -326,9 +327,9 @@ Releases::Released Releases::settle(Holds::Entry* entry, const ReleasePlan& plan
 // The server no longer had it. What its owner has got since is left alone.
 void Releases::lose_deferred(Holds::Entry* entry, const ReleasePlan& plan,
                              const std::string& reason) {
-  const bool newest = entry != nullptr && entry->is_open(plan.serial);
+  const bool newest = entry != nullptr && entry->is_open(plan.command);
   (void)settle(entry, plan);
-  lose_after_release(newest ? entry : nullptr, plan.deferred, reason);
+  lose_after_release(newest ? entry : nullptr, plan.hold, reason);
   book_.notify_if_idle();
 }
 

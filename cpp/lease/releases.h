@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,13 +26,23 @@ struct ReleasePlan {
   int ended = 0;             // how many holds end by it
   std::string reason;        // of kLost
   bool held_again = false;   // of kLost: the owner has got the lock since, whatever of it is left
-  std::uint64_t serial = 0;  // of the hold (kPartial), or of the release (kFinal)
   TimePoint trusted{};       // until when the hold may be believed to be there
   bool repeated = false;     // an earlier release of this hold may have been executed
   std::string other{};       // the field that the hold may have instead of its owner's; else empty
-  HoldPtr deferred{};        // by Releases::defer(): the hold
+  TimePoint until = kNever;  // of kFinal: when the lease is over for certain
   TimePoint closed_until{};  // the lock stays closed until then
   Millis closed_for(TimePoint now) const;  // the time from now on; 0: it is freed at once
+  // Of kFinal: the command that acts for the entry. Its answer counts as long as it does.
+  const client::Request* command = nullptr;
+  HoldPtr hold{};  // of kPartial, and of kFinal once its caller has left: see Releases::defer()
+  bool deferred() const { return verdict == Verdict::kFinal && hold; }
+};
+
+// What a release begins with.
+struct ReleaseStart {
+  Holds::Command command{};  // that is about to be sent for a last one
+  Holds::Caller caller = Holds::Caller::kAwaits;
+  std::optional<TimePoint> at{};  // nothing: now
 };
 
 // What the command has to say of the hold.
@@ -47,25 +56,25 @@ class Releases {
  public:
   using Caller = Holds::Caller;
   using Command = Holds::Command;
-  using Serial = Holds::Serial;
+  using Start = ReleaseStart;
 
   explicit Releases(HoldBook& book) : book_(book) {}
 
-  // The first half of a release: a last one ends the hold, and has a command that is about to be
-  // sent (null: resume() follows). `all`: all holds of the owner at once.
-  ReleasePlan begin(const LockName& name, OwnerNumber owner, bool all, Command command = {},
-                    Caller caller = Caller::kAwaits) HOLDFAST_EXCLUDES(book_.mutex);
+  // The first half of a release: a last one ends the hold, and from then on its command acts for
+  // the entry. `all`: all holds of the owner at once.
+  ReleasePlan begin(const LockName& name, OwnerNumber owner, bool all, Start start = {})
+      HOLDFAST_EXCLUDES(book_.mutex);
   // The same of the hold of a `with` block that ends. Of one that lost its grant: kLost, and
   // nothing is released.
-  ReleasePlan end_block(const LockName& name, OwnerNumber owner, Command command = {},
-                        Caller caller = Caller::kAwaits) HOLDFAST_EXCLUDES(book_.mutex);
+  ReleasePlan end_block(const LockName& name, OwnerNumber owner, Start start = {})
+      HOLDFAST_EXCLUDES(book_.mutex);
   // The same of what no caller has got: also while the owner is acquiring it. The owner's next
   // release does not report it.
-  ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all)
+  ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all, Start start = {})
       HOLDFAST_EXCLUDES(book_.mutex);
   // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
-  std::optional<ReleasePlan> begin_of_held(const LockName& name, OwnerNumber owner)
-      HOLDFAST_EXCLUDES(book_.mutex);
+  std::optional<ReleasePlan> begin_of_held(const LockName& name, OwnerNumber owner,
+                                           Start start = {}) HOLDFAST_EXCLUDES(book_.mutex);
   // The second half, after the server has answered.
   void done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan)
       HOLDFAST_EXCLUDES(book_.mutex);
@@ -75,30 +84,25 @@ class Releases {
 
   // The caller of that last release leaves without waiting for the answer: from now on its end is
   // posted (Event::kLostAfterRelease, kReleased, kUnreleased), and another release of the owner's
-  // finds nothing. The hold, for the plan.
-  HoldPtr defer(const LockName& name, OwnerNumber owner, Serial serial)
+  // finds nothing. False: a newer command of the owner acts, and the caller stays.
+  bool defer(const LockName& name, OwnerNumber owner, ReleasePlan& plan)
       HOLDFAST_EXCLUDES(book_.mutex);
   // Posts what has gone wrong with a deferred release, unless its owner has the lock again.
   void report_trouble(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                       const std::string& reason) HOLDFAST_EXCLUDES(book_.mutex);
 
   // What an attempt may have been granted is about to be taken back by `command`, at most until
-  // `until`. The serial number; 0: the client is closed.
-  Serial take_back(const LockName& name, OwnerNumber owner, Command command, TimePoint until)
+  // `until`. False: the client is closed.
+  bool take_back(const LockName& name, OwnerNumber owner, Command command, TimePoint until)
       HOLDFAST_EXCLUDES(book_.mutex);
-  // Another command goes on with a release. Until when; nothing when the release of that number is
-  // over, or was taken over: then it must not be sent.
-  std::optional<TimePoint> resume(const LockName& name, OwnerNumber owner, Serial serial,
-                                  Command command) HOLDFAST_EXCLUDES(book_.mutex);
-  // How a release ended that its command has gone on with by itself; the owner's next release
-  // reports it.
+  // How a release ended that has gone on without a caller; the owner's next release reports it.
   enum class End {
     kDone,     // the server has answered
     kRefused,  // it refuses for good
     kExpired,  // the lease was over first
   };
-  // `why`: of kRefused.
-  void ended(const LockName& name, OwnerNumber owner, Serial serial, End how,
+  // `command`: which has carried it. `why`: of kRefused.
+  void ended(const LockName& name, OwnerNumber owner, const client::Request* command, End how,
              const std::string& why = {}) HOLDFAST_EXCLUDES(book_.mutex);
 
   // The holds that one command releases, all or none: permits that are given back together. The
@@ -124,11 +128,14 @@ class Releases {
  private:
   using Released = Holds::Released;
 
-  ReleasePlan begin_with(Holds::Entry& entry, bool all, Command command, Caller caller)
+  ReleasePlan begin_with(Holds::Entry& entry, bool all, Start& start)
+      HOLDFAST_REQUIRES(book_.mutex);
+  // The release of the entry begins with that plan.
+  void open(Holds::Entry& entry, ReleasePlan& plan, Start& start, TimePoint until)
       HOLDFAST_REQUIRES(book_.mutex);
   std::optional<std::string> close_block(const LockName& name, OwnerNumber owner, Hold* hold)
       HOLDFAST_REQUIRES(book_.mutex);
-  ReleasePlan plan_pending(Holds::Entry& entry, Command command) HOLDFAST_REQUIRES(book_.mutex);
+  ReleasePlan plan_pending(Holds::Entry& entry, Start& start) HOLDFAST_REQUIRES(book_.mutex);
   void leave(Holds::Entry& entry, TimePoint now) HOLDFAST_REQUIRES(book_.mutex);
   void lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason)
       HOLDFAST_REQUIRES(book_.mutex);

@@ -174,8 +174,13 @@ BREAKS = (
     Break(
         (33,),
         "what could not be given back at once is left to its lease",
-        "cpp/sync/operation/pending_release.cpp",
-        (("  if (!passes) return", "  if (answered || !passes) return"),),
+        "cpp/sync/operation/release.cpp",
+        (
+            (
+                "  life_ == Life::kPending ? wait_for_server() : leave_pending(why, true);",
+                "  life_ == Life::kPending ? refused_for_good(why) : leave_pending(why, true);",
+            ),
+        ),
         f"{REPLICAS}::test_what_a_slot_that_moves_cannot_give_back_is_given_back_later",
     ),
     Break(

@@ -23,14 +23,14 @@ CALLER_BREAKS = (
     Break(
         (66,),
         "the end of a lost block gives back what its owner has again",
-        "cpp/sync/operation/release_operation.cpp",
-        (("      if (!plan_.held_again)\n", ""),),
+        "cpp/sync/operation/hold_release.cpp",
+        (("      if (!plan_.held_again) {\n", "      {\n"),),
         f"{HIDDEN}::test_the_owners_own_force_release_refuses_nothing",
     ),
     Break(
         (45,),
         "a release at rest is forgotten with its caller",
-        "cpp/sync/operation/release_operation.cpp",
+        "cpp/sync/operation/release.cpp",
         (
             (
                 "  if (!backing_off_) return;",
@@ -117,15 +117,8 @@ CALLER_BREAKS = (
     Break(
         (59,),
         "a release that comes back goes behind a newer hold",
-        "cpp/sync/operation/release_operation.cpp",
-        (
-            (
-                "  if (!context().keeper->releases().resume("
-                "name(), what_.owner, plan_.serial, self)) revoke();\n",
-                "  (void)context().keeper->releases().resume("
-                "name(), what_.owner, plan_.serial, self);\n",
-            ),
-        ),
+        "cpp/lease/holds.cpp",
+        (("  entry.command->revoke();\n", ""),),
         f"{NESTED}::test_a_refused_release_does_not_free_what_its_handler_has_acquired",
     ),
     Break(

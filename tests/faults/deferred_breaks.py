@@ -25,21 +25,23 @@ DEFERRED_BREAKS = (
     Break(
         (52,),
         "a deferred release waits for its reply",
-        "cpp/sync/call/call.cpp",
+        "cpp/sync/operation/hold_release.cpp",
         (
-            ("    if (state_ == State::kSent && leave()) return true;\n", ""),
-            ("  if (deferred) await_writing();\n", ""),
+            (
+                "  if (deferred && written && !finished()) defer();\n",
+                "  if (deferred && written && !finished() && cancelled_) defer();\n",
+            ),
         ),
         f"{FAULTS}::test_it_ends_although_no_reply_comes",
     ),
     Break(
         (52,),
         "the failure of a deferred release is not logged",
-        "cpp/sync/operation/release_operation.cpp",
+        "cpp/sync/operation/hold_release.cpp",
         (
             (
-                "      context().keeper->releases().report_trouble("
-                "name(), what_.owner, plan_, why.message());\n",
+                "    context().keeper->releases().report_trouble("
+                "name(), owner_, plan_, why.message());\n",
                 "",
             ),
         ),
@@ -58,11 +60,9 @@ DEFERRED_BREAKS = (
         "cpp/lease/releases.cpp",
         (
             (
-                "    plan.serial = book_.holds.open(entry, std::move(command), "
-                "surely_over(*hold, now));\n",
-                "    plan.serial = book_.holds.open(entry, std::move(command), "
-                "surely_over(*hold, now));\n"
-                "    if (caller == Caller::kMayLeave) (void)book_.holds.settle(entry);\n",
+                "    open(entry, plan, start, surely_over(*hold, now));\n",
+                "    open(entry, plan, start, surely_over(*hold, now));\n"
+                "    if (start.caller == Caller::kMayLeave) (void)book_.holds.settle(entry);\n",
             ),
         ),
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",

@@ -14,7 +14,8 @@ import sys
 from tests.support.breaking import Break, main_of_cpp
 
 ACQUIRE = "cpp/sync/call/first_acquire.cpp"
-RELEASE = "cpp/sync/call/first_release.cpp"
+RELEASE = "cpp/sync/operation/hold_release.cpp"
+PENDING = "cpp/sync/operation/release.cpp"
 QUERY = "cpp/sync/operation/query_operation.cpp"
 CALL = "cpp/sync/call/call.cpp"
 TESTS = "*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*:SeveralPermitsTest.*"
@@ -58,8 +59,8 @@ BREAKS = (
     lost(
         "a caller that does not wait waits for a server out of reach",
         ACQUIRE,
-        "  return {true, request.connect_deadline_at(now), false,",
-        "  return {true, kNever, false,",
+        "  return {true, request.connect_deadline_at(now),",
+        "  return {true, kNever,",
     ),
     lost(
         "a refusal is taken for a grant",
@@ -94,53 +95,67 @@ BREAKS = (
         ACQUIRE,
         "  if (!request().again) account_.give_back();\n",
     ),
-    # FirstRelease: begin, deferred, encode, finish, operation, leave
+    # HoldRelease: begin_first, write, answered_here, released, defer
     lost(
         "a release goes on without a plan",
         RELEASE,
-        ": plan_.verdict == lease::ReleasePlan::Verdict::kPartial;\n",
-        ": true;\n",
+        "  if (is(Plan::Verdict::kPartial)) return true;\n",
+        "  if (!is(Plan::Verdict::kFinal)) return true;\n",
     ),
     lost(
         "a nested release is written as the last one",
         RELEASE,
-        "plan_.remaining};",
-        "0};",
+        "{context().client_id, owner_}, plan_.remaining};",
+        "{context().client_id, owner_}, 0};",
     ),
     lost(
         "a release is done whatever the reply",
         RELEASE,
-        "  if (!reply.is_integer()) return std::nullopt;\n",
+        "  if (!reply.is_nil() || by_first) return released(reply);\n",
+        "  if (!reply.is_nil() || by_first || recipe_.holding()) return released(reply);\n",
     ),
     lost(
         "a release that is done stays pending",
         RELEASE,
-        "  context_->keeper->releases().done(name(), what_.owner, plan_);\n",
+        "void HoldRelease::released(const resp::Reply& reply) {\n  report_done();\n",
+        "void HoldRelease::released(const resp::Reply& reply) {\n",
     ),
     lost(
         "a release does not say how many waiters have heard of it",
         RELEASE,
-        "                                      reply.integer());",
-        "                                      1);",
-    ),
-    lost(
-        "a release with a surprise begins anew",
-        RELEASE,
-        "ReleaseOperation::Begun{plan_, begun_}",
-        "ReleaseOperation::Begun{{}, begun_}",
+        "  const std::int64_t received = reply.integer();\n",
+        "  const std::int64_t received = reply.integer() > 0 ? 1 : 0;\n",
     ),
     lost(
         "a deferred release is not deferred in the ledger",
         RELEASE,
-        "  return plan_.deferred != nullptr;\n",
-        "  plan_.deferred.reset();\n  return false;\n",
+        "  if (!context().keeper->releases().defer(name(), owner_, plan_)) return;\n",
+    ),
+    # Release: each way on
+    lost(
+        "a release whose caller got an error is not sent again",
+        PENDING,
+        "  end({Verdict::kFailed, why});\n  go_on(refused_for_now);\n",
+        "  end({Verdict::kFailed, why});\n  (void)refused_for_now;\n",
+    ),
+    lost(
+        "the answer to a release that goes on without a caller is not believed",
+        PENDING,
+        "  context().keeper->releases().ended(name(), owner_, this, how, why);\n",
+        "  context().keeper->releases().ended(name(), owner_, nullptr, how, why);\n",
+    ),
+    lost(
+        "the answer to any command is that of the newest release",
+        "cpp/lease/holds.h",
+        "      return release == Release::kOpen && command.get() == by;\n",
+        "      return release == Release::kOpen && (by != nullptr || command);\n",
     ),
     # QueryOperation: begin, complete
     lost(
         "a return is not in the ledger",
-        QUERY,
-        "  if (!query_.returns) return;\n  const Query::Return& what",
-        "  if (!query_.returns || at < kNever) return;\n  const Query::Return& what",
+        PENDING,
+        "  (void)context().keeper->releases().take_back("
+        "name(), owner_, shared_from_this(), until_);\n",
     ),
     lost(
         "an error is taken for an answer",
@@ -149,8 +164,8 @@ BREAKS = (
     ),
     lost(
         "a return that is done stays pending",
-        QUERY,
-        "  settle();\n  std::optional",
+        PENDING,
+        "  ended(End::kDone);\n  std::optional",
         "  std::optional",
     ),
     lost(
@@ -172,14 +187,16 @@ BREAKS = (
         "  if (takes_back) return;\n",
     ),
     lost(
-        "a deferred call waits for its reply",
-        CALL,
-        "    if (state_ == State::kSent && leave()) return true;\n",
+        "a deferred release waits for its reply",
+        RELEASE,
+        "    defer_if_written(true);\n",
+        "    defer_if_written(false);\n",
     ),
     lost(
         "a command that is written later is waited for",
-        CALL,
-        "  if (writing_.exchange(Writing::kAwaited) == Writing::kDone) on_time();\n",
+        RELEASE,
+        "defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);",
+        "defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kAwaited);",
     ),
     lost(
         "an operation does not report to the task of its call",

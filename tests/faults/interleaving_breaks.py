@@ -68,8 +68,8 @@ BREAKS = (
     Break(
         (45,),
         "a release at rest is forgotten with its caller",
-        "cpp/sync/operation/release_operation.cpp",
-        (("  leave_pending(true);\n", ""),),
+        "cpp/sync/operation/release.cpp",
+        (("  end({Verdict::kCancelled});\n  go_on(true);\n", "  end({Verdict::kCancelled});\n"),),
         "tasks",
     ),
     Break(

@@ -7,13 +7,11 @@
 
 namespace holdfast::sync {
 
-bool Call::start(const Caller& caller) {
-  const TimePoint now = context_.clock.now();
+bool Call::start(const Caller& caller, TimePoint now) {
   connection_ = context_.topology->route(key(), topology::Traffic::kCalls);
   const FirstStep step = first_begin(now);
   deadline = std::min(after(now, context_.command_timeout), step.latest);
   connect_deadline = step.connect_deadline;
-  deferred = step.deferred;
   if (step.sends) {
     state_ = State::kSent;
     caller_ = caller;
@@ -26,18 +24,18 @@ bool Call::start(const Caller& caller) {
 
 void Call::submit(Parker* reader) {
   const Status refused = connection_->submit(shared_from_this(), reader);
-  if (!refused.ok()) return complete(refused, {});
-  if (deferred) await_writing();
+  if (!refused.ok()) complete(refused, {});
 }
 
 // ---- A thread
 
 std::optional<Outcome> Call::wait(Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
-  if (!start({&parker})) return successor()->wait(interrupt);
+  const TimePoint now = context_.clock.now();
+  if (!start({&parker}, now)) return successor()->wait(interrupt);
   try {
     std::optional<Answered> answered;
-    if (send(parker, interrupt, answered)) return judge(answered, interrupt);
+    if (send(parker, interrupt, now, answered)) return judge(answered, interrupt);
   } catch (...) {  // no memory, threads or descriptors
     give_up_quietly();
     throw;
@@ -46,30 +44,16 @@ std::optional<Outcome> Call::wait(Interrupt* interrupt) {
   return std::nullopt;
 }
 
-bool Call::send(Parker& parker, Interrupt* interrupt, std::optional<Answered>& answered) {
+bool Call::send(Parker& parker, Interrupt* interrupt, TimePoint now,
+                std::optional<Answered>& answered) {
   using Exchanged = client::Connection::Exchanged;
-  if (deferred) return post(parker, interrupt);
   client::Connection::DirectReply answer;
-  const Exchanged way = connection_->exchange(shared_from_this(), parker, answer);
+  const Exchanged way = connection_->exchange(shared_from_this(), parker, now, answer);
   if (way == Exchanged::kAnswered) {
     answered.emplace(resp::Reply(answer.reply), answer.sent);
     return true;
   }
   if (way == Exchanged::kNotBegun) submit(&parker);
-  return await(parker, interrupt);
-}
-
-bool Call::post(Parker& parker, Interrupt* interrupt) {
-  using Posted = client::Connection::Posted;
-  const Posted way = connection_->post(shared_from_this(), parker);
-  if (way == Posted::kWritten) {
-    const MutexLock lock(mutex_);
-    if (state_ == State::kSent && leave()) return true;
-  } else if (way == Posted::kNotBegun) {
-    submit(&parker);
-  } else {
-    await_writing();
-  }
   return await(parker, interrupt);
 }
 
@@ -89,7 +73,6 @@ std::optional<Outcome> Call::judge(std::optional<Answered>& answered, Interrupt*
     outcome = conclude(*answered, calls);
   } else {
     const MutexLock lock(mutex_);
-    if (caller_left_) return Outcome{};
     answered = take_answer();
     outcome = conclude(*answered, calls);
   }
@@ -119,7 +102,7 @@ void Call::give_up_quietly() noexcept {
 // ---- A task, and a thread that waits for several calls
 
 void Call::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) {
-  if (!start({nullptr, completion, id, reader})) {
+  if (!start({nullptr, completion, id, reader}, context_.clock.now())) {
     return successor()->finish_to(std::move(completion), id, reader);
   }
   try {
@@ -144,34 +127,6 @@ void Call::stop_serving(Parker& parker) {
   if (const OperationPtr to = successor()) return to->stop_serving(parker);
   // A look without time for it: it leaves what is still to be read to others.
   connection_->serve(parker, control_, TimePoint{});
-}
-
-// ---- A caller that leaves once the command is written
-
-void Call::written() {
-  if (writing_.exchange(Writing::kDone) == Writing::kAwaited) {
-    context_.timers->call(shared_from_this());
-  }
-}
-
-// If the command is written later, written() has on_time() called.
-void Call::await_writing() {
-  if (writing_.exchange(Writing::kAwaited) == Writing::kDone) on_time();
-}
-
-void Call::on_time() {
-  const MutexLock lock(mutex_);
-  if (state_ == State::kSent && !caller_left_) (void)leave();
-}
-
-bool Call::leave() {
-  if (!first_leave()) return false;
-  caller_left_ = true;
-  if (const auto completion = std::exchange(caller_.completion, nullptr)) {
-    completion->done(caller_.id, {});
-  }
-  end_wait();
-  return true;
 }
 
 // ---- All of them

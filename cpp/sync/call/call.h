@@ -13,10 +13,10 @@
 
 namespace holdfast::sync {
 
-// One acquisition or release of a caller, from its first command on: request and exchange in one
-// object. Its first step (FirstAcquire, FirstRelease) is all there is as long as the server gives
-// the usual reply. From the first surprise on, which is another reply, or none, or a reason not to
-// send at all, an operation goes on. A query has no such two halves: see QueryOperation.
+// One acquisition of a caller, from its first command on: request and exchange in
+// one object. Its first step (FirstAcquire) is all there is as long as
+// the server gives the usual reply. From the first surprise on, which is another reply, or none, or
+// a reason not to send at all, an operation goes on.
 //
 //   fresh ──sent──> sent ──reply──> answered ──usual───> over ──cancelled──> ended
 //     │               │                 └──another──> passed on
@@ -27,14 +27,10 @@ namespace holdfast::sync {
 // No caller has a shorter path for the usual case: such paths drifted apart, and two owners of one
 // lock came of what one of them had forgotten. The object costs a pair 12 % more instructions.
 //
-// Three callers wait for it. A thread, in wait(), sends and reads by itself where it can, and
-// judges the reply itself. A task gets the outcome, by a Completion, from the thread that reads the
-// reply. And no caller waits for a deferred step once its command is written: then the keeper
-// learns of its end. Thread-safe as an Exchange.
-class Call : public Exchange,
-             public client::Request,
-             public Timed,
-             public std::enable_shared_from_this<Call> {
+// A thread that waits for it, in wait(), sends and reads by itself where it can, and judges the
+// reply itself. A task gets the outcome, by a Completion, from the thread that reads the reply.
+// Thread-safe as an Exchange.
+class Call : public Exchange, public client::Request, public std::enable_shared_from_this<Call> {
  public:
   using Exchange::finish_to;
   std::optional<Outcome> wait(Interrupt* interrupt) final;
@@ -46,7 +42,6 @@ class Call : public Exchange,
   std::string_view client_id() const final { return context_.client_id; }
   std::string_view key() const final { return name().bytes(); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
-  void written() final;
 
  protected:
   // `context`: which the first step keeps.
@@ -57,12 +52,10 @@ class Call : public Exchange,
   virtual std::optional<Outcome> first_finish(const resp::Reply& reply, const client::Sent& sent,
                                               wait::Calls& calls) = 0;
   virtual OperationPtr first_operation(bool sent) = 0;
-  virtual bool first_leave() = 0;
   virtual void first_take_back() const = 0;
 
  private:
   enum class State { kFresh, kSent, kAnswered, kOver, kPassedOn, kEnded };
-  enum class Writing { kUnknown, kAwaited, kDone };
   struct Answered {
     Answered(Result<resp::Reply> what, const client::Sent& when)
         : reply(std::move(what)), sent(when) {}
@@ -77,14 +70,13 @@ class Call : public Exchange,
   };
 
   // False: successor_ begins from the start. Before other threads know of the call.
-  bool start(const Caller& caller) HOLDFAST_UNCHECKED;
+  bool start(const Caller& caller, TimePoint now) HOLDFAST_UNCHECKED;
   void submit(Parker* reader) HOLDFAST_EXCLUDES(mutex_);
 
   // Of the thread in wait(). False: `interrupt` came first. `answered`: where the thread has read
   // the reply itself.
-  bool send(Parker& parker, Interrupt* interrupt, std::optional<Answered>& answered)
+  bool send(Parker& parker, Interrupt* interrupt, TimePoint now, std::optional<Answered>& answered)
       HOLDFAST_EXCLUDES(mutex_);
-  bool post(Parker& parker, Interrupt* interrupt) HOLDFAST_EXCLUDES(mutex_);
   bool await(Parker& parker, Interrupt* interrupt) HOLDFAST_EXCLUDES(mutex_);
   // With an answer that the thread has read itself no other thread knows of the call.
   std::optional<Outcome> judge(std::optional<Answered>& answered,
@@ -95,9 +87,6 @@ class Call : public Exchange,
   void give_up() HOLDFAST_EXCLUDES(mutex_);
   void give_up_quietly() noexcept HOLDFAST_EXCLUDES(mutex_);
 
-  void on_time() final;
-  void await_writing() HOLDFAST_EXCLUDES(mutex_);
-  bool leave() HOLDFAST_REQUIRES(mutex_);
   std::optional<Outcome> conclude(const Answered& answered, wait::Calls& calls)
       HOLDFAST_REQUIRES(mutex_);
   OperationPtr pass_on() HOLDFAST_REQUIRES(mutex_);
@@ -107,12 +96,10 @@ class Call : public Exchange,
   const Context& context_;
   std::shared_ptr<client::Connection> connection_;  // set by start()
   client::ServeControl control_;                    // of the thread in wait(), or of the reader
-  SharedAtomic<Writing> writing_{Writing::kUnknown};
 
   mutable Mutex mutex_;
   State state_ HOLDFAST_GUARDED_BY(mutex_) = State::kFresh;
   Caller caller_ HOLDFAST_GUARDED_BY(mutex_);
-  bool caller_left_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by the caller of a deferred step
   std::optional<Answered> answered_ HOLDFAST_GUARDED_BY(mutex_);  // of kAnswered, by another thread
   OperationPtr successor_ HOLDFAST_GUARDED_BY(mutex_);            // of kPassedOn
 };
@@ -133,19 +120,12 @@ class CallOf final : public Call {
   int preload(std::string& out) const override { return first_.preload(out); }
 
  private:
-  FirstStep first_begin(TimePoint now) override {
-    if constexpr (First::kPending) {
-      return first_.begin(now, shared_from_this());
-    } else {
-      return first_.begin(now);
-    }
-  }
+  FirstStep first_begin(TimePoint now) override { return first_.begin(now); }
   std::optional<Outcome> first_finish(const resp::Reply& reply, const client::Sent& sent,
                                       wait::Calls& calls) override {
     return first_.finish(reply, sent, calls);
   }
   OperationPtr first_operation(bool sent) override { return first_.operation(sent); }
-  bool first_leave() override { return first_.leave(); }
   void first_take_back() const override { first_.take_back(); }
 
   First first_;

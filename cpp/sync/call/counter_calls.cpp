@@ -6,6 +6,7 @@
 
 #include "lua_scripts.h"
 #include "sync/operation/query_operation.h"
+#include "sync/operation/release.h"
 
 namespace holdfast::sync {
 
@@ -34,23 +35,28 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
   CounterRequestPtr request = context->slots->take();
   const OwnerNumber slot = request->slot;
   // The captures are made anew: those of constants could not be moved.
-  Query query{name, [name = LockName(name), context, request = std::move(request), row = &step.row,
-                     memory, amount](script::Writer& out) {
-                row->write(out, {name,
-                                 {context->client_id, request->slot},
-                                 0,
-                                 Millis(0),
-                                 {Millis(0), memory, amount, request->number}});
-              }};
+  auto write = [name = LockName(name), context, request = std::move(request), row = &step.row,
+                memory, amount](script::Writer& out) {
+    row->write(out, {name,
+                     {context->client_id, request->slot},
+                     0,
+                     Millis(0),
+                     {Millis(0), memory, amount, request->number}});
+  };
+  Answered answered;
   if (step.permits != CounterStep::Permits::kNone) {
-    query.answered = [stats = context->stats, permits = step.permits, amount](
-                         const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
+    answered = [stats = context->stats, permits = step.permits, amount](
+                   const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
       count_permits(*stats, permits, amount, value.value_or(0));
     };
   }
+  if (!step.completed) {
+    return call_of(std::move(context), {name, std::move(write), std::move(answered)});
+  }
   // The last sending must arrive while the server still has the first answer.
-  if (step.completed) query.returns = {slot, memory / 2};
-  return call_of(std::move(context), std::move(query));
+  return std::make_shared<StepRelease>(
+      std::move(context), name, slot,
+      StepRelease::What{std::move(write), std::move(answered), memory / 2});
 }
 
 ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name,

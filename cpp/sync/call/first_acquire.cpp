@@ -12,7 +12,7 @@ FirstStep FirstAcquire::begin(TimePoint now) {
   begun_ = now;
   if (!may_begin()) return {false};
   count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;
-  return {true, request.connect_deadline_at(now), false, request.time(now).latest()};
+  return {true, request.connect_deadline_at(now), request.time(now).latest()};
 }
 
 bool FirstAcquire::may_begin() {

@@ -19,8 +19,6 @@ class FirstAcquire {
   FirstAcquire(std::shared_ptr<const Context> context, AcquireRequest request)
       : account_(std::move(context), std::move(request)) {}
 
-  // Its request is no command of a pending release.
-  static constexpr bool kPending = false;
   const LockName& name() const { return request().name(); }
   Exchange::About about() const { return request().about(); }
 
@@ -37,8 +35,6 @@ class FirstAcquire {
   // begins from the start.
   OperationPtr operation(bool sent);
 
-  // A deferred step: its caller leaves. Not for this one.
-  bool leave() { return false; }
   // After finish(): the caller will never see the grant.
   void take_back() const;
 

@@ -4,11 +4,10 @@
 
 namespace holdfast::sync {
 
-// What begin() of a first step (FirstAcquire, FirstRelease) says to its call.
+// What begin() of a first step (FirstAcquire) says to its call.
 struct FirstStep {
   bool sends = true;                    // false: an operation begins in the place of its command
   TimePoint connect_deadline = kNever;  // see client::Request
-  bool deferred = false;                // its caller leaves once the command is written
   TimePoint latest = kNever;            // of the command, where the command time-out ends later
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/operation/hold_release.h"
+
 namespace holdfast::sync {
 
 AcquireAccount::AcquireAccount(std::shared_ptr<const Context> context, AcquireRequest request)
@@ -60,39 +62,39 @@ void AcquireAccount::lose(const std::string& reason) {
 void AcquireAccount::take_back(int remaining) {
   lease::Attempts& attempts = context_->keeper->attempts();
   if (attempts.recorded()) attempts.leave_record(attempt_);
-  send_release(remaining);
+  // A client that closes may have released the owner's earlier holds while the attempt was under
+  // way: they do not come back.
+  remaining = std::min(remaining, context_->keeper->count(request_.name(), request_.owner));
+  send_release(request_.owner, remaining, request_.amount);
 }
 
-// A client that closes may have released the owner's earlier holds while the attempt was under way:
-// they do not come back.
-void AcquireAccount::send_release(int remaining) const {
+void AcquireAccount::send_release(OwnerNumber owner, int remaining, std::int64_t amount) const {
   const TakingRecipe* const taking = request_.recipe().taking();
   if (taking == nullptr) return;
-  remaining = std::min(remaining, context_->keeper->count(request_.name(), request_.owner));
-  PendingRelease::take_back(context_,
-                            PendingRelease::release_of(context_, *taking, release_to(remaining)),
-                            longest_lease());
+  StepOptions options = request_.step_options();
+  options.amount = amount;
+  auto write = [context = context_, taking, name = LockName(request_.name()), owner, remaining,
+                options, slot = request_.slot](script::Writer& out) {
+    taking->release(out, {name, {context->client_id, owner}, remaining, Millis(0), options});
+  };
+  std::make_shared<StepRelease>(context_, request_.name(), owner,
+                                StepRelease::What{std::move(write)})
+      ->take_back(longest_lease());
 }
 
 void AcquireAccount::give_back() const {
-  const HoldRecipe* const holds = request_.recipe().holding();
-  if (holds == nullptr) return send_release(0);
+  if (!request_.recipe().makes_holds()) return send_release(request_.owner, 0, request_.amount);
   if (request_.block) context_->keeper->attempts().forget_block(request_.name(), request_.owner);
-  PendingRelease::Of of = release_to(0);
-  of.options.amount = 1;
   for (std::int64_t i = 0; i < request_.amount; ++i) {
-    of.owner = owner_after(request_.owner, i);
-    PendingRelease::give_back(context_, *holds, of, longest_lease());
+    const OwnerNumber owner = owner_after(request_.owner, i);
+    const auto remaining = HoldRelease::give_back(context_, request_.synchronizer, owner);
+    if (remaining) send_release(owner, *remaining, 1);
   }
 }
 
 void AcquireAccount::take_slot() {
   request_.slot = context_->slots->take();
   request_.owner = request_.slot->slot;
-}
-
-PendingRelease::Of AcquireAccount::release_to(int remaining) const {
-  return {request_.name(), request_.owner, remaining, request_.step_options(), {}, request_.slot};
 }
 
 Millis AcquireAccount::longest_lease() const {

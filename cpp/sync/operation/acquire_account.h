@@ -8,7 +8,6 @@
 #include "lease/attempts.h"
 #include "sync/operation/acquire_request.h"
 #include "sync/operation/context.h"
-#include "sync/operation/pending_release.h"
 
 namespace holdfast::sync {
 
@@ -76,8 +75,7 @@ class AcquireAccount {
 
  private:
   void record();
-  void send_release(int remaining) const;
-  PendingRelease::Of release_to(int remaining) const;
+  void send_release(OwnerNumber owner, int remaining, std::int64_t amount) const;
   Millis longest_lease() const;
 
   std::shared_ptr<const Context> context_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "base/shown.h"
@@ -9,23 +10,49 @@
 
 namespace holdfast::sync {
 
+std::optional<std::int64_t> number_of(const resp::Reply& reply) {
+  if (reply.is_nil()) return std::nullopt;
+  if (reply.is_integer()) return reply.integer();
+  std::int64_t value = 0;
+  const std::string_view text = reply.text();
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 Operation::Operation(std::shared_ptr<const Context> context, LockName name)
     : context_(std::move(context)),
       name_(std::move(name)),
       connection_(context_->topology->route(key(), topology::Traffic::kCalls)) {}
 
 std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
-  {
-    const MutexLock lock(mutex_);
-    waited_for_here();
-  }
+  Parker& parker = Parker::of_this_thread();
+  const TimePoint begun = now();
+  wait_by(parker);
   try {
-    begin();
+    const bool in_line = begin_first(begun) && send_first(&parker, begun);
+    if (in_line && serve_control_.done.load()) serve(parker, TimePoint{});  // others lead
     return await(interrupt);
   } catch (...) {  // no memory, threads or descriptors
     cancel_quietly();
     throw;
   }
+}
+
+// The thread writes and reads by itself where it can.
+bool Operation::send_first(Parker* here, TimePoint now) {
+  using Exchanged = client::Connection::Exchanged;
+  if (here == nullptr) return submit_first(here);
+  client::Connection::DirectReply answer;
+  const Exchanged way = connection_->exchange(shared_from_this(), *here, now, answer);
+  if (way == Exchanged::kAnswered) answered_here(resp::Reply(answer.reply), answer.sent);
+  return way == Exchanged::kNotBegun ? submit_first(here) : way == Exchanged::kInLine;
+}
+
+bool Operation::submit_first(Parker* here) {
+  const Status refused =
+      connection_->submit(shared_from_this(), here != nullptr ? here : first_reader());
+  if (!refused.ok()) complete(refused, {});
+  return refused.ok();
 }
 
 // What it has begun must not go on for a caller that does not know of it.
@@ -78,9 +105,10 @@ void Operation::leave() {
 
 void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
                           Parker* reader) {
+  const TimePoint begun = now();
   report_to(std::move(completion), id, reader);
   try {
-    begin();
+    if (begin_first(begun)) (void)send_first(nullptr, begun);
   } catch (...) {
     cancel_quietly();
     throw;
@@ -89,7 +117,6 @@ void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
 
 void Operation::report_to(std::shared_ptr<Completion> completion, std::uint64_t id,
                           Parker* reader) {
-  const MutexLock lock(mutex_);
   completion_ = std::move(completion);
   id_ = id;
   reader_ = reader;
@@ -110,20 +137,13 @@ void Operation::stop_serving(Parker& parker) {
   connection_->serve(parker, serve_control_, TimePoint{});
 }
 
-Status Operation::exchange() {
-  using Exchanged = client::Connection::Exchanged;
-  client::Connection::DirectReply answer;
-  deadline = std::min(after(now(), context_->command_timeout), latest());
-  const Exchanged way = connection_->exchange(shared_from_this(), Parker::of_this_thread(), answer);
-  if (way == Exchanged::kAnswered) complete(resp::Reply(answer.reply), answer.sent);
-  if (way != Exchanged::kNotBegun) return {};
-  const MutexLock lock(mutex_);
-  return submit();
+Status Operation::submit() {
+  return submit(std::min(after(now(), context_->command_timeout), latest()));
 }
 
-Status Operation::submit() {
+Status Operation::submit(TimePoint by) {
   await_again();
-  deadline = std::min(after(now(), context_->command_timeout), latest());
+  deadline = by;
   const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
   // The thread reads from connection_ only; what goes another way now is read by the loop.
   return connection->submit(shared_from_this(), connection == connection_ ? reader() : nullptr);
@@ -161,28 +181,17 @@ void Operation::listen(const std::string& channel, bool excludes) {
   serve_control_.listens.store(true, std::memory_order_release);
 }
 
-void Operation::let_caller_go(Outcome outcome) {
-  finish(std::move(outcome));
-  parker_ = nullptr;
-  reader_ = nullptr;
-}
-
 void Operation::finish(Outcome outcome) {
-  if (finished()) return context_->timers->disarm(*this);
+  if (timed_) context_->timers->disarm(*this);
+  if (finished()) return;
   outcome_ = std::move(outcome);
-  if (parker_ != nullptr) {
-    if (timed_) context_->timers->disarm(*this);
-    serve_control_.done.store(true, std::memory_order_release);
-    wake(parker_);
-    return;
-  }
-  context_->timers->disarm(*this);
   if (const auto completion = std::exchange(completion_, nullptr)) {
     completion->done(id_, *outcome_);
   }
-  if (reader_ == nullptr) return;
+  Parker* const waits = parker_ != nullptr ? parker_ : reader_;
+  if (waits == nullptr) return;
   serve_control_.done.store(true, std::memory_order_release);
-  wake(reader_);
+  wake(waits);
 }
 
 // The waiting thread itself, busy with its own reply, sees for itself.

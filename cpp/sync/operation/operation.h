@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,12 @@ struct Outcome {
   Status why{};
   std::optional<std::int64_t> value{};
 };
+
+// The number that a reply is, or its text says; nothing: nil.
+std::optional<std::int64_t> number_of(const resp::Reply& reply);
+
+// Gets it before the caller does, and may correct it; on any thread.
+using Answered = std::function<void(std::optional<std::int64_t>& value, const client::Sent& sent)>;
 
 // Awaits an operation without a thread. Called once, on any thread, with locks of the operation
 // held: it only stores the outcome.
@@ -118,11 +125,26 @@ class Operation : public Exchange,
   virtual void resume();
   std::optional<Outcome> await(Interrupt* interrupt);
   void give_up();
-  // The same for a Completion, in the place of finish_to(): before resume().
-  void report_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader);
+  // The same for a Completion, in the place of finish_to(): before resume(), and before other
+  // threads know of it.
+  void report_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                 Parker* reader) HOLDFAST_UNCHECKED;
 
  protected:
-  virtual void begin() HOLDFAST_EXCLUDES(mutex_) = 0;
+  virtual void begin() HOLDFAST_EXCLUDES(mutex_) {}
+  // The same, before any other thread knows of it. True: its first command, with its deadline, is
+  // to be sent by send_first(), for the thread in wait() (null: there is none). False: it is not in
+  // line.
+  virtual bool begin_first(TimePoint /*now*/) HOLDFAST_EXCLUDES(mutex_) {
+    begin();
+    return false;
+  }
+  virtual bool send_first(Parker* here, TimePoint now) HOLDFAST_EXCLUDES(mutex_);
+  bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
+  // That thread has the reply, and no other thread knows of the operation.
+  virtual void answered_here(resp::Reply reply, const client::Sent& sent) {
+    complete(std::move(reply), sent);
+  }
   virtual void time_is_up(TimePoint now) = 0;  // the moment of wake_at() has come
   // Asks it on the thread in wait(). It may run a signal handler, while another thread reads the
   // reply and ends the operation.
@@ -130,12 +152,9 @@ class Operation : public Exchange,
   // By which its commands are to be answered, where the command time-out ends later.
   virtual TimePoint latest() const { return kNever; }
 
-  // The first command, with a fresh deadline, of an operation that the calling thread waits for: it
-  // sends it and reads the reply by itself, where no other thread uses the connection.
-  Status exchange() HOLDFAST_EXCLUDES(mutex_);
-
   // For subclasses, with mutex_ held.
   Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline
+  Status submit(TimePoint by) HOLDFAST_REQUIRES(mutex_);
   // Until the next submit(), or the end, messages of `channel` concern it. `excludes`: as of
   // Subscriber::Listener. `channel` outlives it.
   void listen(const std::string& channel, bool excludes) HOLDFAST_REQUIRES(mutex_);
@@ -145,14 +164,15 @@ class Operation : public Exchange,
   void waited_for_here() HOLDFAST_REQUIRES(mutex_) {
     if (!completion_) parker_ = &Parker::of_this_thread();
   }
-  // The caller gets `outcome` and leaves; the operation goes on, and its own finish() only ends it.
-  void let_caller_go(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
+  // After finish(): the operation goes on without its caller, and its own finish() only ends it.
+  void let_caller_go() HOLDFAST_REQUIRES(mutex_) { parker_ = reader_ = nullptr; }
   bool by_thread() const HOLDFAST_REQUIRES(mutex_) { return parker_ != nullptr; }
   bool finished() const HOLDFAST_REQUIRES(mutex_) { return outcome_.has_value(); }
   const std::optional<Outcome>& outcome() const HOLDFAST_REQUIRES(mutex_) { return outcome_; }
 
   const Context& context() const { return *context_; }
   const std::shared_ptr<const Context>& shared_context() const { return context_; }
+  client::Connection& connection() const { return *connection_; }
   TimePoint now() const { return context_->clock.now(); }
   std::string field(OwnerNumber owner) const { return owner_field(context_->client_id, owner); }
 
@@ -160,6 +180,8 @@ class Operation : public Exchange,
 
  private:
   void on_time() final;
+  void wait_by(Parker& parker) HOLDFAST_UNCHECKED { parker_ = &parker; }
+  Parker* first_reader() const HOLDFAST_UNCHECKED { return reader_; }
   // It was written before `serve_control_.done`, and is not written again.
   std::optional<Outcome> final_outcome() const HOLDFAST_UNCHECKED { return outcome_; }
   static void wake(Parker* parker);

@@ -4,22 +4,22 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "sync/operation/pending_release.h"
+#include "sync/operation/release.h"
 
 namespace holdfast::sync {
 
 namespace {
 
 // Returns the hold that `from` may have to the ticket.
-PendingRelease::What return_to(const std::shared_ptr<const Context>& context,
-                               const LockRecipe& recipe, const LockName& name, const Ticket& ticket,
-                               OwnerNumber from) {
+std::shared_ptr<Release> return_to(const std::shared_ptr<const Context>& context,
+                                   const LockRecipe& recipe, const LockName& name,
+                                   const Ticket& ticket, OwnerNumber from) {
   const std::string field = owner_field(context->client_id, from);
-  return {name, from,
-          [recipe = &recipe, name, field, to = ticket.field,
-           lease = ticket.lease](script::Writer& out) {
-            recipe->steps().move.write(out, {name, field, 1, lease, {}, to});
-          }};
+  auto write = [recipe = &recipe, name = LockName(name), field, to = ticket.field,
+                lease = ticket.lease](script::Writer& out) {
+    recipe->steps().move.write(out, {name, field, 1, lease, {}, to});
+  };
+  return std::make_shared<StepRelease>(context, name, from, StepRelease::What{std::move(write)});
 }
 
 }  // namespace
@@ -169,9 +169,8 @@ void AttachOperation::closed() {
 
 void AttachOperation::unanswered() {
   if (attempt_) context().keeper->attempts().leave_record(*attempt_);
-  PendingRelease::take_back(
-      shared_context(), return_to(shared_context(), recipe(), name(), ticket_, recipient_.owner),
-      ticket_.lease);
+  return_to(shared_context(), recipe(), name(), ticket_, recipient_.owner)
+      ->take_back(ticket_.lease);
   over();
 }
 
@@ -184,10 +183,10 @@ void AttachOperation::taken_back() {
 void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
                                 const LockRecipe& recipe, const LockName& name,
                                 const Ticket& ticket, OwnerNumber owner) {
-  const lease::ReleasePlan plan = context->keeper->releases().begin_giving_back(name, owner, true);
-  if (plan.verdict != lease::ReleasePlan::Verdict::kFinal) return;
-  PendingRelease::resume(context, return_to(context, recipe, name, ticket, owner), plan.serial,
-                         false);
+  const std::shared_ptr<Release> release = return_to(context, recipe, name, ticket, owner);
+  const lease::ReleasePlan plan =
+      context->keeper->releases().begin_giving_back(name, owner, true, {release});
+  if (plan.verdict == lease::ReleasePlan::Verdict::kFinal) release->run_alone(plan.until);
 }
 
 }  // namespace holdfast::sync

@@ -16,8 +16,7 @@ class DeferredReleaseTest : public LeaseKeeperTest {
   ReleasePlan leave() {
     grant(kAlice, 1, {kLease, true});
     ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
-    plan.deferred = keeper().releases().defer(name, kAlice, plan.serial);
-    EXPECT_NE(plan.deferred, nullptr);
+    EXPECT_TRUE(keeper().releases().defer(name, kAlice, plan));
     return plan;
   }
 };
@@ -57,10 +56,10 @@ TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
   const ReleasePlan plan = leave();
   EXPECT_TRUE(attempt(kAlice).takes_over);
   keeper().releases().done(name, kAlice, plan);
-  const auto turn =
-      keeper().releases().take_back(name, kAlice, {}, kNever);  // the attempt stays unanswered
+  // The attempt stays unanswered.
+  EXPECT_TRUE(keeper().releases().take_back(name, kAlice, {}, kNever));
   EXPECT_FALSE(keeper().idle());
-  keeper().releases().ended(name, kAlice, turn, Releases::End::kExpired);
+  keeper().releases().ended(name, kAlice, nullptr, Releases::End::kExpired);
   EXPECT_EQ(events, Strings{});
   EXPECT_TRUE(keeper().idle());
 }
@@ -69,7 +68,7 @@ TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
 TEST_F(DeferredReleaseTest, TheEndOfOneThatWasAwaitedAfterAllIsPosted) {
   grant(kAlice, 1, {kLease, true}, 1);
   using Caller = Releases::Caller;
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false, {}, Caller::kMayLeave);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false, {{}, Caller::kMayLeave});
   keeper().releases().done(name, kAlice, plan);
   EXPECT_EQ(events, Strings{"lock of 1 released"});
 }
@@ -77,13 +76,13 @@ TEST_F(DeferredReleaseTest, TheEndOfOneThatWasAwaitedAfterAllIsPosted) {
 TEST_F(DeferredReleaseTest, ItsEndIsPostedAlsoWhenItsOwnerHasEnded) {
   const ReleasePlan plan = leave();
   keeper().owner_ended(kAlice);
-  keeper().releases().ended(name, kAlice, plan.serial, Releases::End::kExpired);
+  keeper().releases().ended(name, kAlice, plan.command, Releases::End::kExpired);
   EXPECT_EQ(events, Strings{"lock of 1 lost late: " + std::string(kReleaseExpired)});
 }
 
 TEST_F(DeferredReleaseTest, ARefusalIsPosted) {
   const ReleasePlan plan = leave();
-  keeper().releases().ended(name, kAlice, plan.serial, Releases::End::kRefused, "NOPERM");
+  keeper().releases().ended(name, kAlice, plan.command, Releases::End::kRefused, "NOPERM");
   EXPECT_EQ(events, Strings{"lock of 1 not released: NOPERM"});
   EXPECT_EQ(keeper().close(), Strings{name.text()});
 }

@@ -169,9 +169,9 @@ TEST_F(HeldRecordsTest, AReleaseEndsTheRecordOnceItIsAnswered) {
 TEST_F(HeldRecordsTest, ADeferredReleaseEndsTheRecordOnceItIsAnswered) {
   renewed(kAlice);
   ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
-  plan.deferred = keeper().releases().defer(name, kAlice, plan.serial);
+  EXPECT_TRUE(keeper().releases().defer(name, kAlice, plan));
   EXPECT_EQ(records(), 1U);
-  keeper().releases().ended(name, kAlice, plan.serial, Releases::End::kDone);
+  keeper().releases().ended(name, kAlice, plan.command, Releases::End::kDone);
   EXPECT_EQ(records(), 0U);
 }
 

@@ -39,14 +39,14 @@ std::shared_ptr<Sending> background() { return std::make_shared<Sending>(true); 
 class HoldsTest : public ::testing::Test {
  protected:
   Holds::Entry& entry() { return holds.at(kName, kAlice); }
-  Holds::Serial open(const Holds::Command& command, TimePoint until = kSoon) {
-    return holds.open(entry(), command, until);
+  void open(const Holds::Command& command, TimePoint until = kSoon) {
+    holds.open(entry(), command, until);
   }
   // An entry whose release has come to that state.
   Holds::Entry& in(State state, const Holds::Command& command = callers()) {
     holds.drop(entry());
     if (state == State::kNone) return entry();
-    (void)open(command);
+    open(command);
     if (state == State::kTakenOver) (void)holds.take_over(entry());
     if (state == State::kRefused || state == State::kReleased) holds.keep(entry(), state);
     return entry();
@@ -59,7 +59,7 @@ class HoldsTest : public ::testing::Test {
   void keep(int count) {
     for (int i = 0; i < count; ++i) {
       Holds::Entry& of = holds.at(LockName(std::to_string(i)), kAlice);
-      (void)holds.open(of, {}, kSoon);
+      holds.open(of, {}, kSoon);
       holds.keep(of, State::kRefused);
     }
   }
@@ -81,7 +81,7 @@ TEST_F(HoldsTest, EachEventLeadsFromEachStateToOne) {
   constexpr State kReleased = State::kReleased;
   const std::vector<Row> rows{
       {"open",
-       [&](Holds::Entry& of) { (void)holds.open(of, {}, kSoon); },
+       [&](Holds::Entry& of) { holds.open(of, {}, kSoon); },
        {kOpen, kOpen, kOpen, kOpen, kOpen}},
       {"take_over",
        [&](Holds::Entry& of) { (void)holds.take_over(of); },
@@ -110,8 +110,7 @@ TEST_F(HoldsTest, EachEventLeadsFromEachStateToOne) {
 
 TEST_F(HoldsTest, WhatTakesItsPlaceRevokesTheCommand) {
   const std::vector<std::function<void(Holds::Entry&)>> successors{
-      [&](Holds::Entry& of) { (void)holds.open(of, callers(), kSoon); },
-      [&](Holds::Entry& of) { holds.resume(of, callers()); },
+      [&](Holds::Entry& of) { holds.open(of, callers(), kSoon); },
       [&](Holds::Entry& of) { (void)holds.take_over(of); },
       [&](Holds::Entry& of) { holds.drop(of); },
   };
@@ -125,34 +124,36 @@ TEST_F(HoldsTest, WhatTakesItsPlaceRevokesTheCommand) {
 
 TEST_F(HoldsTest, ALaterReleaseIsForAsLongAsThoseBeforeIt) {
   const auto first = background();
-  (void)open(first, kLate);
-  (void)open(callers());
+  open(first, kLate);
+  open(callers());
   EXPECT_EQ(entry().until, kLate);
   EXPECT_TRUE(first->abandoned());
   (void)holds.take_over(entry());
-  (void)open(callers());
+  open(callers());
   EXPECT_EQ(entry().until, kLate);
   holds.drop(entry());
-  (void)open(callers());
+  open(callers());
   EXPECT_EQ(entry().until, kSoon);
 }
 
-TEST_F(HoldsTest, AnEarlierSerialIsOfNoReleaseAnyMore) {
-  const auto early = open(callers());
-  const auto late = open(callers());
-  EXPECT_EQ(holds.open_at(kName, kAlice, early), nullptr);
-  EXPECT_EQ(holds.open_at(kName, kAlice, late), &entry());
-  holds.resume(entry(), background());
-  EXPECT_EQ(holds.open_at(kName, kAlice, late), &entry());
+TEST_F(HoldsTest, AReleaseIsThatOfItsNewestCommandOnly) {
+  const auto early = callers();
+  const auto late = callers();
+  open(early);
+  EXPECT_EQ(holds.open_at(kName, kAlice, early.get()), &entry());
+  open(late);
+  EXPECT_EQ(holds.open_at(kName, kAlice, early.get()), nullptr);
+  EXPECT_EQ(holds.open_at(kName, kAlice, late.get()), &entry());
   (void)holds.take_over(entry());
-  EXPECT_EQ(holds.open_at(kName, kAlice, late), nullptr);
+  EXPECT_EQ(holds.open_at(kName, kAlice, late.get()), nullptr);
+  EXPECT_EQ(holds.open_at(kName, kBob, late.get()), nullptr);
 }
 
 TEST_F(HoldsTest, ALeavingHoldIsNotCurrentUntilItsReleaseIsSettled) {
   Hold& hold = granted();
   EXPECT_EQ(holds.hold(kName, kAlice), &hold);
   holds.leave(entry());
-  (void)open(callers());
+  open(callers());
   EXPECT_EQ(holds.hold(kName, kAlice), nullptr);
   EXPECT_TRUE(hold.sending.stopped());
   const Holds::Released released = holds.settle(entry());
@@ -167,7 +168,7 @@ TEST_F(HoldsTest, TheEndOfADeferredReleaseOutlivesItsOwner) {
   for (const auto caller : {Holds::Caller::kAwaits, Holds::Caller::kLeft}) {
     (void)granted();
     holds.leave(entry());
-    (void)open(background());
+    open(background());
     entry().caller = caller;
     holds.end_owner(entry());
     EXPECT_EQ(holds.settle(entry()).hold != nullptr, caller == Holds::Caller::kLeft);
@@ -180,7 +181,7 @@ TEST_F(HoldsTest, AnEntryIsOfOneNameAndOwnerAndEndsWithWhatItHas) {
   EXPECT_EQ(holds.find(kOther, kAlice), nullptr);
   EXPECT_EQ(holds.find(LockName(kName, Side::kRead), kAlice), nullptr);
   of_alice.attempts = 1;
-  (void)open(callers());
+  open(callers());
   (void)granted();
   holds.tidy(of_alice);
   holds.drop(of_alice);

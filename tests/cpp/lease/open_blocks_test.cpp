@@ -210,9 +210,9 @@ TEST_F(OpenBlocksTest, ALostBlockLeavesALaterReleaseThatIsUnderWay) {
   enter();
   force();
   acquire();
-  const ReleasePlan later =
-      keeper().releases().begin(name, kAlice, false, {}, Releases::Caller::kMayLeave);
-  ASSERT_TRUE(keeper().releases().defer(name, kAlice, later.serial));
+  ReleasePlan later =
+      keeper().releases().begin(name, kAlice, false, {{}, Releases::Caller::kMayLeave});
+  ASSERT_TRUE(keeper().releases().defer(name, kAlice, later));
   const ReleasePlan plan = keeper().releases().end_block(name, kAlice);
   EXPECT_EQ(plan.verdict, Released::kLost);
   EXPECT_TRUE(plan.held_again);

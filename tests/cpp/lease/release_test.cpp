@@ -24,7 +24,7 @@ class Sending final : public client::Request {
 class ReleaseTest : public LeaseKeeperTest {
  protected:
   ReleasePlan begin_release(const std::shared_ptr<Sending>& command = {}) {
-    return keeper().releases().begin(name, kAlice, false, command);
+    return keeper().releases().begin(name, kAlice, false, {command});
   }
   const std::shared_ptr<Sending> sending = std::make_shared<Sending>();
 };
@@ -118,7 +118,7 @@ TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
 TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().releases().ended(name, kAlice, plan.serial, End::kDone);
+  keeper().releases().ended(name, kAlice, plan.command, End::kDone);
   EXPECT_EQ(begin_release().verdict, Verdict::kDone);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
@@ -126,7 +126,7 @@ TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
 TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().releases().ended(name, kAlice, plan.serial, End::kExpired);
+  keeper().releases().ended(name, kAlice, plan.command, End::kExpired);
   EXPECT_TRUE(keeper().lost(name, kAlice));
   EXPECT_EQ(begin_release().verdict, Verdict::kLost);
 }
@@ -134,7 +134,7 @@ TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
 TEST_F(ReleaseTest, AReleaseThatIsRefusedForGoodIsAskedAgainByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release(sending);
-  keeper().releases().ended(name, kAlice, plan.serial, End::kRefused);
+  keeper().releases().ended(name, kAlice, plan.command, End::kRefused);
   EXPECT_TRUE(keeper().idle());
   const ReleasePlan again = begin_release();
   EXPECT_EQ(again.verdict, Verdict::kFinal);
@@ -148,9 +148,8 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   EXPECT_EQ(attempt(kAlice).count, 1);
   EXPECT_TRUE(sending->revoked());
   renewed(kAlice);
-  EXPECT_FALSE(keeper().releases().resume(name, kAlice, plan.serial, sending));
   keeper().releases().done(name, kAlice, plan);
-  keeper().releases().ended(name, kAlice, plan.serial, End::kExpired);
+  keeper().releases().ended(name, kAlice, plan.command, End::kExpired);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
 
@@ -198,9 +197,7 @@ TEST_F(ReleaseTest, AReleaseIsSentUntilNoRenewalUnderWayCanKeepTheHold) {
   pass(Millis(1001));  // a renewal is on its way
   const TimePoint now = world.now();
   const ReleasePlan plan = begin_release();
-  const auto until = keeper().releases().resume(name, kAlice, plan.serial, sending);
-  ASSERT_TRUE(until);
-  EXPECT_GE(*until, now + kLease);
+  EXPECT_GE(plan.until, now + kLease);
 }
 
 TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
@@ -217,10 +214,10 @@ TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
 }
 
 TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
-  const auto turn = keeper().releases().take_back(name, kAlice, sending, kNever);
+  EXPECT_TRUE(keeper().releases().take_back(name, kAlice, sending, kNever));
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
   EXPECT_FALSE(keeper().idle());
-  keeper().releases().ended(name, kAlice, turn, End::kDone);
+  keeper().releases().ended(name, kAlice, sending.get(), End::kDone);
   EXPECT_TRUE(keeper().idle());
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sync/call/lock_calls.h"
-#include "sync/operation/release_operation.h"
+#include "sync/operation/hold_release.h"
 
 namespace holdfast::simulation {
 

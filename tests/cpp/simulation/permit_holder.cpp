@@ -5,7 +5,7 @@
 
 #include "support/calls.h"
 #include "sync/call/counter_calls.h"
-#include "sync/operation/query_operation.h"
+#include "sync/operation/release.h"
 #include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::simulation {
@@ -114,9 +114,9 @@ sync::ExchangePtr PermitHolder::release_many() {
   const Millis memory = sync::request_memory(*context);
   std::string permits;
   for (const OwnerNumber number : asked_) permits += permit(number);
-  sync::Query release{stage_.name, {}};
-  release.returns = {request->slot, memory / 2};
-  release.encode = [name = stage_.name, context, memory, request, permits](script::Writer& out) {
+  sync::StepRelease::What release;
+  release.memory = memory / 2;
+  release.write = [name = stage_.name, context, memory, request, permits](script::Writer& out) {
     sync::Step step = sync::about_permits(name, permits);
     step.owner = {context->client_id, request->slot};
     step.options.memory = memory;
@@ -127,7 +127,8 @@ sync::ExchangePtr PermitHolder::release_many() {
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
     keeper->releases().end_together(name, owners, value.value_or(0) > 0);
   };
-  return sync::call_of(context, std::move(release));
+  return std::make_shared<sync::StepRelease>(context, stage_.name, request->slot,
+                                             std::move(release));
 }
 
 void PermitHolder::ended(const sync::Outcome& outcome) {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "support/calls.h"
-#include "sync/operation/release_operation.h"
+#include "sync/operation/hold_release.h"
 #include "sync/operation/transfer_operation.h"
 #include "sync/recipes/kinds.h"
 

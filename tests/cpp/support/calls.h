@@ -5,7 +5,7 @@
 
 #include "sync/call/call.h"
 #include "sync/call/first_acquire.h"
-#include "sync/call/first_release.h"
+#include "sync/operation/hold_release.h"
 
 namespace holdfast::simulation {
 
@@ -22,9 +22,8 @@ inline sync::ExchangePtr acquire_call(std::shared_ptr<const sync::Context> conte
 
 inline sync::ExchangePtr release_call(std::shared_ptr<const sync::Context> context,
                                       sync::SynchronizerPtr of,
-                                      const sync::FirstRelease::What& what) {
-  return std::make_shared<sync::CallOf<sync::FirstRelease>>(std::move(context), std::move(of),
-                                                            what);
+                                      const sync::HoldRelease::What& what) {
+  return std::make_shared<sync::HoldRelease>(std::move(context), std::move(of), what);
 }
 
 }  // namespace holdfast::simulation

@@ -69,27 +69,10 @@ TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {
 
 TEST_F(TaskCallTest, AReleaseThatItsOwnersNextAttemptRevokesIsDone) {
   acquire({granted});
-  FirstRelease first(context, lock, {kAlice});
-  ASSERT_TRUE(first.begin(script.clock.now(), nullptr).sends);
-  const OperationPtr operation = first.operation(true);
-  operation->report_to(kept = std::make_shared<KeptOutcome>(), kId, nullptr);
-  operation->resume();
-  operation->revoke();
-  operation->complete(Status::revoked(), {});
-  EXPECT_EQ(kept->last.value().verdict, Verdict::kGranted);
-}
-
-TEST_F(TaskCallTest, AReleaseWhoseCallIsRevokedInItsPlaceIsSent) {
-  acquire({granted});
-  script.got.clear();
-  FirstRelease first(context, lock, {kAlice});
-  ASSERT_TRUE(first.begin(script.clock.now(), nullptr).sends);
-  const OperationPtr operation = first.operation(true);
-  operation->report_to(kept = std::make_shared<KeptOutcome>(), kId, nullptr);
-  operation->resume();
-  operation->complete(Status::revoked(), {});
-  serve({kReleased});
-  EXPECT_EQ(script.got, release_command());
+  const auto release = std::make_shared<HoldRelease>(context, lock, HoldRelease::What{kAlice});
+  release->finish_to(kept = std::make_shared<KeptOutcome>(), kId);
+  release->revoke();
+  release->complete(Status::revoked(), {});
   EXPECT_EQ(kept->last.value().verdict, Verdict::kGranted);
 }
 

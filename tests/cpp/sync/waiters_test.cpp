@@ -13,7 +13,7 @@
 #include "support/server.h"
 #include "support/world.h"
 #include "sync/operation/acquire_operation.h"
-#include "sync/operation/release_operation.h"
+#include "sync/operation/hold_release.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
@@ -98,7 +98,7 @@ class WaitersTest : public ::testing::Test {
   }
   wait::WaitRegistry& registry() const { return *client_->context()->waits; }
   void release(int owner) {
-    const FirstRelease::What what{OwnerNumber{static_cast<std::uint64_t>(owner)}};
+    const HoldRelease::What what{OwnerNumber{static_cast<std::uint64_t>(owner)}};
     simulation::release_call(client_->context(), simulation::synchronizer(lock_recipe(), name_),
                              what)
         ->finish_to(std::make_shared<Outcomes>(), 0);

@@ -57,7 +57,7 @@ proctype Alice() {
      :: atomic { refused == newest && owner == NO_OWNER -> refused = 0; line!attempt, newest }
      od;
      yields = false;                 /* its moment is over */
-     atomic {                        /* ReleaseOperation::leave, once it is written */
+     atomic {                        /* HoldRelease::defer, once it is written */
        assert(lost == 0);
        holding = 0;
        owed++;

@@ -76,7 +76,7 @@ inline submit(it) {                  /* Connection::add */
 }
 #endif
 
-inline leave(it) {                  /* ReleaseOperation::cancel */
+inline leave(it) {                  /* Release::cancel */
   releasing = 0;
   if
 #ifdef A_RELEASE_AT_REST_LEAVES_WITH_ITS_CALLER
@@ -88,7 +88,7 @@ inline leave(it) {                  /* ReleaseOperation::cancel */
   fi
 }
 
-inline await(it) {                   /* ReleaseOperation */
+inline await(it) {                   /* Release */
   submit(it);
   do
   :: releasing != it -> break        /* answered */
@@ -208,7 +208,7 @@ end:
      :: it != 0 -> submit(it); it = 0
      :: else
      fi
-  :: atomic {                        /* PendingRelease::on_time */
+  :: atomic {                        /* Release::time_is_up */
        late[carrier] -> late[carrier] = false; it = carrier
      }
      submit(it);

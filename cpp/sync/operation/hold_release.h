@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/sync_points.h"
+#include "sync/operation/next_waiter.h"
+#include "sync/operation/release.h"
+#include "sync/operation/synchronizer.h"
+
+namespace holdfast::sync {
+
+// The release of a hold. How it ended, in Outcome::verdict: kGranted (done), kBusy (the caller
+// holds nothing), kGone (its hold was lost; `why` says how), kFailed. If other owners of this
+// client wait, the last release hands the lock to the first of them, in one step on the server. One
+// that leaves holds counts at once: it is not sent again, as the next release contains the
+// remaining count.
+class HoldRelease final : public Release {
+ public:
+  struct What {
+    OwnerNumber owner;
+    bool all = false;  // all holds of the owner at once
+    bool deferred = false;
+    bool block = false;  // the hold of a `with` block that ends
+  };
+  // `synchronizer`: of a kind with holds.
+  HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what);
+
+  // Gives back one hold that its caller never gets. How many holds it leaves, which a release
+  // is still to say to the server; nothing: none.
+  static std::optional<int> give_back(std::shared_ptr<const Context> context,
+                                      SynchronizerPtr synchronizer, OwnerNumber owner);
+  // Releases all holds of an owner, unless the owner has begun to release them.
+  static void release_held(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer,
+                           OwnerNumber owner);
+
+  void cancel() override;
+  About about() override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  void written() override;
+
+ private:
+  using Plan = lease::ReleasePlan;
+  using NextWaiter = std::shared_ptr<wait::NextWaiter>;
+
+  // For a deferred release: its caller leaves once the command is written.
+  enum class Writing { kUnknown, kAwaited, kDone };
+
+  bool begin_first(TimePoint now) HOLDFAST_UNCHECKED override;
+  void begin() override;
+  bool send_first(Parker* here, TimePoint now) override;
+  void answered_here(resp::Reply reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
+  void time_is_up(TimePoint now) override;
+  void write(script::Writer& out) const override;
+  void follow(const Plan& plan) HOLDFAST_EXCLUDES(mutex_);
+
+  void send() HOLDFAST_REQUIRES(mutex_) override;
+  bool may_hand_over() const HOLDFAST_REQUIRES(mutex_);
+  bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to
+  void answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
+                    const Result<resp::Reply>& reply, const client::Sent& sent) const
+      HOLDFAST_EXCLUDES(mutex_);
+  void not_owned() HOLDFAST_REQUIRES(mutex_);
+  void await_writing() HOLDFAST_REQUIRES(mutex_);
+  void defer_if_written(bool written) HOLDFAST_REQUIRES(mutex_);
+  void defer() HOLDFAST_REQUIRES(mutex_);
+  void answered(const resp::Reply& reply, const client::Sent& sent)
+      HOLDFAST_REQUIRES(mutex_) override;
+  void released(const resp::Reply& reply) HOLDFAST_REQUIRES(mutex_);
+  void gone(const std::string& reason) HOLDFAST_REQUIRES(mutex_);
+  void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_) override;
+  void refused_for_good(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
+  void leave_pending(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_) override;
+  void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_) override;
+
+  bool is(Plan::Verdict verdict) const { return plan_.verdict == verdict; }
+  std::string channel() const { return recipe_.channel(name(), field(owner_)).bytes(); }
+  void report_done() { context().keeper->releases().done(name(), owner_, plan_); }
+
+  const SynchronizerPtr synchronizer_;
+  const HoldRecipe& recipe_;
+  const What what_;
+  Plan plan_;
+  NextWaiter next_waiter_;
+  wait::Calls calls_;  // to be run without mutex_
+  bool sent_before_ HOLDFAST_GUARDED_BY(mutex_) =
+      false;  // an earlier sending may have been executed
+  // New operations of this client wait for the answer.
+  bool in_flight_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  SharedAtomic<Writing> writing_{Writing::kUnknown};
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,165 @@
+#include "sync/operation/release.h"
+
+#include <utility>
+
+#include "base/mutex.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+// Between two sendings of a release without a caller.
+constexpr Millis kPendingBackoff{100};
+
+}  // namespace
+
+Release::Release(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner)
+    : Operation(std::move(context), name), owner_(owner) {}
+
+void Release::run_alone(TimePoint until) {
+  const MutexLock lock(mutex_);
+  until_ = until;
+  go_on(false);
+}
+
+void Release::take_back(Millis lease) {
+  const TimePoint start = now();
+  const TimePoint until = surely_over(start, after(start, lease));
+  lease::Releases& releases = context().keeper->releases();
+  if (releases.take_back(name(), owner_, shared_from_this(), until)) run_alone(until);
+}
+
+void Release::go_on(bool refused_for_now) {
+  let_caller_go();
+  life_ = Life::kPending;
+  persistent = true;
+  deferred = false;
+  sends_text = SendsText::kIfUnknown;
+  return refused_for_now ? back_off() : send();
+}
+
+void Release::cancel() {
+  const MutexLock lock(mutex_);
+  if (finished() || life_ != Life::kAwaited) return;
+  cancelled_ = true;
+  if (!backing_off_) return;  // complete() follows
+  end({Verdict::kCancelled});
+  go_on(true);
+}
+
+resp::ReplyKinds Release::encode(std::string& out, bool by_text) const {
+  script::Writer writer = context().writer(out, by_text);
+  write(writer);
+  return writer.replies();
+}
+
+// Not in line where a newer command of its owner acts, or the client is closed, whose holds expire.
+void Release::send() {
+  wake_at(kNever);
+  backing_off_ = false;
+  const Status refused = life_ == Life::kPending ? submit(until_) : submit();
+  if (!refused.ok()) failed(refused);
+}
+
+void Release::back_off() {
+  backing_off_ = true;
+  wake_at(after(now(), life_ == Life::kPending ? kPendingBackoff : kRefusalBackoff));
+}
+
+void Release::time_is_up(TimePoint /*now*/) {
+  const MutexLock lock(mutex_);
+  if (backing_off_) send();
+}
+
+void Release::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  const MutexLock lock(mutex_);
+  judge(reply, sent);
+}
+
+void Release::answered_here(resp::Reply reply, const client::Sent& sent) {
+  if (reply.is_error()) return complete(std::move(reply), sent);
+  answered(reply, sent);
+}
+
+void Release::judge(const Result<resp::Reply>& reply, const client::Sent& sent) {
+  if (!reply.ok()) return failed(reply.status());
+  if (reply.value().is_error()) return refused(reply.value().text());
+  answered(reply.value(), sent);
+}
+
+void Release::ended(End how, const std::string& why) {
+  context().keeper->releases().ended(name(), owner_, this, how, why);
+}
+
+bool Release::tries_again(std::string_view text) const {
+  return life_ != Life::kPending && is_temporary(text) && !cancelled_ && now() < give_up_;
+}
+
+void Release::refused(std::string_view text) {
+  if (tries_again(text)) return back_off();
+  const Status why = error_status(text, name(), context().topology->text());
+  if (!is_temporary(text)) return refused_for_good(why);
+  life_ == Life::kPending ? wait_for_server() : leave_pending(why, true);
+}
+
+void Release::refused_for_good(const Status& why) {
+  ended(End::kRefused, why.message());
+  end({Verdict::kFailed, why});
+}
+
+// Revoked, its owner has acquired the lock again, and the result of that counts.
+void Release::failed(const Status& why) {
+  const Code code = why.code();
+  if (code == Code::kRevoked) return end({});
+  const Status named = unreachable_status(why, name());
+  if (code == Code::kClosed) return end({Verdict::kFailed, named});
+  if (life_ != Life::kPending) return leave_pending(named, code == Code::kServer);
+  code == Code::kUnreachable ? wait_for_server() : refused_for_good(named);
+}
+
+void Release::wait_for_server() { now() < until_ ? back_off() : ended(End::kExpired); }
+
+void Release::leave_pending(const Status& why, bool refused_for_now) {
+  end({Verdict::kFailed, why});
+  go_on(refused_for_now);
+}
+
+StepRelease::StepRelease(std::shared_ptr<const Context> context, const LockName& name,
+                         OwnerNumber owner, What what)
+    : Release(std::move(context), name, owner), what_(std::move(what)) {}
+
+bool StepRelease::begin_first(TimePoint now) {
+  const Millis lasts =
+      what_.lease > Millis(0) ? what_.lease : context().command_timeout + what_.memory;
+  give_up_after(now);
+  until_ = after(now, lasts);
+  deadline = after(now, context().command_timeout);
+  (void)context().keeper->releases().take_back(name(), owner_, shared_from_this(), until_);
+  return true;
+}
+
+void StepRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  const MutexLock lock(mutex_);
+  const bool refusal = reply.ok() && reply.value().is_error();
+  maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
+  // What was certainly not executed may be repeated for the whole time again.
+  const bool renews = life_ == Life::kPending && what_.memory > Millis(0) && !maybe_done_;
+  if (renews) until_ = after(now(), what_.memory);
+  judge(reply, sent);
+}
+
+void StepRelease::answered(const resp::Reply& reply, const client::Sent& sent) {
+  ended(End::kDone);
+  std::optional<std::int64_t> value = number_of(reply);
+  if (what_.answered) what_.answered(value, sent);
+  end({Verdict::kGranted, {}, value});
+}
+
+// Its caller knows, if it has one.
+void StepRelease::refused_for_good(const Status& why) {
+  if (life_ == Life::kPending) return Release::refused_for_good(why);
+  ended(End::kDone);
+  end({Verdict::kFailed, why});
+}
+
+}  // namespace holdfast::sync
