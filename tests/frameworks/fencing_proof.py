@@ -381,7 +381,6 @@ class Result:
 
 def prove(stop: str, where: str, url: str, *, points: int, fence: bool, seed: int = 1) -> Result:
     """Stop owners at this number of points; see the module."""
-    logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # each loss would be a line
     database, chance = Database(where), random.Random(seed)
     name = f"{stop}-{seed}-{fence}"
     prepare(database, name)
@@ -436,6 +435,7 @@ def one_point(
 def share(arguments: tuple[str, str, str, int, bool, int]) -> Result:
     """The points of one worker."""
     stop, where, url, points, fence, seed = arguments
+    logging.getLogger("holdfast").setLevel(logging.CRITICAL)  # each loss would be a line
     return prove(stop, where, url, points=points, fence=fence, seed=seed)
 
 
