@@ -6,6 +6,7 @@ after the client knows of the loss, by threads and by tasks.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -165,11 +166,14 @@ def test_so_does_the_error_of_a_body_that_the_loss_cancelled(
     forced = Forced(stage, known=True)
     lock = stage.lock(forced.client, cancel_on_lost=True)
 
-    def body(_: Any) -> Program:
-        yield from forced.by_operator(lock)
-        while not fails:
-            yield from until(lambda: False)
-        raise KeyError("of the body")
+    async def body(_: Any) -> None:
+        next(forced.by_operator(lock), None)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if fails:
+                raise KeyError("of the body") from None
+            raise
 
     expected = KeyError if fails else holdfast.LockLostError
     with pytest.raises(expected) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -63,8 +64,9 @@ def test_a_lease_that_looks_like_another_unit_is_logged_once(
     ):
         _synchronizer._doubts.clear()
         caplog.clear()
-        give()
-        give()
+        for _ in range(2):
+            with suppress(holdfast.LockLostError):  # a lease of 0.05 s on a busy machine
+                give()
         logged = [each.getMessage() for each in caplog.records if "seconds" in each.getMessage()]
         assert len(logged) == 1
         assert f"is {lease:g} s, {meant}" in logged[0]

@@ -25,7 +25,7 @@ def test_a_time_out_without_permits_is_logged_once(
     assert not alice.do(it.acquire, blocking=False)
     assert _warnings(caplog) == []
     for _ in range(2):
-        assert not alice.do(it.acquire, timeout=0.02)
+        assert not alice.do_briefly(it.acquire, timeout=0.02)
     (said,) = _warnings(caplog)
     assert NAME in said
     assert "or call try_set_permits()" in said
@@ -36,6 +36,6 @@ def test_a_time_out_beside_taken_permits_is_not_logged(
 ) -> None:
     it = getattr(client, kind)(NAME)
     alice.do(it.try_set_permits, 1)
-    assert alice.do(it.acquire, timeout=0.02)
-    assert not alice.do(it.acquire, timeout=0.02)
+    assert alice.do_briefly(it.acquire, timeout=0.02)
+    assert not alice.do_briefly(it.acquire, timeout=0.02)
     assert _warnings(caplog) == []
