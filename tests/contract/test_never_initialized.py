@@ -15,7 +15,9 @@ pytestmark = [
 
 
 def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    """About permits: an earlier test's thread that ends while it holds is logged late."""
+    logged = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    return [each for each in logged if "permits" in each]
 
 
 def test_a_time_out_without_permits_is_logged_once(
