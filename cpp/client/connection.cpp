@@ -130,13 +130,13 @@ void Connection::wake_all() {
   pipe_.drive();
 }
 
-Connection::Exchanged Connection::exchange(const RequestPtr& request, Parker& parker, TimePoint now,
+Connection::Exchanged Connection::exchange(const RequestPtr& request, Parker& parker,
                                            DirectReply& answer) {
-  return DirectExchange(pipe_, reader_, parker, now).exchange(request, answer);
+  return DirectExchange(pipe_, reader_, parker).exchange(request, answer);
 }
 
-Connection::Posted Connection::post(const RequestPtr& request, Parker& parker, TimePoint now) {
-  return DirectExchange(pipe_, reader_, parker, now).post(request);
+Connection::Posted Connection::post(const RequestPtr& request, Parker& parker) {
+  return DirectExchange(pipe_, reader_, parker).post(request);
 }
 
 void Connection::serve(Parker& parker, const ServeControl& control, TimePoint slice) {

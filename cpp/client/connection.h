@@ -59,16 +59,15 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // One command of a thread that finds this connection idle, but for a few unread replies: sent and
   // read at once, behind those, with readings that wait for a moment. kNotBegun: nothing was done,
   // and submit() is the way; another thread uses the connection, or there is no stream. kInLine: it
-  // is as after submit(), and its reply, unless it has come, is to be waited for in serve(). `now`:
-  // read before, as the moment of the sending.
+  // is as after submit(), and its reply, unless it has come, is to be waited for in serve().
   using Exchanged = DirectExchange::Exchanged;
   using DirectReply = DirectExchange::DirectReply;
-  Exchanged exchange(const RequestPtr& request, Parker& parker, TimePoint now, DirectReply& answer);
+  Exchanged exchange(const RequestPtr& request, Parker& parker, DirectReply& answer);
 
   // The same of a command whose reply may stay unread (Request::deferred): sent at once.
   // kWritten: written() is not called for it, unless it is sent again. kInLine: as after submit().
   using Posted = DirectExchange::Posted;
-  Posted post(const RequestPtr& request, Parker& parker, TimePoint now);
+  Posted post(const RequestPtr& request, Parker& parker);
 
   // Blocks the calling thread until `control` or `slice` is over, and reads for all threads
   // meanwhile if no other thread does. `control` is checked after each notify() of `parker` and

@@ -44,6 +44,7 @@ bool DirectExchange::begin(const Request& request) {
     stream_ = pipe_.send.stream().get();
     unread_ = pipe_.line.size();
     number_ = pipe_.line.stream();
+    begun_ = pipe_.clock.now();
   }
   pipe_.setup.link.stats->add(Stats::Counter::kCommands);
   return true;

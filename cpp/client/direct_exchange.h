@@ -25,8 +25,8 @@ class DirectExchange {
     Sent sent{};
   };
 
-  DirectExchange(Pipeline& pipe, StreamReader& reader, Parker& parker, TimePoint begun)
-      : pipe_(pipe), reader_(reader), parker_(parker), begun_(begun) {}
+  DirectExchange(Pipeline& pipe, StreamReader& reader, Parker& parker)
+      : pipe_(pipe), reader_(reader), parker_(parker) {}
   ~DirectExchange() {
     if (read_turn_) end(nullptr);
   }
@@ -64,11 +64,11 @@ class DirectExchange {
   Pipeline& pipe_;
   StreamReader& reader_;
   Parker& parker_;
-  const TimePoint begun_;
   std::optional<ReadTurn> read_turn_;
   std::optional<WriteTurn> write_turn_;
   net::Transport* stream_ = nullptr;  // closes only by the thread with the ReadTurn
-  std::uint64_t number_ = 0;          // of the stream
+  TimePoint begun_{};
+  std::uint64_t number_ = 0;                             // of the stream
   resp::ReplyKinds expected_ = resp::ReplyKinds::any();  // of the reply to the command
   std::size_t unread_ = 0;                               // replies that come before it
   SendBuffer::Written written_{};

@@ -31,11 +31,10 @@ void Call::submit(Parker* reader) {
 
 std::optional<Outcome> Call::wait(Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
-  const TimePoint now = context_.clock.now();
-  if (!start({&parker}, now)) return successor()->wait(interrupt);
+  if (!start({&parker}, context_.clock.now())) return successor()->wait(interrupt);
   try {
     std::optional<Answered> answered;
-    if (send(parker, interrupt, now, answered)) return judge(answered, interrupt);
+    if (send(parker, interrupt, answered)) return judge(answered, interrupt);
   } catch (...) {  // no memory, threads or descriptors
     give_up_quietly();
     throw;
@@ -44,11 +43,10 @@ std::optional<Outcome> Call::wait(Interrupt* interrupt) {
   return std::nullopt;
 }
 
-bool Call::send(Parker& parker, Interrupt* interrupt, TimePoint now,
-                std::optional<Answered>& answered) {
+bool Call::send(Parker& parker, Interrupt* interrupt, std::optional<Answered>& answered) {
   using Exchanged = client::Connection::Exchanged;
   client::Connection::DirectReply answer;
-  const Exchanged way = connection_->exchange(shared_from_this(), parker, now, answer);
+  const Exchanged way = connection_->exchange(shared_from_this(), parker, answer);
   if (way == Exchanged::kAnswered) {
     answered.emplace(resp::Reply(answer.reply), answer.sent);
     return true;

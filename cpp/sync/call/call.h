@@ -75,7 +75,7 @@ class Call : public Exchange, public client::Request, public std::enable_shared_
 
   // Of the thread in wait(). False: `interrupt` came first. `answered`: where the thread has read
   // the reply itself.
-  bool send(Parker& parker, Interrupt* interrupt, TimePoint now, std::optional<Answered>& answered)
+  bool send(Parker& parker, Interrupt* interrupt, std::optional<Answered>& answered)
       HOLDFAST_EXCLUDES(mutex_);
   bool await(Parker& parker, Interrupt* interrupt) HOLDFAST_EXCLUDES(mutex_);
   // With an answer that the thread has read itself no other thread knows of the call.

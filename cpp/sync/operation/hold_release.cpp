@@ -96,11 +96,11 @@ void HoldRelease::not_owned() {
   finish({Verdict::kFailed, closed_status(name())});
 }
 
-bool HoldRelease::send_first(Parker* here, TimePoint now) {
-  if (!deferred) return Release::send_first(here, now);
+bool HoldRelease::send_first(Parker* here) {
+  if (!deferred) return Release::send_first(here);
   using Posted = client::Connection::Posted;
   Posted way = Posted::kNotBegun;
-  if (here != nullptr) way = connection().post(shared_from_this(), *here, now);
+  if (here != nullptr) way = connection().post(shared_from_this(), *here);
   if (way == Posted::kNotBegun && !submit_first(here)) return false;
   const MutexLock lock(mutex_);
   if (way == Posted::kWritten) {

@@ -49,7 +49,7 @@ class HoldRelease final : public Release {
 
   bool begin_first(TimePoint now) HOLDFAST_UNCHECKED override;
   void begin() override;
-  bool send_first(Parker* here, TimePoint now) override;
+  bool send_first(Parker* here) override;
   void answered_here(resp::Reply reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
   void time_is_up(TimePoint now) override;
   void write(script::Writer& out) const override;

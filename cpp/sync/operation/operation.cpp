@@ -26,10 +26,9 @@ Operation::Operation(std::shared_ptr<const Context> context, LockName name)
 
 std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
-  const TimePoint begun = now();
   wait_by(parker);
   try {
-    const bool in_line = begin_first(begun) && send_first(&parker, begun);
+    const bool in_line = begin_first(now()) && send_first(&parker);
     if (in_line && serve_control_.done.load()) serve(parker, TimePoint{});  // others lead
     return await(interrupt);
   } catch (...) {  // no memory, threads or descriptors
@@ -39,11 +38,11 @@ std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
 }
 
 // The thread writes and reads by itself where it can.
-bool Operation::send_first(Parker* here, TimePoint now) {
+bool Operation::send_first(Parker* here) {
   using Exchanged = client::Connection::Exchanged;
   if (here == nullptr) return submit_first(here);
   client::Connection::DirectReply answer;
-  const Exchanged way = connection_->exchange(shared_from_this(), *here, now, answer);
+  const Exchanged way = connection_->exchange(shared_from_this(), *here, answer);
   if (way == Exchanged::kAnswered) answered_here(resp::Reply(answer.reply), answer.sent);
   return way == Exchanged::kNotBegun ? submit_first(here) : way == Exchanged::kInLine;
 }
@@ -105,10 +104,9 @@ void Operation::leave() {
 
 void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
                           Parker* reader) {
-  const TimePoint begun = now();
   report_to(std::move(completion), id, reader);
   try {
-    if (begin_first(begun)) (void)send_first(nullptr, begun);
+    if (begin_first(now())) (void)send_first(nullptr);
   } catch (...) {
     cancel_quietly();
     throw;

@@ -139,9 +139,9 @@ class Operation : public Exchange,
     begin();
     return false;
   }
-  virtual bool send_first(Parker* here, TimePoint now) HOLDFAST_EXCLUDES(mutex_);
+  virtual bool send_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
   bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
-  // That thread has the reply, and no other thread knows of the operation.
+  // That thread has the reply, which is no error, and no other thread knows of the operation.
   virtual void answered_here(resp::Reply reply, const client::Sent& sent) {
     complete(std::move(reply), sent);
   }

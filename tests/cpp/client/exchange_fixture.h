@@ -92,7 +92,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     asked->replies = kinds;
     asked->deadline = script.clock.now() + Millis(5000);
     asked->on_answer = on_answer;
-    return connection->exchange(asked, parker, script.clock.now(), answer);
+    return connection->exchange(asked, parker, answer);
   }
   void post(Event event) override {
     if (event.kind == Event::Kind::kResolved) return resolved.push_back(std::move(event));
@@ -106,7 +106,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     posted->deadline = script.clock.now() + Millis(5000);
     posted->deferred = true;
     posted->replies = kinds;
-    return connection->post(posted, parker, script.clock.now());
+    return connection->post(posted, parker);
   }
 
   Script script;

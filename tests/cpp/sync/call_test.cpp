@@ -335,5 +335,19 @@ TEST_F(ThreadCallTest, AReleaseThatComesBackDoesNotGoBehindANewerHold) {
   EXPECT_EQ(script.got.find("EVAL\r\n"), std::string::npos);
 }
 
+TEST_F(ThreadCallTest, AForcedReleaseThatWasSentBeforeItsCommandLeavesItsGrant) {
+  TimePoint forced_at{};
+  auto& server = static_cast<OneServer&>(*context->topology);
+  server.on_route = [&] {  // by another thread, when the call has begun
+    script.clock.advance(Millis(1));
+    forced_at = script.clock.now();
+    script.clock.advance(Millis(1));
+  };
+  acquire({granted});
+  keeper().forced(lock->name(), forced_at);  // its reply is judged
+  EXPECT_EQ(count(), 1);
+  EXPECT_FALSE(keeper().lost(lock->name(), kAlice));
+}
+
 }  // namespace
 }  // namespace holdfast::sync
