@@ -176,6 +176,7 @@ void HoldRelease::cancel() {
     if (!finished() && is(Plan::Verdict::kPartial)) {
       cancelled_ = true;
       report_done();
+      if (std::exchange(backing_off_, false)) return finish({Verdict::kCancelled});
       return abandon();
     }
   }
@@ -234,7 +235,6 @@ void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
       }
     }
     judge(reply, sent);
-    next_waiter_.reset();
     calls = std::exchange(calls_, {});
   }
   calls.run();

@@ -76,10 +76,7 @@ void Release::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   judge(reply, sent);
 }
 
-void Release::answered_here(resp::Reply reply, const client::Sent& sent) {
-  if (reply.is_error()) return complete(std::move(reply), sent);
-  answered(reply, sent);
-}
+void Release::answered_here(resp::Reply reply, const client::Sent& sent) { answered(reply, sent); }
 
 void Release::judge(const Result<resp::Reply>& reply, const client::Sent& sent) {
   if (!reply.ok()) return failed(reply.status());

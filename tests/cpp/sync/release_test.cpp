@@ -157,5 +157,36 @@ TEST_F(ReleaseWithoutCallerTest, ItIsOverWithTheLease) {
   EXPECT_TRUE(keeper().lost(lock->name(), kAlice));
 }
 
+class PartialReleaseTest : public ReleaseLifeTest {
+ protected:
+  // Of one of Alice's two holds; the server refuses it for now.
+  void refuse_for_now() {
+    begin_partial();
+    serve({"-LOADING it starts\r\n"});
+    script.got.clear();
+  }
+  void begin_partial() {
+    acquire({granted});
+    acquire({granted});
+    release = std::make_shared<HoldRelease>(context, lock, HoldRelease::What{kAlice});
+    kept = std::make_shared<KeptOutcome>();
+    release->finish_to(kept, kId);
+    serve({});
+  }
+  void time_passes() {
+    script.clock.advance(Millis(200));
+    (void)context->timers->step(script.clock.now());
+    serve({});
+  }
+};
+
+TEST_F(PartialReleaseTest, WhoseCallerLeavesWhileItBacksOffIsNotSentAgain) {
+  refuse_for_now();
+  release->cancel();
+  time_passes();
+  EXPECT_EQ(script.got, "");
+  EXPECT_EQ(count(), 1);
+}
+
 }  // namespace
 }  // namespace holdfast::sync
