@@ -192,8 +192,8 @@ def test_no_module_has_names_of_another_that_it_does_not_import(package: str) ->
     for name, module in list(sys.modules.items()):
         if name.startswith(prefix) and not name.endswith("._core"):
             source = inspect.getsource(module)
-            # "@": of pytest, which rewrites the modules of an installed plugin's distribution.
-            names = {each for each in vars(module) if each[0] != "@" and each[:2] != "__"}
+            # "@": pytest's, which rewrites the modules of an installed plugin's distribution.
+            names = {each for each in vars(module) if not each.startswith(("@", "__"))}
             unknown = {each for each in names if each not in source} - {
                 one.rpartition(".")[2] for one in sys.modules if one.startswith(f"{name}.")
             }
