@@ -57,7 +57,7 @@ def test_the_log_says_so_once(
 
 @pytest.mark.usefixtures("record")
 def test_a_time_out_after_that_names_an_owner_again(alice: Any, bob: Any, stage: Stage) -> None:
-    lock = stage.lock(name=NAME, wait=0.05)
+    lock = stage.lock(name=NAME, wait=0.5)
     assert alice.do_briefly(lock.acquire, timeout=0.05) is False
     for key in stage.keys_of(NAME):
         stage.server.inspect.delete(key)
