@@ -489,4 +489,8 @@ def test_no_late_write_passes_the_fence_at_random_points_of_a_transaction(
     where = f"sqlite:{databases.file}" if kind == "sqlite" else f"postgresql:{databases.conninfo}"
     proved = fencing_proof.prove(stop, where, server.url, points=200, fence=True)
     assert (proved.points, proved.late, proved.lost) == (200, 0, 0)
-    assert fencing_proof.prove(stop, where, server.url, points=40, fence=False).late > 0
+    unfenced = (
+        fencing_proof.prove(stop, where, server.url, points=40, fence=False, seed=seed)
+        for seed in range(1, 11)  # the points are random: 40 may all be others
+    )
+    assert any(each.late for each in unfenced)
