@@ -238,7 +238,7 @@ refuse_nothing()
 quick = TAKE(second, "second", lambda _: say("reported"))
 plain = holdfast.Client(URL).lock("plain")
 plain.acquire()
-time.sleep(0.3)  # the threads of the log and of the workers have ended
+until(lambda: "holdfast-log" not in {each.name for each in threading.enumerate()})
 refuse("pthread_create", 1, 0, errno.EAGAIN)
 say("held")
 until(blocked.is_set)
