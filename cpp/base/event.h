@@ -25,6 +25,13 @@ struct Event {
     kResolved,       // a command for `name` was sent again, and has its reply: see `server`
     kClosed,         // of no hold: the client is closed, and has reported its last one
   };
+  // What has ended a hold that is lost; `reason` says it in words.
+  enum class Cause : std::uint8_t {
+    kOther,      // also of no loss
+    kGone,       // its server no longer has it: it may have been released by force
+    kLeaseOver,  // it was not renewed in time, or had a fixed lease
+    kClosed,     // its client was closed
+  };
   Kind kind = Kind::kLost;
   std::string name;
   std::uint64_t owner = 0;
@@ -32,6 +39,7 @@ struct Event {
   std::string reason{};                    // of kAbandoned: what has ended, "thread" or "task"
   std::optional<std::int64_t> token{};     // of a hold that is lost: its newest
   std::string server{};                    // of kResolved: the address of the one that answered
+  Cause cause = Cause::kOther;             // of a hold that is lost
 };
 
 // Where events go. Called on any thread, with locks held: it only puts the event away.

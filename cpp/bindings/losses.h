@@ -24,7 +24,4 @@ pybind11::object explanation(OperationKind kind, sync::Exchange& exchange,
                              const sync::Outcome& outcome);
 void set_reason(sync::Outcome& outcome, const std::string& reason);
 
-// Why a hold is lost that its server no longer has, by which command has found it.
-pybind11::tuple gone_reasons();
-
 }  // namespace holdfast::bindings

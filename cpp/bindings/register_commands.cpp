@@ -11,7 +11,6 @@
 
 #include "base/shown.h"
 #include "bindings/errors.h"
-#include "bindings/losses.h"
 #include "bindings/register.h"
 #include "bindings/times.h"
 #include "bindings/waiting.h"
@@ -136,7 +135,6 @@ py::list kinds() {
 }  // namespace
 
 void register_commands(py::module_& module) {
-  module.attr("gone_reasons") = gone_reasons();
   module.def("send_commands", &send_commands, py::arg(), py::arg(), py::arg(),
              py::arg("within") = py::none());
   module.def("options_of", [](const Client& client) { return client.options(); });

@@ -8,6 +8,7 @@
 #include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/permit_semaphore.h"
+#include "lease/hold.h"
 #include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::bindings {
@@ -51,8 +52,9 @@ sync::ExchangePtr release_many(const PermitSemaphore& self, const py::list& perm
   const auto release = self.release_many(permits_in(permits));
   if (const auto* lost = std::get_if<PermitSemaphore::Lost>(&release)) {
     const auto owner = static_cast<std::uint64_t>(lost->owner);
+    const bool gone = lease::cause_of(lost->reason) == Event::Cause::kGone;
     raise(py::module_::import("holdfast._engine.errors")
-              .attr("LostPermit")(lost->place, owner, lost->reason));
+              .attr("LostPermit")(lost->place, owner, lost->reason, gone));
   }
   return std::get<sync::ExchangePtr>(release);
 }

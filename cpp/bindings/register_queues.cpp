@@ -44,6 +44,20 @@ const char* word(Event::Kind kind) {
   return found->text;
 }
 
+const char* word(Event::Cause cause) {
+  switch (cause) {
+    case Event::Cause::kGone:
+      return "gone";
+    case Event::Cause::kLeaseOver:
+      return "lease_over";
+    case Event::Cause::kClosed:
+      return "closed";
+    case Event::Cause::kOther:
+      break;
+  }
+  return "other";
+}
+
 py::object next_event(std::uint64_t run) {
   const std::shared_ptr<engine::EventQueue> events = engine::Engine::instance().events();
   PyThreadState* state = PyEval_SaveThread();
@@ -52,7 +66,7 @@ py::object next_event(std::uint64_t run) {
   if (!entry) return py::none();
   const Event& event = entry->event;
   return py::make_tuple(word(event.kind), py::bytes(event.name), event.owner, event.listeners,
-                        event.reason, event.token, entry->client, event.server);
+                        event.reason, event.token, entry->client, event.server, word(event.cause));
 }
 
 void await_end_of_threads(double seconds) {
@@ -72,10 +86,11 @@ void register_queues(py::module_& module) {
 
   module.def("next_event", &next_event,
              "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
-             "server); None once the run was stopped. The word is \"lost\", \"lost_late\", "
+             "server, cause); None once the run was stopped. The word is \"lost\", \"lost_late\", "
              "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"foreign\", \"permits\", "
              "\"protocol_error\", "
-             "\"unguarded\", \"resolved\" or \"closed\".");
+             "\"unguarded\", \"resolved\" or \"closed\"; the cause of a loss \"gone\", "
+             "\"lease_over\", \"closed\" or \"other\".");
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });

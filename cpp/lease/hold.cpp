@@ -1,6 +1,26 @@
 #include "lease/hold.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace holdfast::lease {
+
+namespace {
+
+bool begins_with(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
+
+}  // namespace
+
+Event::Cause cause_of(const std::string& reason) {
+  const bool gone =
+      std::find(std::begin(kGoneReasons), std::end(kGoneReasons), reason) != std::end(kGoneReasons);
+  if (gone) return Event::Cause::kGone;
+  if (reason == kClientClosed) return Event::Cause::kClosed;
+  const bool over = reason == kRanOut || reason == kReleaseExpired;
+  return over || begins_with(reason, kNotRenewed) ? Event::Cause::kLeaseOver : Event::Cause::kOther;
+}
 
 void add_reference(Hold& hold) { hold.references_.add(); }
 

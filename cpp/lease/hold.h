@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/event.h"
 #include "base/ref.h"
 #include "base/timer_wheel.h"
 #include "base/trace.h"
@@ -27,6 +28,18 @@ inline constexpr const char* kGone =
 inline constexpr const char* kGoneAtExtension = "the server no longer had it when it was extended";
 inline constexpr const char* kGoneAtAcquire = "a reentrant acquire did not find it on the server";
 inline constexpr const char* kGoneReasons[] = {kGone, kGoneAtExtension, kGoneAtAcquire};
+// The reasons of a loss that no server has reported.
+inline constexpr const char* kRanOut = "its lease ran out";
+inline constexpr const char* kNotRenewed =
+    "no renewal reached the server before its lease ran out";  // followed by why
+// Of one whose release the server has not answered in time.
+inline constexpr const char* kReleaseExpired =
+    "its lease ran out before its release reached the server";
+// Of one that was held when its client was closed.
+inline constexpr const char* kClientClosed = "its client was closed";
+
+// By the reason of a loss.
+Event::Cause cause_of(const std::string& reason);
 
 // What the server has granted to one owner of one lock.
 struct Grant {
@@ -164,13 +177,6 @@ enum class HoldState : std::uint8_t {
   kReleasing,  // the last release is on its way: see Holds
   kLost,       // gone; kept until the owner's next grant, which may ask for it
 };
-
-// The reason of a loss that no server has reported.
-constexpr const char* kRanOut = "its lease ran out";
-// Of one that was held when its client was closed.
-constexpr const char* kClientClosed = "its client was closed";
-// Of one whose release the server has not answered in time.
-constexpr const char* kReleaseExpired = "its lease ran out before its release reached the server";
 
 // How long a hold is not tracked, so that short ones cost nothing.
 constexpr Millis kYoung{100};

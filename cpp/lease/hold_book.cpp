@@ -141,8 +141,7 @@ void HoldBook::forget_late_renewals() {
 std::string HoldBook::ran_out(const Hold& hold) const {
   if (closed) return kClientClosed;
   if (!hold.renewed()) return kRanOut;
-  const std::string why = "no renewal reached the server before its lease ran out";
-  return renewal_failure.empty() ? why : why + ": " + renewal_failure;
+  return renewal_failure.empty() ? kNotRenewed : kNotRenewed + (": " + renewal_failure);
 }
 
 void HoldBook::lose_if_over(Hold& hold, TimePoint now) {

@@ -14,6 +14,7 @@ void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
   Event event{kind, hold.name.text(), static_cast<std::uint64_t>(hold.owner), {}, hold.reason()};
   if (hold.few() != nullptr) event.listeners = hold.few()->listeners;
   if (hold.token != 0) event.token = hold.token;
+  event.cause = cause_of(event.reason);
   sink_->post(std::move(event));
 }
 

@@ -96,9 +96,6 @@ def send_commands(
     within: float | None = None,
 ) -> list[Any]: ...
 
-# Why a hold is lost that its server no longer has, by which command has found it.
-gone_reasons: tuple[str, ...]
-
 # A copy: changes to it do not affect the client.
 def options_of(client: Client, /) -> ClientOptions: ...
 def addresses(endpoint: Endpoint, /) -> list[tuple[str, int, str]]: ...  # host, port, path
@@ -372,14 +369,15 @@ class TaskQueue(PendingQueue):
     def idle(self) -> bool: ...  # no task waits
     def leave_loop(self) -> None: ...  # which does not call drain() any more
 
-# Block until there is an event: (word, name, owner, listeners, reason, token, the client's id).
+# Block until there is an event: (word, name, owner, listeners, reason, token, the client's id, the
+# server, the cause of a loss: "gone" from the server, "lease_over", "closed" or "other").
 #
 # "lost": a hold is gone. "abandoned": its thread or task ended while it held. "overlong": the lock
 # that the owner waits for is held for suspiciously long. "foreign": the owner was refused by a key
 # that never expires. "permits": a semaphore has another number. None once the run was stopped.
 def next_event(
     run: int, /
-) -> tuple[str, bytes, int, list[int], str, int | None, str, str] | None: ...
+) -> tuple[str, bytes, int, list[int], str, int | None, str, str, str] | None: ...
 def begin_events() -> int: ...  # a run, by its number: a thread is about to call next_event()
 def stop_passwords() -> None: ...  # no more calls for them: the interpreter is ending
 def stop_events() -> None: ...

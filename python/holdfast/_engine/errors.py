@@ -106,11 +106,13 @@ class ServerError(HoldfastError):
 class LostPermit(Exception):
     """To the semaphore: which of the permits that it releases together is lost, and why."""
 
-    def __init__(self, place: int, owner: int, reason: str) -> None:
-        super().__init__(place, owner, reason)
+    def __init__(self, place: int, owner: int, reason: str, gone: bool) -> None:  # noqa: FBT001
+        super().__init__(place, owner, reason, gone)
         self.place = place
         self.owner = owner
         self.reason = reason
+        #: The server no longer has it: it may have been released by force.
+        self.gone = gone
 
 
 def is_busy(error: LockTimeout) -> bool:

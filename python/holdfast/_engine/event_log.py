@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from holdfast._engine.errors import LockLostError
     from holdfast._engine.process import AnyClient
 
     Entry = tuple[Callable[..., None], str]
-    #: The client's id, the lock's name, and what precedes the reason, of a member of a lock.
-    Part = tuple[str, bytes, str]
+    #: A hold that is gone from its server: the client's id, the lock's name, what precedes the
+    #: reason in a text (the title of a member), and the reason.
+    Part = tuple[str, bytes, str, str]
 
-__all__ = ["FOREIGN", "Event", "entry", "explain", "explained", "explained_text"]
+__all__ = ["FOREIGN", "Event", "entry", "explained", "explained_text"]
 
 #: Seconds between two queries of a client for the record of a forced release.
 FORCED_INTERVAL = 0.05
@@ -36,7 +36,7 @@ FOREIGN = (
 class Event:
     """An event, as the engine has it."""
 
-    __slots__ = ("client", "name", "numbers", "owner", "reason", "server", "token", "word")
+    __slots__ = ("cause", "client", "name", "numbers", "owner", "reason", "server", "token", "word")
 
     word: str
     name: bytes
@@ -49,6 +49,8 @@ class Event:
     client: str
     #: The address of the server that answered a command sent again; else empty.
     server: str
+    #: Of a loss: ``gone`` from its server, ``lease_over``, ``closed`` or ``other``.
+    cause: str
 
     def __init__(self, *parts: Any) -> None:
         (
@@ -60,6 +62,7 @@ class Event:
             self.token,
             self.client,
             self.server,
+            self.cause,
         ) = parts
 
     def __repr__(self) -> str:
@@ -154,25 +157,19 @@ def explained(client: AnyClient, event: Event) -> str:
     return reason or event.reason
 
 
-def explain(error: LockLostError, owner: int, parts: Sequence[Part], within: float | None) -> None:
-    """Have an error say who has released the lock by force, where its server lacks it."""
-    error.args = (explained_text(str(error), owner, parts, within),)
-
-
 def explained_text(
     text: str, owner: int, parts: Sequence[Part], within: float | None = None
 ) -> str:
     """The text of a loss, with who has released the locks by force.
 
-    ``parts``: the locks that it may be about. It queries their servers, also right after another
-    query: no error says less than another. ``within``: as ``forcing()``.
+    It queries the servers of the parts, also right after another query: no error says less than
+    another. ``within``: as ``forcing()``.
     """
     clients = {client.id: client for client in all_clients()}
-    for client_id, key, title in parts:
-        client, said = clients.get(client_id), f"{title}: " if title else ""
-        gone = next((said + each for each in _core.gone_reasons if said + each in text), None)
-        if client and gone and (reason := _forced(client, key, owner, within)):
-            text = text.replace(gone, said + reason)
+    for client_id, key, title, gone in parts:
+        client = clients.get(client_id)
+        if client and (reason := _forced(client, key, owner, within)):
+            text = text.replace(title + gone, title + reason)
     return text
 
 

@@ -309,7 +309,7 @@ def _log_of(event: Event) -> None:
     """Have an event logged; of a hold that is gone from its server, after a query of it."""
     client = next((each for each in all_clients() if each.id == event.client), None)
     log = _event_log.entry(event, client)
-    if client is None or event.word not in LOSSES or event.reason not in _core.gone_reasons:
+    if client is None or event.word not in LOSSES or event.cause != "gone":
         _log.post(partial(log, event.reason))
         return
     worker = _worker_of(client, ASKING)

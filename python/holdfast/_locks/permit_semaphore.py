@@ -164,11 +164,12 @@ class BasePermitSemaphore(Permits):
             "it was released, has expired, or never existed"
         )
 
-    def _about(self, lost: LostPermit) -> tuple[str, int, list[tuple[str, bytes, str]]]:
+    def _about(self, lost: LostPermit) -> tuple[str, int, list[tuple[str, bytes, str, str]]]:
         """Of a loss, the arguments of ``explained_text()``."""
         client = self._client
         key = client.name_prefix + checked_name("name", self.name)
-        return lost.reason, lost.owner, [(client.id, key, "")]
+        parts = [(client.id, key, "", lost.reason)] if lost.gone else []
+        return lost.reason, lost.owner, parts
 
     def _lost_of(self, permits: list[str], lost: LostPermit, reason: str) -> LockLostError:
         permit = permits[lost.place]

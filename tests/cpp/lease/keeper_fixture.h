@@ -35,6 +35,7 @@ class LeaseKeeperTest : public ::testing::Test {
       events.push_back(event.name + " of " + std::to_string(event.owner) + " " + word(event.kind) +
                        event.reason);
       lost_at = world.now();
+      if (event.kind == Event::Kind::kLost) cause = event.cause;
     };
     server.on_renewal = [this](const auto&, const auto&, const auto&) {
       renewals.push_back(world.now());
@@ -118,6 +119,7 @@ class LeaseKeeperTest : public ::testing::Test {
   Server server{world, 0};
   Strings events;
   TimePoint lost_at{};
+  Event::Cause cause = Event::Cause::kOther;  // of the newest loss
   std::vector<TimePoint> renewals;
   const LockName name{"lock"};
 

@@ -210,6 +210,30 @@ TEST_F(LeaseKeeperTest, ALossIsReportedOnce) {
   EXPECT_EQ(renewals.size(), 0U);
 }
 
+TEST_F(LeaseKeeperTest, ALossHasItsCauseBesideTheReason) {
+  using Cause = Event::Cause;
+  for (const char* gone : kGoneReasons) {
+    renewed(kAlice);
+    keeper().lose(name, kAlice, gone);
+    EXPECT_EQ(cause, Cause::kGone) << gone;
+  }
+  renewed(kAlice);
+  keeper().lose(name, kAlice, "a reason");
+  EXPECT_EQ(cause, Cause::kOther);
+  fixed(kAlice, Millis(100));
+  pass(Millis(200));
+  EXPECT_EQ(cause, Cause::kLeaseOver);
+  renewed(kAlice);
+  cause = Cause::kOther;
+  server.pause(Millis(20000));
+  pass(Millis(25000));
+  EXPECT_EQ(cause, Cause::kLeaseOver) << events.back();
+  renewed(kAlice);
+  (void)keeper().close();
+  pass(kLease);
+  EXPECT_EQ(cause, Cause::kClosed);
+}
+
 TEST_F(LeaseKeeperTest, AGrantAfterALossIsANewHold) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
