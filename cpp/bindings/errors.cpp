@@ -24,7 +24,7 @@ py::object error_of(const char* name, const std::string& message) {
 // Its cause is the exception of an application's callable, if that is still known.
 py::object caused(py::object error, std::uint64_t cause) {
   if (cause == 0) return error;
-  py::object reason = py::module_::import("holdfast._clients.passwords").attr("cause")(cause);
+  py::object reason = py::module_::import("holdfast._clients.callables").attr("cause")(cause);
   if (!reason.is_none()) PyException_SetCause(error.ptr(), reason.release().ptr());
   return error;
 }

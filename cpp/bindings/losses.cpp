@@ -53,7 +53,7 @@ void explain(py::error_already_set& error, OperationKind kind, sync::Exchange& e
   const std::optional<py::tuple> given = about(kind, exchange, py::str(error.value()));
   if (!given) return;
   const py::object text =
-      py::module_::import("holdfast._engine.event_log").attr("explained_text")(*(*given));
+      py::module_::import("holdfast._engine.events").attr("explained_text")(*(*given));
   error.value().attr("args") = py::make_tuple(text);
 }
 

@@ -38,7 +38,7 @@ pybind11::object native_root();
 // Adds a type below `Native` to the module. `methods` (static storage) are C functions, found by
 // `with` and by calls without a step of bytecode: no signal handler runs between their effect and
 // their return. In CPython 3.14 and newer one may run right after the return of `__enter__`:
-// holdfast/_engine/native.py takes care of that. It also gives those methods their texts that the
+// holdfast/_locks/base.py takes care of that. It also gives those methods their texts that the
 // public classes declare.
 void add_native_type(pybind11::module_& module, const char* qualified_name, const char* doc,
                      PyMethodDef* methods);

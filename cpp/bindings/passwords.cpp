@@ -25,13 +25,13 @@ std::atomic<bool> g_stopped{false};
 // A child does not have the threads of its parent.
 const bool g_forgets_in_child = (call_in_child([] { g_requests.store(0); }), true);
 
-// A function of Python, and the argument of Client() whose callable it calls.
+// A function of holdfast._clients.callables, and the argument of Client() whose callable it calls.
 struct Asked {
-  const char* module;
+  const char* function;
   const char* argument;
 };
-constexpr Asked kPassword{"holdfast._clients.passwords", "password"};
-constexpr Asked kAddressMap{"holdfast._clients.address_map", "address_map"};
+constexpr Asked kPassword{"ask_password", "password"};
+constexpr Asked kAddressMap{"ask_address", "address_map"};
 
 using Pair = std::pair<std::string, std::string>;
 
@@ -71,9 +71,9 @@ Result<Pair> read(const Asked& asked, PyObject* answer) {
 // inside the callable ends the thread, and no destructor may touch an object then.
 template <typename... Arguments>
 Result<Pair> call(const Asked& asked, const char* format, Arguments... arguments) {
-  PyObject* module = PyImport_ImportModule(asked.module);
+  PyObject* module = PyImport_ImportModule("holdfast._clients.callables");
   if (module == nullptr) return unusable(asked);
-  PyObject* answer = PyObject_CallMethod(module, "ask", format, arguments...);
+  PyObject* answer = PyObject_CallMethod(module, asked.function, format, arguments...);
   Py_DECREF(module);
   if (answer == nullptr) return unusable(asked);
   Result<Pair> outcome = read(asked, answer);

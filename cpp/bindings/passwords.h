@@ -7,12 +7,12 @@
 
 namespace holdfast::bindings {
 
-// Asks the password with this number in `holdfast._clients.passwords` for its credentials. Returns
+// Asks the password with this number in `holdfast._clients.callables` for its credentials. Returns
 // at once, may be called by any thread without the GIL: a thread that lives for this one call takes
 // it. Once stop_passwords() was called, the answer is a failure.
 std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number);
 
-// The same of the map with this number in `holdfast._clients.address_map`, for an announced
+// The same of the map with this number in `holdfast._clients.callables`, for an announced
 // address.
 std::shared_ptr<net::AddressRequest> request_address(std::uint64_t number,
                                                      const net::Address& announced);

@@ -88,9 +88,8 @@ void register_queues(py::module_& module) {
              "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
              "server, cause); None once the run was stopped. The word is \"lost\", \"lost_late\", "
              "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"foreign\", \"permits\", "
-             "\"protocol_error\", "
-             "\"unguarded\", \"resolved\" or \"closed\"; the cause of a loss \"gone\", "
-             "\"lease_over\", \"closed\" or \"other\".");
+             "\"protocol_error\", \"unguarded\", \"resolved\" or \"closed\"; the cause of a loss "
+             "\"gone\", \"lease_over\", \"closed\" or \"other\".");
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });

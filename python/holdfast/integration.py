@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast._clients.base import BaseClient
-from holdfast._clients.guard import executable as guard_executable
-from holdfast._clients.guard import guard_by_default
+from holdfast._clients.options import executable as guard_executable
+from holdfast._clients.options import guard_by_default
 from holdfast._core import guard_obstacle, versions
 from holdfast._engine.arguments import (
     Name,
@@ -21,16 +21,15 @@ from holdfast._engine.arguments import (
     encoded_text,
     milliseconds,
 )
-from holdfast._engine.errors import is_busy
+from holdfast._engine.errors import braced, escaped, is_busy, matcher, quoted, shown
 from holdfast._engine.log import error as log_error
 from holdfast._engine.log import warning as log_warning
-from holdfast._engine.names import braced, escaped, matcher, quoted, shown
 from holdfast._locks.base import BaseLock
 from holdfast._locks.decorators import checked_fields, checked_function, checked_word, finished
 from holdfast._locks.kinds import LOCKING as KINDS
 
 if TYPE_CHECKING:
-    from holdfast._locks.hold import BaseHold
+    from holdfast._locks.lock import BaseHold
 
 __all__ = [
     "KINDS",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast import _core
 from holdfast._clients.base import all_clients as clients
 from holdfast._engine import events as _events
-from holdfast._engine.observer import Observer
+from holdfast._engine.stats import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

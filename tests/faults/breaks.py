@@ -364,7 +364,7 @@ BREAKS = (
     Break(
         (42,),
         "a hold that was collected is renewed",
-        "python/holdfast/_locks/hold.py",
+        "python/holdfast/_locks/lock.py",
         (("_core.owner_ended(self._owner,", "_core.owner_ended(2**63,"),),
         "tests/contract/test_hold.py::test_a_collected_hold_expires_with_its_lease",
     ),

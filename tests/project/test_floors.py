@@ -9,17 +9,17 @@ import pytest
 from tools.lint import floors
 
 ALLOWED = [
-    ("_engine/names.py", "from .. import _core"),
-    ("_engine/names.py", "import re"),
+    ("_engine/errors.py", "from .. import _core"),
+    ("_engine/errors.py", "import re"),
     ("_locks/task_lock.py", "from holdfast._locks.base import BaseLock"),
     ("_locks/task_lock.py", "from holdfast._engine.loop import request"),
     ("servers.py", "from ._clients.base import BaseClient"),
 ]
 FORBIDDEN = [
-    ("_engine/names.py", "from holdfast._locks.lock import Lock", "_locks.lock"),
-    ("_engine/names.py", "if TYPE_CHECKING: from .._locks.lock import Lock", "_locks.lock"),
-    ("_engine/names.py", "def f(): from holdfast._locks import lock", "_locks.lock"),
-    ("_engine/names.py", "from holdfast import Client", "holdfast"),
+    ("_engine/errors.py", "from holdfast._locks.lock import Lock", "_locks.lock"),
+    ("_engine/errors.py", "if TYPE_CHECKING: from .._locks.lock import Lock", "_locks.lock"),
+    ("_engine/errors.py", "def f(): from holdfast._locks import lock", "_locks.lock"),
+    ("_engine/errors.py", "from holdfast import Client", "holdfast"),
     ("_locks/threads.py", "from .semaphores import Semaphore", "_locks.semaphores"),
     ("_locks/lock.py", "from holdfast._engine import loop", "_engine.loop"),
 ]

@@ -27,8 +27,8 @@ FORBIDDEN = [
     ("holdfast/contrib/new.py", "from holdfast import _core", "holdfast._core is private"),
     (
         "holdfast/contrib/new.py",
-        "from .._engine.names import shown",
-        "holdfast._engine.names.shown is private",
+        "from .._engine.errors import shown",
+        "holdfast._engine.errors.shown is private",
     ),
     ("holdfast_tools/new.py", "import holdfast._core", "holdfast._core is private"),
     (

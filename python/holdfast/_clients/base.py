@@ -12,13 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from holdfast import _core
-from holdfast._clients.keywords import Configured
 from holdfast._clients.options import read_options
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
 from holdfast._engine import process as _process
-from holdfast._engine.arguments import Self, checked_flag
-from holdfast._engine.names import quoted
+from holdfast._engine.arguments import Configured, Self, checked_flag
+from holdfast._engine.errors import quoted
 from holdfast._engine.workers import Worker, countdown
 
 if TYPE_CHECKING:

@@ -7,17 +7,31 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
 from holdfast import _core
-from holdfast._clients.guard import executable
-from holdfast._clients.keywords import DEFAULTS, TYPES, File
-from holdfast._engine.arguments import Seconds, encoded_text, foreign_keyword, milliseconds
+from holdfast._engine import log as _log
+from holdfast._engine.arguments import (
+    DEFAULTS,
+    TYPES,
+    File,
+    Seconds,
+    encoded_text,
+    foreign_keyword,
+    milliseconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from holdfast._clients.address_map import AddressMap
-    from holdfast._clients.passwords import Password
+    from holdfast._clients.callables import AddressMap, Password
 
-__all__ = ["DEFAULT_URL", "Options", "read_options"]
+__all__ = [
+    "DEFAULT_URL",
+    "Options",
+    "executable",
+    "guard_by_default",
+    "read_options",
+    "warn_once",
+]
+
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 
@@ -145,7 +159,7 @@ def _take_password(endpoint: _core.Endpoint, values: dict[str, Any]) -> Password
     """Use a password that is a callable as the source of credentials."""
     if not callable(values["password"]):
         return None
-    from holdfast._clients.passwords import Password
+    from holdfast._clients.callables import Password
 
     password = Password(values["password"], values["username"] or endpoint.username)
     values["password"] = ""
@@ -163,7 +177,7 @@ def _reauthenticate(period_ms: int | None, password: Password | None) -> int:
 def _take_address_map(endpoint: _core.Endpoint, values: dict[str, Any]) -> AddressMap | None:
     if values["address_map"] is None:
         return None
-    from holdfast._clients.address_map import read_address_map
+    from holdfast._clients.callables import read_address_map
 
     return read_address_map(values["address_map"], endpoint)
 
@@ -325,3 +339,66 @@ def _find_system_ca(endpoint: _core.Endpoint) -> None:
 
     paths = ssl.get_default_verify_paths()
     endpoint.set_system_ca(paths.cafile or "", paths.capath or "")
+
+
+VARIABLE = "HOLDFAST_GUARD"
+GUARD_WORDS = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "": False,
+}
+
+_by_default = False
+_warned = False
+
+
+def guard_by_default() -> None:
+    """Give the clients of this process guards, where they can have one and nothing else is said."""
+    global _by_default  # noqa: PLW0603
+    _by_default = True
+
+
+def executable(options: Mapping[str, object]) -> str:
+    """The path of the guard's executable; empty: the client has no guard.
+
+    ``options``: of the client's URL and keywords. Raises ``RuntimeError`` if they ask for a guard
+    that this system cannot run, and warns once if the environment asks for it.
+    """
+    wanted = options.get("guard")
+    if not (_from_environment() if wanted is None else wanted):
+        return ""
+    obstacle = _core.guard_obstacle()
+    if not obstacle:
+        return os.path.join(os.path.dirname(_core.__file__), "holdfast-guard")  # noqa: PTH118, PTH120
+    if wanted:
+        msg = f"guard=True cannot work on this system: {obstacle}"
+        raise RuntimeError(msg)
+    warn_once(obstacle)
+    return ""
+
+
+def _from_environment() -> bool:
+    text = os.environ.get(VARIABLE)
+    if text is None:
+        return _by_default
+    if text.lower() not in GUARD_WORDS:
+        msg = f"{VARIABLE} must be 1 or 0, not {text!r}"
+        raise ValueError(msg)
+    return GUARD_WORDS[text.lower()]
+
+
+def warn_once(reason: str) -> None:
+    """Log that clients of this process have no guard."""
+    global _warned  # noqa: PLW0603
+    if _warned:
+        return
+    _warned = True
+    _log.warning(
+        "%s: if this program dies, what it holds expires with its lease; "
+        "the clients go on without a guard",
+        reason,
+    )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import Name, Seconds, Self, refuses_foreign_keywords
 from holdfast._engine.loop import bridge, leave_loop, task_of
 from holdfast._locks.base import BaseLock
-from holdfast._locks.decorating import AsyncLocked
 from holdfast._locks.task_lock import Hold, Lock, attach
 from holdfast._locks.task_semaphores import CountDownLatch, PermitSemaphore, Semaphore
 from holdfast._locks.tasks import (
@@ -24,6 +24,17 @@ from holdfast._locks.tasks import (
 from holdfast._locks.threads import EXPONENTIAL, Backoff
 
 # The client and what it makes: the package's public names are these, too.
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import ParamSpec, TypeVar, overload
+
+    from typing_extensions import Unpack
+
+    from holdfast._locks.decorators import Calling, Skipping
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
 __all__ = [
     "Client",
     "CountDownLatch",
@@ -41,7 +52,7 @@ __all__ = [
 
 
 @refuses_foreign_keywords
-class Client(AsyncLocked, BaseClient):
+class Client(BaseClient):
     """A client of one server for any number of event loops; it connects on first use.
 
     Arguments as those of ``holdfast.Client``.
@@ -219,6 +230,28 @@ class Client(AsyncLocked, BaseClient):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def locked(
+            self, template: str, **options: Unpack[Calling]
+        ) -> Callable[
+            [Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]
+        ]: ...
+
+        @overload
+        def locked(
+            self, template: str, **options: Unpack[Skipping]
+        ) -> Callable[
+            [Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R | None]]
+        ]: ...
+
+    def locked(self, template: str, **options: Any) -> Any:
+        """Decorate a coroutine function, as ``holdfast.Client.locked`` decorates a function."""
+        from holdfast._locks.decorators import async_locked
+
+        return async_locked(self, template, **options)
 
     async def attach(
         self,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import Name, Seconds, Self, refuses_foreign_keywords
 from holdfast._locks.base import BaseLock
-from holdfast._locks.decorating import Locked
 from holdfast._locks.lock import Hold, Lock, attach
 from holdfast._locks.permit_semaphore import PermitSemaphore
 from holdfast._locks.semaphores import CountDownLatch, Semaphore
@@ -24,6 +24,16 @@ from holdfast._locks.threads import (
     SpinLock,
     WriteLock,
 )
+
+if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar, overload
+
+    from typing_extensions import Unpack
+
+    from holdfast._locks.decorators import Calling, Skipping
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 # The client and what it makes: the package's public names are these, too.
 __all__ = [
@@ -46,7 +56,7 @@ MOST_WATCHDOG_THREADS = 64
 
 
 @refuses_foreign_keywords
-class Client(Locked, BaseClient):
+class Client(BaseClient):
     """A client of one deployment, to be shared by all threads; it connects on first use."""
 
     def lock(
@@ -183,6 +193,36 @@ class Client(Locked, BaseClient):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def locked(
+            self, template: str, **options: Unpack[Calling]
+        ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+        @overload
+        def locked(
+            self, template: str, **options: Unpack[Skipping]
+        ) -> Callable[[Callable[P, R]], Callable[P, R | None]]: ...
+
+    def locked(self, template: str, **options: Any) -> Any:
+        """Decorate a function: each call holds a lock named by its arguments.
+
+        ``template`` is filled in by ``str.format`` with the call's arguments by name, defaults
+        included: ``"report:{user.id}"``. ``kind``: ``lock``, ``fair_lock``, ``fenced_lock``,
+        ``read`` or ``write``; or ``semaphore`` or ``permit_semaphore``, with ``permits``: how many
+        calls run at a time. ``busy``: ``"wait"`` waits up to ``wait`` seconds (``None``: without
+        limit), then raises ``LockTimeout``; ``"raise"`` raises it at once; ``"skip"`` returns
+        ``None`` without calling the function. ``lease``, ``at_least``, ``on_lost``: the lock's.
+
+        Raises ``ValueError`` for a positional field, a field that the function's signature lacks,
+        or ``wait`` with a ``busy`` other than ``"wait"``; ``TypeError`` for a function of the wrong
+        kind. Both are raised before the first call.
+        """
+        from holdfast._locks.decorators import locked
+
+        return locked(self, template, **options)
 
     def attach(
         self,

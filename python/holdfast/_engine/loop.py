@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from holdfast import _core
-from holdfast._engine import event_log as _event_log
+from holdfast._engine import events as _events
 from holdfast._engine import log as _log
 from holdfast._engine.process import NO_OWNER
 
@@ -240,7 +240,7 @@ async def explained(text: str, *about: Any) -> str:
     """The text of a loss, with who has released the lock by force, as ``explained_text()``."""
     # No thread or descriptor is left for it, or the loop closes.
     with suppress(RuntimeError, OSError, ImportError):
-        return await to_thread(_event_log.explained_text, text, *about)
+        return await to_thread(_events.explained_text, text, *about)
     return text
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._engine import event_log as _event_log
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
@@ -34,10 +34,22 @@ from holdfast._engine.errors import (
     ServerError,
     left_elsewhere,
     not_owned,
+    quoted,
 )
-from holdfast._engine.names import quoted
 
-__all__ = ["BaseLock", "BlockingPermits", "Permits", "Synchronizer", "Watcher", "seconds_left"]
+if TYPE_CHECKING:
+    from types import FunctionType
+
+__all__ = [
+    "BaseLock",
+    "BlockingPermits",
+    "Permits",
+    "Synchronizer",
+    "Watcher",
+    "native",
+    "seconds_left",
+]
+
 
 NEVER_INITIALIZED: Final = (
     "it was never initialized, or was deleted; make it with permits=, or call try_set_permits()"
@@ -387,7 +399,7 @@ class BaseLock(Synchronizer):
         seconds = self._wait if seconds is None else seconds
         why = "another owner holds it"
         if self._core.foreign:
-            why = _event_log.FOREIGN
+            why = _events.FOREIGN
         return LockTimeout(f"timed out after {seconds:g} s waiting for {quoted(self.name)}: {why}")
 
     def _not_owned(self, block: bool = False) -> NotOwnedError:
@@ -421,3 +433,58 @@ def seconds_left(ms: int | None) -> float | None:
     if ms is None or ms == -2:
         return None
     return math.inf if ms < 0 else ms / 1000
+
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def native(method: Callable[..., Any]) -> Callable[[FunctionT], FunctionT]:
+    """A decorator of a declaration: the native method takes its place, with its texts."""
+
+    def declare(declared: FunctionT) -> FunctionT:
+        text = text_of(cast("FunctionType", declared))
+        described: Callable[..., Any] = _core.described(method, text)
+        if sys.version_info >= (3, 14) and declared.__name__ == "__enter__":
+            described = _protected(described)
+            described.__doc__ = declared.__doc__
+        return cast("FunctionT", described)
+
+    return declare
+
+
+def text_of(declared: FunctionType) -> str:
+    """The signature of a function, as those of native methods are written, and its docstring."""
+    code = declared.__code__
+    last = code.co_argcount
+    positional, named = code.co_varnames[:last], code.co_varnames[last:]
+    given = declared.__defaults__ or ()
+    defaults = dict(zip(positional[last - len(given) :], given, strict=True))
+    defaults |= declared.__kwdefaults__ or {}
+    terms = [_term(name, defaults) for name in positional]
+    terms.insert(max(1, code.co_posonlyargcount), "/")
+    if code.co_kwonlyargcount:
+        terms += ["*", *(_term(name, defaults) for name in named[: code.co_kwonlyargcount])]
+    return f"{declared.__name__}(${', '.join(terms)})\n--\n\n{declared.__doc__ or ''}"
+
+
+def _term(name: str, defaults: dict[str, Any]) -> str:
+    if name not in defaults:
+        return name
+    value = defaults[name]
+    return f"{name}={value!r}" if value is None or isinstance(value, int) else f"{name}=..."
+
+
+def _protected(native: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The ``__enter__`` that is undone if a handler raises at its end."""
+
+    def __enter__(self: Any) -> Any:  # noqa: N807
+        entered: list[Any] = []
+        try:
+            entered.extend(map(native, (self,)))  # kept before a handler can run
+        except BaseException as error:
+            if entered:
+                self.__exit__(type(error), error, error.__traceback__)
+            raise
+        return entered[0]
+
+    return __enter__

@@ -1,4 +1,7 @@
-"""Locks around the calls of functions and of coroutine functions: see ``_decorating``."""
+"""Locks around the calls of functions and of coroutine functions.
+
+It is imported by the first decoration, so programs without one start faster.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,32 @@ from holdfast._locks.kinds import COUNTING, LOCKING, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Literal, TypedDict
+
+    from typing_extensions import Required
 
     from holdfast._engine.arguments import Seconds
+    from holdfast._locks.kinds import Decorating
+
+    class _Options(TypedDict, total=False):
+        kind: Decorating
+        lease: Seconds | None
+        at_least: Seconds | None
+        on_lost: Callable[[Any], object] | None
+        permits: int | None
+
+    class Calling(_Options, total=False):
+        """A decorator: each call runs, or raises."""
+
+        busy: Literal["wait", "raise"]
+        wait: Seconds | None
+
+    class Skipping(_Options, total=False):
+        """A decorator: a call may be skipped."""
+
+        busy: Required[Literal["skip"]]
+        wait: None
+
 
 __all__ = ["async_decorated", "async_locked", "decorated", "finished", "locked"]
 

@@ -1,8 +1,9 @@
-"""Releases by force, so that waiters wake, and the record beside the lock of who did it."""
+"""Releases by force, their record beside the lock, and the connections of owners."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -11,23 +12,99 @@ from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
 from holdfast._engine import log as _log
-from holdfast._engine.connections import OwnerClient, client_of, described, listed
-from holdfast._engine.errors import LockError, ServerError
-from holdfast._engine.names import braced, quoted, shown
+from holdfast._engine.errors import LockError, ServerError, braced, quoted, shown
 from holdfast._engine.process import NO_OWNER
 from holdfast._locks.kinds import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["ForcedRelease", "force_release", "forcing", "read_forced", "record", "withdraw"]
-
-if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from holdfast._engine.connections import Command
+    Ask = Callable[[Sequence[tuple[bytes, ...]]], list[Any]]
 
-    Ask = Callable[[Sequence[Command]], list[Any]]
+__all__ = [
+    "ID_DIGITS",
+    "Command",
+    "ForcedRelease",
+    "OwnerClient",
+    "client_of",
+    "described",
+    "force_release",
+    "forcing",
+    "listed",
+    "moved",
+    "read_forced",
+    "record",
+    "withdraw",
+]
+
+
+#: The length of the part of a client's id that ends the names of its connections.
+ID_DIGITS: Final = 8
+#: The name of a connection of holdfast.
+NAME: Final = re.compile(
+    rf"(?P<label>.+):(?P<process>[^:]*:\d+):(?P<digits>[0-9a-f]{{{ID_DIGITS}}})"
+)
+
+
+@dataclass(frozen=True)
+class OwnerClient:
+    """The client of an owner, as the server's list of connections has it."""
+
+    #: Host and port.
+    address: str
+    #: The connection's name.
+    name: str
+    #: Library and version, where the client says it.
+    library: str | None
+
+    @property
+    def label(self) -> str | None:
+        """Its ``client_name``, by default ``holdfast``; ``None`` for a name of another library."""
+        return self._part("label")
+
+    @property
+    def process(self) -> str | None:
+        """Host and process of the program, ``host:pid``; ``None`` for a name of another library."""
+        return self._part("process")
+
+    @property
+    def id_digits(self) -> str | None:
+        """How the client's id begins; ``None`` for a name of another library."""
+        return self._part("digits")
+
+    def _part(self, part: str) -> str | None:
+        match = NAME.fullmatch(self.name)
+        return None if match is None else match[part]
+
+    def to_json(self) -> dict[str, Any]:
+        """The object as the command line prints it."""
+        return {"address": self.address, "name": self.name, "library": self.library}
+
+
+def described(line: bytes) -> dict[str, str]:
+    """The fields of a line that describes a connection."""
+    words = (word.partition("=") for word in line.decode(errors="backslashreplace").split(" "))
+    return {field: value.strip() for field, _, value in words}
+
+
+def client_of(fields: dict[str, str]) -> OwnerClient:
+    """The client of a connection with these fields."""
+    library = f"{fields.get('lib-name', '')} {fields.get('lib-ver', '')}".strip()
+    return OwnerClient(fields.get("addr", ""), fields.get("name", ""), library or None)
+
+
+Command = tuple[bytes, ...]
+
+
+def listed(reply: Any) -> list[Any]:
+    """The elements of a reply; empty if it is not a list, for example an error."""
+    return reply if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def moved(reply: object) -> bool:
+    """Whether a server has said that another one answers for the key."""
+    return isinstance(reply, ServerError) and reply.code in {"MOVED", "ASK", "TRYAGAIN"}
+
 
 #: The most releases that are kept of a lock, and how long after the last one, in ms.
 KEPT: Final = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast import _core
-from holdfast._engine.names import braced
+from holdfast._engine.errors import braced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

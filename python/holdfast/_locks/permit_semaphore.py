@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._engine import event_log as _event_log
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
@@ -32,10 +31,8 @@ from holdfast._engine.arguments import (
     milliseconds,
     refuse_deferring,
 )
-from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError
-from holdfast._engine.names import quoted
-from holdfast._engine.native import native
-from holdfast._locks.base import BlockingPermits, Permits, seconds_left
+from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
+from holdfast._locks.base import BlockingPermits, Permits, native, seconds_left
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
@@ -335,7 +332,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
-            reason = _event_log.explained_text(*self._about(lost))
+            reason = _events.explained_text(*self._about(lost))
             raise self._lost_of(ids, lost, reason) from None
         except BaseException:
             self._let_go(raw)

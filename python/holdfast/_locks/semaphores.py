@@ -21,8 +21,7 @@ from holdfast._engine.arguments import (
     instead_of,
     refuse_deferring,
 )
-from holdfast._engine.native import native
-from holdfast._locks.base import BlockingPermits, Permits, Synchronizer
+from holdfast._locks.base import BlockingPermits, Permits, Synchronizer, native
 
 __all__ = ["BaseCountDownLatch", "BaseSemaphore", "CountDownLatch", "Semaphore"]
 

@@ -7,16 +7,16 @@ from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._clients.keywords import MinimumLockOptions
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
     LeaseTime,
+    MinimumLockOptions,
     Name,
     Seconds,
     Self,
@@ -27,7 +27,7 @@ from holdfast._engine.arguments import (
     instead_of,
     milliseconds,
 )
-from holdfast._engine.errors import HoldfastError, LockLostError, NotOwnedError
+from holdfast._engine.errors import HoldfastError, LockLostError, NotOwnedError, quoted
 from holdfast._engine.events import Loss
 from holdfast._engine.loop import (
     bridge,
@@ -36,12 +36,16 @@ from holdfast._engine.loop import (
     request,
     this_task,
 )
-from holdfast._engine.names import quoted
-from holdfast._engine.native import native
 from holdfast._engine.process import NO_OWNER
-from holdfast._locks.base import BaseLock, Watcher, seconds_left
-from holdfast._locks.decorating import AsyncDecorates
-from holdfast._locks.hold import BaseHold, HoldWatching, checked, lock_of
+from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
+from holdfast._locks.lock import BaseHold, HoldWatching, checked, lock_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import ParamSpec, TypeVar
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 __all__ = ["Hold", "Lock", "attach"]
 
@@ -107,7 +111,7 @@ class TaskWatcher(Watcher):
         call_on_loop(partial(self._report, loss), self.lock.name)
 
 
-class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
+class Lock(BaseLock, _core.TaskLock):
     """A reentrant lock, held by a task and shared by all processes that use its name.
 
     Made by ``client.lock(name)``. All lock objects of one name and client share the holds of a
@@ -118,6 +122,17 @@ class Lock(AsyncDecorates, BaseLock, _core.TaskLock):
     __slots__ = ("_bodies", "_cancel_on_lost")
 
     _owner_word = "task"
+
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> Callable[P, Coroutine[Any, Any, R]]:
+        """Decorate a coroutine function: each call runs inside ``async with lock:``.
+
+        Raises ``TypeError`` for any other function.
+        """
+        from holdfast._locks.decorators import async_decorated
+
+        return async_decorated(self, function)
 
     def __init__(
         self,

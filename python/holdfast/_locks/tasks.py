@@ -6,8 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from holdfast._clients.base import BaseClient
-from holdfast._clients.keywords import TaskLockOptions, TaskMinimumLockOptions
-from holdfast._engine.arguments import LOCK_KEYWORDS, Name, Seconds, Unpack, instead_of
+from holdfast._engine.arguments import (
+    LOCK_KEYWORDS,
+    Name,
+    Seconds,
+    TaskLockOptions,
+    TaskMinimumLockOptions,
+    Unpack,
+    instead_of,
+)
 from holdfast._engine.loop import owner_of_this_task
 from holdfast._locks.base import BaseLock
 from holdfast._locks.task_lock import Lock, TaskWatcher

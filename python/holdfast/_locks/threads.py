@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._clients.keywords import LockOptions, MinimumLockOptions
 from holdfast._core import Lock as CoreLock
 from holdfast._engine import process as _process
 from holdfast._engine.arguments import (
     LOCK_KEYWORDS,
+    LockOptions,
+    MinimumLockOptions,
     Name,
     Seconds,
     Unpack,
@@ -19,9 +20,8 @@ from holdfast._engine.arguments import (
     instead_of,
     milliseconds,
 )
-from holdfast._engine.errors import ConnectionError, LockError
+from holdfast._engine.errors import ConnectionError, LockError, quoted
 from holdfast._engine.events import loss_of
-from holdfast._engine.names import quoted
 from holdfast._locks.base import BaseLock, Synchronizer, Watcher
 from holdfast._locks.lock import Lock
 

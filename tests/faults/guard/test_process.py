@@ -179,7 +179,7 @@ def test_an_executable_that_is_missing_is_reported_and_the_client_goes_on(
         client = holdfast.Client(URL, guard=True)
         with client.lock("myLock"), holdfast.Client(URL, guard=True).lock("other"):
             say("held", client._core.guard_pid)
-        until(lambda: holdfast._clients.guard._warned)
+        until(lambda: holdfast._clients.options._warned)
         """,
         URL=server.url,
     )

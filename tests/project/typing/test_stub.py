@@ -13,8 +13,8 @@ import pytest
 import holdfast
 import holdfast.asyncio
 from holdfast import _core
-from holdfast._clients import keywords as _keywords
 from holdfast._clients import options as _options
+from holdfast._engine import arguments as _keywords
 
 STUB = ast.parse((Path(holdfast.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 

@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import inspect
-from holdfast._engine.connections import BURST, LONGEST, SHARE, Pace
+from holdfast.servers import BURST, LONGEST, SHARE, Pace
 from tests.support.fixtures import StartServer
 from tests.support.servers import Server
 
@@ -45,7 +45,7 @@ def test_scans_take_a_twentieth_of_a_core(start_server: StartServer, kind: str) 
 
 def test_the_pause_fits_what_a_step_took(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("holdfast._engine.connections.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("holdfast.servers.time.monotonic", lambda: now[0])
     pace = Pace()
     assert pace.spend(BURST) == 0
     assert pace.spend(0.001) == pytest.approx(0.001 / SHARE)
