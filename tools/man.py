@@ -16,6 +16,9 @@ from tools.lint import tree
 
 PAGE = tree.ROOT / "docs" / "man" / "holdfast.1"
 
+#: Of a choice that are listed.
+MOST_VALUES = 5
+
 STATUSES = (
     ("0", "Done; for show and unlock: it was held; for doctor: no finding is bad."),
     ("1", "show, unlock: it is free. doctor: a finding is bad."),
@@ -82,9 +85,21 @@ def _paragraphs(command: click.Command) -> Iterator[str]:
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
     for option in command.params:
         if isinstance(option, click.Option):
-            metavar = "" if option.is_flag else f" {option.make_metavar(context)}"
+            metavar = "" if option.is_flag else f" {_metavar(option, context)}"
             default = f"  [default: {option.default}]" if option.show_default else ""
-            yield from _entries([(", ".join(option.opts) + metavar, f"{option.help}{default}")])
+            values = " --help lists the values." if _has_many_values(option) else ""
+            words = ", ".join(option.opts) + metavar
+            yield from _entries([(words, f"{option.help}{values}{default}")])
+
+
+def _has_many_values(option: click.Option) -> bool:
+    return isinstance(option.type, click.Choice) and len(option.type.choices) > MOST_VALUES
+
+
+def _metavar(option: click.Option, context: click.Context) -> str:
+    if _has_many_values(option):
+        return option.opts[0].lstrip("-").upper()
+    return option.make_metavar(context)
 
 
 def _entries(entries: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> Iterator[str]:

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from holdfast import asyncio, inspect
     from holdfast._engine.stats import Histogram, Stats
 
-__all__ = [
+__all__: list[str] = []
+__all__ += _client.__all__
+__all__ += [
     "Backoff",
     "Histogram",
     "Hold",
@@ -54,7 +56,6 @@ __all__ = [
     "asyncio",
     "inspect",
 ]
-__all__ += _client.__all__
 
 
 def __getattr__(name: str) -> Any:

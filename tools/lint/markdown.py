@@ -34,9 +34,7 @@ CLAIMS = {
 }
 # Where the pages are about what was, or about the engine.
 WITHOUT_CLAIMS = ("docs/decisions", "docs/architecture.md", "docs/wire-protocol.md", "changelog.d")
-CLIENT_PER_LOCK = re.compile(
-    r"\bClient\([^()]*\)\s*\.(?:\w*lock\w*|\w*semaphore|count_down_latch)\("
-)
+CLIENT_PER_LOCK = re.compile(r"\bClient\([^()]*\)\s*\.(?:\w*lock\w*|\w*semaphore|\w*latch)\(")
 
 
 def check(root: Path = tree.ROOT) -> list[str]:

@@ -35,19 +35,19 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-__all__ = [
+__all__ = [  # noqa: RUF022 - in the order of the reference
     "Client",
-    "CountDownLatch",
-    "FairLock",
-    "FencedLock",
     "Lock",
-    "MultiLock",
-    "PermitSemaphore",
-    "ReadLock",
+    "FairLock",
     "ReadWriteLock",
-    "Semaphore",
-    "SpinLock",
+    "ReadLock",
     "WriteLock",
+    "FencedLock",
+    "SpinLock",
+    "MultiLock",
+    "Semaphore",
+    "PermitSemaphore",
+    "CountDownLatch",
 ]
 
 

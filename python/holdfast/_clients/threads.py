@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 # The client and what it makes: the package's public names are these, too.
-__all__ = [
+__all__ = [  # noqa: RUF022 - in the order of the reference
     "Client",
-    "CountDownLatch",
-    "FairLock",
-    "FencedLock",
     "Lock",
-    "MultiLock",
-    "PermitSemaphore",
-    "ReadLock",
+    "FairLock",
     "ReadWriteLock",
-    "Semaphore",
-    "SpinLock",
+    "ReadLock",
     "WriteLock",
+    "FencedLock",
+    "SpinLock",
+    "MultiLock",
+    "Semaphore",
+    "PermitSemaphore",
+    "CountDownLatch",
     "set_watchdog_threads",
 ]
 

@@ -7,5 +7,6 @@ from holdfast._clients.tasks import *  # noqa: F403  # pyright: ignore[reportWil
 from holdfast._locks.task_lock import Hold
 from holdfast._locks.tasks import RedLock
 
-__all__ = ["Hold", "RedLock"]
+__all__: list[str] = []
 __all__ += _client.__all__
+__all__ += ["Hold", "RedLock"]

@@ -43,7 +43,13 @@ class RunCommand(click.Command):
 @click.option("--wait", type=float, metavar="S", help="Seconds to wait; 0: do not.  [no limit]")
 @click.option("--lease", type=float, metavar="S", help="The lease that is renewed.  [30]")
 @click.option("--at-least", type=float, metavar="S", help="Keep the lock for at least so long.")
-@click.option("--kind", type=click.Choice(KINDS), default="lock", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    default="lock",
+    show_default=True,
+    help="What is held while COMMAND runs.",
+)
 @click.option(
     "--permits",
     type=click.IntRange(1),

@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 import holdfast
-from holdfast import inspect
+from holdfast import inspect, servers
 
 from .access import Access, Guard
 from .feed import Feed, TooManyStreamsError
@@ -102,6 +102,7 @@ class _Api:
         answer: dict[str, Any] = {
             "server": self._client.url,
             "read_only": self._access.read_only,
+            "releasable": [kind.word for kind in servers.KINDS if kind.type == b"hash"],
             "status": None if status is None else status.to_json(),
             "primaries": [],
         }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast import servers
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.tools.web.inspector import Inspector, owner
@@ -150,6 +151,11 @@ def test_read_only_refuses_every_post(locks_server: Server) -> None:
         assert inspector.get("/api/server").json["read_only"] is True
         assert inspector.get("/api/locks/myLock").status == 200
     assert locks_server.keys() == {b"myLock"}
+
+
+def test_the_page_gets_the_kinds_that_it_may_release_from_the_server(inspector: Inspector) -> None:
+    releasable = set(inspector.get("/api/server").json["releasable"])
+    assert {kind.word for kind in servers.KINDS if "lock" in kind.word} == releasable
 
 
 def test_an_allowed_host_may_be_used_with_its_origin() -> None:

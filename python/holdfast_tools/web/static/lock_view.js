@@ -6,7 +6,6 @@ import { fetchJson } from "./store.js";
 
 const REFRESH_MS = 5000;
 const TIMES = new Set(["ttl", "timeout"]);
-const RELEASABLE = new Set(["lock", "fair_lock", "read_write_lock"]);
 
 export class LockView {
   #store;
@@ -18,6 +17,7 @@ export class LockView {
   #loaded = false;
   #loading = false;
   #readOnly = true;
+  #releasable = new Set();  // the kinds with owners
   #countdowns = [];
   #drawn = null;
   #read = 0;
@@ -41,7 +41,11 @@ export class LockView {
         element("h1", {}, nameText(this.#name, 2000)), this.#state, this.#button),
       this.#body);
     this.#timer = setInterval(() => document.visibilityState === "visible" && this.#load(), REFRESH_MS);
-    fetchJson("/api/server").then((answer) => { this.#readOnly = answer.body.read_only !== false; this.#draw(); });
+    fetchJson("/api/server").then((answer) => {
+      this.#readOnly = answer.body.read_only !== false;
+      this.#releasable = new Set(answer.body.releasable);
+      this.#draw();
+    });
     this.#load();
   }
 
@@ -83,7 +87,7 @@ export class LockView {
   #draw() {
     if (!this.#loaded) return;
     const lock = this.#detail;
-    this.#button.hidden = this.#readOnly || lock === null || !RELEASABLE.has(lock.kind);
+    this.#button.hidden = this.#readOnly || lock === null || !this.#releasable.has(lock.kind);
     // While only times change, the elements stay, and with them what the user has selected.
     const drawn = JSON.stringify([lock, this.#forced, this.#problem], (key, value) => (TIMES.has(key) ? null : value));
     if (drawn === this.#drawn) return;

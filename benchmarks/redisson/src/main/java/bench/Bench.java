@@ -6,7 +6,7 @@ import static bench.Protocol.sleepUntil;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.IntStream;
 import org.redisson.Redisson;
 import org.redisson.RedissonRedLock;
@@ -150,11 +150,11 @@ public final class Bench {
         int most = 2 * protocol.whole("grants", 0);
         long holdMicros = protocol.whole("hold_us", 0);
         long[] until = new long[1];
-        CountDownLatch go = new CountDownLatch(1);
+        CompletableFuture<Void> go = new CompletableFuture<>();
         List<Thread> threads = start(grants.length, worker -> {
             RLock lock = open(protocol.lockName(worker));
             List<Long> seen = grants[worker] = new ArrayList<>();
-            go.await();
+            go.join();
             while (now() < until[0] && (most == 0 || seen.size() < most)) {
                 acquire(lock);
                 seen.add(now());
@@ -167,7 +167,7 @@ public final class Bench {
         });
         protocol.ready();
         until[0] = protocol.moment();
-        go.countDown();
+        go.complete(null);
         for (Thread thread : threads) {
             thread.join();
         }
