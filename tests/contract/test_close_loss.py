@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -76,18 +78,19 @@ def test_a_permit_is_lost(alice: Any, make_client: MakeClient, server: Server) -
 def test_on_lost_is_called_for_a_client_that_is_collected(server: Server) -> None:
     lost: list[str | bytes] = []
 
-    def work() -> None:
+    def work() -> weakref.ref[holdfast.Client]:
         with holdfast.Client(server.url, lease=LEASE) as client:
             client.lock("of a lock", on_lost=lambda lock: lost.append(lock.name)).acquire()
             semaphore = client.permit_semaphore("permits", on_lost=lambda _: lost.append("permit"))
             semaphore.try_set_permits(2)
             for _ in range(2):
                 semaphore.acquire()
+            return weakref.ref(client)
 
-    work()
+    client = work()
     expected = ["of a lock", "permit", "permit"]
     eventually(lambda: sorted(map(str, lost)) == expected, within=LEASE + SLACK)
-    eventually(lambda: not holdfast._engine.events._kept)
+    eventually(lambda: gc.collect() >= 0 and client() is None)
 
 
 def test_a_task_is_cancelled(server: Server) -> None:
