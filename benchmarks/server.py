@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from types import TracebackType
 
+from holdfast_tools.server import launch
+
 ROOT = Path(__file__).resolve().parent.parent
 
 Reply = str | int | list["Reply"] | None
@@ -112,16 +114,9 @@ class Server:
         self.program = program
         self.port = free_port()
         self._directory = tempfile.TemporaryDirectory(prefix="holdfast-bench-")
-        given = {"port": self.port, "bind": "127.0.0.1", "save": "", "appendonly": "no"}
-        self.options: dict[str, object] = {**given, **more}
-        words = [
-            word
-            for key, value in self.options.items()
-            for word in (f"--{key.replace('_', '-')}", str(value))
-        ]
-        self._process = subprocess.Popen(
-            [program, *words, "--dir", self._directory.name], stdout=subprocess.DEVNULL
-        )
+        self.options: dict[str, object] = {"port": self.port, "bind": "127.0.0.1", **more}
+        settings = {name.replace("_", "-"): value for name, value in self.options.items()}
+        self._process = launch([program], {**settings, "dir": self._directory.name})
         try:
             self.connection = self._connect()
             self.scripts = self._load_scripts()

@@ -1,4 +1,4 @@
-"""Starts a server, if a program for one is found: for the demo and for tests of programs."""
+"""Starts servers: for the demo, the pytest plugin, the tests and the benchmarks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import IO
 
     from typing_extensions import Self
 
     from holdfast import Client
 
-__all__ = ["NoServerError", "Server", "command_of", "ended_with_parent"]
+__all__ = ["NoServerError", "Server", "command_of", "ended_with_parent", "launch"]
 
 SOCKET: Final = "socket"
 #: Of a unix socket, in bytes.
@@ -82,6 +83,31 @@ def ended_with_parent(command: list[str]) -> list[str]:
     return [setpriv, "--pdeathsig", "KILL", "--", *command] if setpriv else command
 
 
+def launch(
+    command: Sequence[str],
+    settings: Mapping[str, object],
+    *,
+    output: int | IO[str] = subprocess.DEVNULL,
+    errors: int | IO[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[str]:
+    """Start a server's program, which keeps nothing on disk and dies with this process.
+
+    ``settings``: directives of its configuration; fakeredis takes none. Raises ``OSError`` if the
+    system does not run the program.
+    """
+    values = {"save": "", "appendonly": "no", **settings} if settings else {}
+    words = [word for name, value in values.items() for word in (f"--{name}", str(value))]
+    return subprocess.Popen(
+        ended_with_parent([*command, *words]),
+        env=environment,
+        stdout=output,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
+    )
+
+
 class Server:
     """The first server of `kinds` that starts, running inside its ``with`` block.
 
@@ -121,15 +147,10 @@ class Server:
         self._folder = _new_folder()
         self._log = self._folder / "log"
         fake = self._kind == "fakeredis"
-        settings = [] if fake else self._settings()
+        settings = {} if fake else self._settings()
         with self._log.open("w") as log, suppress(OSError):
-            self._process = subprocess.Popen(
-                ended_with_parent([*self._command, *settings]),
-                stdout=subprocess.PIPE if fake else log,
-                stderr=log,
-                text=True,
-                start_new_session=True,
-            )
+            output = subprocess.PIPE if fake else log
+            self._process = launch(self._command, settings, output=output, errors=log)
         if self._process is None:
             return "the system does not run it"
         self.url = f"unix://{quote(str(self._folder))}/{SOCKET}"
@@ -153,15 +174,8 @@ class Server:
     def _printed(self) -> str:
         return self._log.read_text(errors="replace").strip()[-500:] or "it printed nothing"
 
-    def _settings(self) -> list[str]:
-        values = {
-            "port": "0",
-            "unixsocket": f"{self._folder}/{SOCKET}",
-            "save": "",
-            "appendonly": "no",
-            "dir": str(self._folder),
-        }
-        return [word for name, value in values.items() for word in (f"--{name}", value)]
+    def _settings(self) -> dict[str, object]:
+        return {"port": 0, "unixsocket": f"{self._folder}/{SOCKET}", "dir": self._folder}
 
     @property
     def title(self) -> str:

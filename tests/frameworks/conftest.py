@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,12 +20,6 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 class Program:

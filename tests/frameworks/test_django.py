@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import ROOT, Run, free_port, get
+from tests.frameworks.conftest import ROOT, Run, get
 from tests.support.processes import StartChild
-from tests.support.servers import Server
+from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 
 pytest.importorskip("django")

@@ -14,8 +14,8 @@ from urllib.error import HTTPError
 import pytest
 
 import holdfast
-from tests.frameworks.conftest import Run, free_port, get
-from tests.support.servers import Server
+from tests.frameworks.conftest import Run, get
+from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 
 pytest.importorskip("fastapi")

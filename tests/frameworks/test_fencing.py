@@ -22,10 +22,10 @@ import pytest
 
 import holdfast
 from holdfast.contrib.fencing import S3Fence
-from tests.frameworks.conftest import Program, free_port
+from tests.frameworks.conftest import Program
 from tests.frameworks.postgres import Postgres
 from tests.frameworks.test_guides import examples
-from tests.support.servers import Server
+from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 
 pytest.importorskip("psycopg")

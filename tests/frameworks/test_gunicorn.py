@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import Program, Run, free_port, get
+from tests.frameworks.conftest import Program, Run, get
 from tests.frameworks.test_guides import GUIDES, examples
-from tests.support.servers import Server
+from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 
 pytest.importorskip("gunicorn")

@@ -93,7 +93,7 @@ class Sentinel(Server):
         up = [[each for each in some if _flags(each) <= {"slave", "sentinel"}] for some in known]
         return (len(up[0]), len(up[1])) == (replicas, sentinels)
 
-    def _command(self, port: int) -> list[str]:
+    def _command(self, port: int) -> tuple[list[str], dict[str, str]]:
         configuration = self.directory / "sentinel.conf"
         if not configuration.exists():  # it writes down what it learns
             lines = ["bind 127.0.0.1", f"dir {self.directory}", *self._lines]
@@ -102,7 +102,7 @@ class Sentinel(Server):
             if self.tls:
                 lines.append("tls-replication yes")
             configuration.write_text("\n".join(lines) + "\n")
-        return [super()._command(port)[0], str(configuration), "--sentinel"]
+        return [*super()._command(port)[0], str(configuration), "--sentinel"], {}
 
 
 def _described(reply: Any) -> dict[str, Any]:

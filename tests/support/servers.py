@@ -30,7 +30,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from holdfast_tools.server import command_of
+from holdfast_tools.server import command_of, launch
 from tests.support.halting import halt
 from tests.support.recording import Messages, Recording
 from tests.support.waiting import eventually
@@ -56,7 +56,6 @@ _SHARES = 16
 """Of the ports: two workers of a run have none in common."""
 
 _START_BOUND = 20.0
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @lru_cache
@@ -313,27 +312,24 @@ class Server:
         assert self._process is None, "the server is already running"
         chosen = self.port or (0 if self.kind == "fakeredis" else free_port())
         with (self.directory / "errors").open("w") as errors:
-            self._process = subprocess.Popen(
-                [*_die_with_parent(), *self._command(chosen)],
-                cwd=_ROOT,
-                env=self._environment,
-                stdout=subprocess.PIPE if self.kind == "fakeredis" else subprocess.DEVNULL,
-                stderr=errors,
-                text=True,
+            self._process = launch(
+                *self._command(chosen),
+                output=subprocess.PIPE if self.kind == "fakeredis" else subprocess.DEVNULL,
+                errors=errors,
+                environment=self._environment,
             )
         if self.kind == "fakeredis":
             assert self._process.stdout is not None
             chosen = int(self._process.stdout.readline() or 0)
         self.port = chosen
 
-    def _command(self, port: int) -> list[str]:
+    def _command(self, port: int) -> tuple[list[str], dict[str, str]]:
+        """The program's command, and its settings."""
         if self.kind == "fakeredis":
-            return [*_command(self.kind), str(port)]
+            return [*_command(self.kind), str(port)], {}
         program = _program(self.kind)
         settings = {
             "bind": "127.0.0.1",
-            "save": "",
-            "appendonly": "no",
             "dir": str(self.directory),
             "logfile": str(self.directory / "log"),
             "unixsocket": str(self.socket_path),
@@ -343,7 +339,7 @@ class Server:
         }
         if self.password:
             settings["requirepass"] = self.password
-        return [program, *(word for key, value in settings.items() for word in (f"--{key}", value))]
+        return [program], settings
 
     def _ports(self, port: int) -> dict[str, str]:
         if self.tls is None:
@@ -381,9 +377,3 @@ class Server:
     def _log(self) -> str:
         logs = [self.directory / name for name in ("log", "errors")]
         return "".join(log.read_text() for log in logs if log.exists())[-2000:] or "no log"
-
-
-def _die_with_parent() -> list[str]:
-    """A prefix that ends the server when the test process is killed, where there is one."""
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
