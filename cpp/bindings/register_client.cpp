@@ -25,17 +25,6 @@ namespace {
 
 using engine::Client;
 
-// The settings of a URL, for Python to complete with keywords.
-py::tuple parse_url(const std::string& url) {
-  const Result<net::ParsedUrl> parsed = net::parse_url(url);
-  if (!parsed.ok()) raise(exception_for(parsed.status()));
-  py::list options;
-  for (const net::UrlOption& option : parsed.value().options) {
-    options.append(py::make_tuple(option.name, option.value));
-  }
-  return py::make_tuple(parsed.value().endpoint, options);
-}
-
 // The kind of a ticket's lock, and the name without the client's prefix.
 py::tuple read_ticket(const Client& client, const std::string& text) {
   const Result<sync::Ticket> ticket = sync::parse_ticket(text);
@@ -70,6 +59,25 @@ const char* word_of(client::TrackingMode mode) {
   using Mode = client::TrackingMode;
   if (mode == Mode::kRequired) return "require";
   return mode == Mode::kTried ? "auto" : "off";
+}
+
+// Host, port and path of a unix socket.
+using AddressEntry = std::tuple<std::string, std::uint16_t, std::string>;
+
+// The servers of a URL, for Python to complete with keywords.
+net::Endpoint make_endpoint(const std::string& deployment, bool tls,
+                            const std::vector<AddressEntry>& addresses, const std::string& service,
+                            int database) {
+  net::Endpoint endpoint;
+  if (deployment == "sentinel") endpoint.deployment = net::Deployment::kSentinel;
+  if (deployment == "cluster") endpoint.deployment = net::Deployment::kCluster;
+  endpoint.tls.enabled = tls;
+  for (const auto& [host, port, path] : addresses) {
+    endpoint.addresses.push_back(net::Address{host, port, path});
+  }
+  endpoint.service = service;
+  endpoint.database = database;
+  return endpoint;
 }
 
 std::string deployment(const net::Endpoint& endpoint) {
@@ -112,7 +120,8 @@ void register_sources(py::class_<net::Endpoint>& endpoint) {
 void register_endpoint(py::module_& module) {
   py::class_<net::Endpoint> endpoint(module, "Endpoint");
   register_sources(endpoint);
-  endpoint.def_property_readonly("text", &net::Endpoint::text)
+  endpoint.def(py::init(&make_endpoint))
+      .def_property_readonly("text", &net::Endpoint::text)
       .def_property_readonly("deployment", &deployment)
       .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
       .def("set_credentials",
@@ -140,7 +149,6 @@ void register_endpoint(py::module_& module) {
              e.tls.system_ca_file = file;
              e.tls.system_ca_directory = directory;
            });
-  module.def("parse_url", &parse_url);
 }
 
 void register_options(py::module_& module) {

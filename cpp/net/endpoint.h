@@ -79,24 +79,4 @@ struct Endpoint {
   std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages
 };
 
-// An option of the URL's query string, in order, percent-decoded. parse_url() leaves unknown ones
-// (lease=, ...) to its caller. A name is made of letters, digits and underscores.
-struct UrlOption {
-  std::string name;
-  std::string value;
-};
-
-struct ParsedUrl {
-  Endpoint endpoint;
-  std::vector<UrlOption> options;
-};
-
-// redis:// valkey:// rediss:// valkeys:// unix:// redis+sentinel:// redis+cluster://, as in the
-// table of the documentation; valkey+..., and rediss+... or valkeys+... for TLS, are accepted, too.
-// User, password and host are percent-decoded; IPv6 literals in brackets. For an unknown scheme, a
-// bad port or database, a fragment, an empty host where one is needed: kInvalid with a message that
-// names the fault, and never quotes (part of) a password. Of the query string only `db` of unix://
-// is read here.
-Result<ParsedUrl> parse_url(const std::string& url);
-
 }  // namespace holdfast::net

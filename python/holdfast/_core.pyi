@@ -15,6 +15,16 @@ __version__: str
 class Endpoint:
     # The addresses of a deployment, with the credentials and the TLS options.
 
+    # `deployment`: "standalone", "sentinel" or "cluster"; `addresses`: host, port, path.
+    def __init__(
+        self,
+        deployment: str,
+        tls: bool,
+        addresses: list[tuple[str, int, str]],
+        service: str,
+        database: int,
+        /,
+    ) -> None: ...
     @property
     def text(self) -> str: ...  # for messages: without user and password
     @property
@@ -36,7 +46,6 @@ class Endpoint:
 def histogram_bounds() -> tuple[float, ...]: ...  # in Client.stats(), in seconds
 
 # The endpoint, and the options of the query in order; ValueError for a bad URL.
-def parse_url(url: str, /) -> tuple[Endpoint, list[tuple[str, str]]]: ...
 
 @final
 class ClientOptions:  # the options of a client

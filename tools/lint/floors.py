@@ -16,7 +16,7 @@ from tools.lint import seams, tree
 #: From below; the modules of a line do not import each other.
 FLOORS = (
     "_clients _engine _locks",  # the rooms: empty
-    "_clients.from_redis _engine.arguments",
+    "_clients.from_redis _clients.urls _engine.arguments",
     "_core",
     "_clients.callables _engine.errors _engine.process _engine.stats",
     "_engine.greenlets _locks.kinds",

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
 from holdfast import _core
+from holdfast._clients.urls import read_url
 from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
     DEFAULTS,
@@ -184,13 +185,12 @@ def _take_address_map(endpoint: _core.Endpoint, values: dict[str, Any]) -> Addre
 
 def _parse(url: str) -> tuple[_core.Endpoint, list[tuple[str, str]]]:
     _check_encodable("url", url)
-    try:
-        endpoint, pairs = _core.parse_url(url)
-        _ = endpoint.username, endpoint.password, endpoint.text
-    except UnicodeDecodeError:
-        msg = "url must be valid UTF-8, percent-escapes included"
-        raise ValueError(msg) from None
-    return endpoint, pairs
+    read = read_url(url)
+    endpoint = _core.Endpoint(
+        read.deployment, read.tls, read.addresses, read.service, read.database
+    )
+    endpoint.set_credentials(read.username, read.password)
+    return endpoint, read.options
 
 
 def _check_encodable(name: str, text: str) -> None:
