@@ -18,8 +18,8 @@
 #include "net/address_map.h"
 #include "sync/operation/query_operation.h"
 #include "sync/recipes/keys.h"
-#include "topology/make.h"
 #include "topology/slot.h"
+#include "topology/topology.h"
 
 namespace holdfast::engine {
 

@@ -10,7 +10,7 @@
 #include "engine/event_queue.h"
 #include "lease/lease_keeper.h"
 #include "net/event_loop.h"
-#include "topology/setup.h"
+#include "topology/topology.h"
 
 namespace holdfast::engine {
 

@@ -7,7 +7,6 @@
 #include "base/event.h"
 #include "lease/lease_keeper.h"
 #include "net/loop.h"
-#include "topology/setup.h"
 #include "topology/topology.h"
 
 namespace holdfast::guard {

@@ -68,23 +68,17 @@ Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
   if (setup_.pubsub) decide(*setup_.pubsub);
 }
 
-void Cluster::start() {
-  const ClusterNode::Setup setup = node_setup();
-  for (const Traffic traffic : kAllTraffic) {
-    nowhere_[traffic] = ClusterNode::connect(clock_, loops_, setup, {{}, traffic});
-  }
-}
+void Cluster::start() { nowhere_ = make_node({}); }
 
-ClusterNode::Setup Cluster::node_setup() {
-  return {setup_.link,     setup_.driver,     setup_.sink,   weak_from_this(),
-          setup_.tracking, setup_.on_changes, setup_.witness};
+Cluster::NodePtr Cluster::make_node(Server server) {
+  return std::make_shared<ClusterNode>(clock_, loops_, setup_, weak_from_this(), std::move(server));
 }
 
 std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic) {
   const ServerNumber owner = map_.owner(slot_of(key));
   const MutexLock guard(mutex_);
   const ClusterNode* found = node(owner);
-  return found != nullptr ? found->connection(traffic) : nowhere_[traffic];
+  return (found != nullptr ? found : nowhere_.get())->links().connection(traffic);
 }
 
 bool Cluster::owns(ServerNumber server, std::string_view key) const {
@@ -106,7 +100,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   // Queued requests go ahead of later ones.
   const ServerNumber target = queued ? map_.target(slot) : map_.owner(slot);
   if (const ClusterNode* found = node(target)) {
-    return found->connection(traffic)->resubmit(std::move(unanswered));
+    return found->links().connection(traffic)->resubmit(std::move(unanswered));
   }
   if (unanswered.barred()) return Status::revoked();
   unanswered.fresh = false;
@@ -131,7 +125,7 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
     const bool follows = to.kind != Kind::kStale && !unanswered.request->abandoned() &&
                          unanswered.sent.times < kMostTimes;
     if (follows) {
-      taken = follow(*node_at(to.address).connection(traffic), unanswered, to.kind);
+      taken = follow(*node_at(to.address).links().connection(traffic), unanswered, to.kind);
     }
     release_parked(deliveries);
   }
@@ -154,7 +148,8 @@ void Cluster::subscribe(const std::string& channel) {
   const MutexLock guard(mutex_);
   Listened& listened = channels_.try_emplace(channel, Listened{slot_of(channel)}).first->second;
   ++listened.subscriptions_made;
-  if (const ClusterNode* at = node(listened.at)) return at->subscriber()->subscribe(channel);
+  if (const ClusterNode* at = node(listened.at))
+    return at->links().subscriber()->subscribe(channel);
   place(channel, listened);
   if (listened.at == 0) request_refresh();
 }
@@ -163,14 +158,15 @@ void Cluster::release(const std::string& channel, Duration linger) {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
-  if (const ClusterNode* at = node(found->second.at)) at->subscriber()->release(channel, linger);
+  if (const ClusterNode* at = node(found->second.at))
+    at->links().subscriber()->release(channel, linger);
 }
 
 std::shared_ptr<client::Subscriber> Cluster::subscriber(const std::string& channel) {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   const ClusterNode* at = found == channels_.end() ? nullptr : node(found->second.at);
-  return at == nullptr ? nullptr : at->subscriber();
+  return at == nullptr ? nullptr : at->links().subscriber();
 }
 
 bool Cluster::redirect_channel(const Server& from, const std::string& channel,
@@ -211,12 +207,12 @@ void Cluster::forget_channel(const std::string& channel, std::uint64_t subscript
 void Cluster::place(const std::string& channel, Listened& listened) {
   const ServerNumber target = map_.target(listened.slot);
   if (target == 0 || target == listened.at) return;
-  if (const ClusterNode* old = node(listened.at)) old->subscriber()->drop(channel);
+  if (const ClusterNode* old = node(listened.at)) old->links().subscriber()->drop(channel);
   const ClusterNode* fresh = node(target);
   listened.at = fresh != nullptr ? target : 0;
   if (fresh == nullptr) return;
-  fresh->subscriber()->subscribe(channel);
-  fresh->subscriber()->release(channel, kLinger);
+  fresh->links().subscriber()->subscribe(channel);
+  fresh->links().subscriber()->release(channel, kLinger);
 }
 
 void Cluster::place_channels() {
@@ -230,7 +226,7 @@ std::size_t Cluster::reauthenticate(const client::LoginPtr& login) {
     for (const auto& [number, node] : nodes_) nodes.push_back(node);
   }
   std::size_t open = 0;
-  for (const NodePtr& node : nodes) open += node->reauthenticate(login);
+  for (const NodePtr& node : nodes) open += node->links().reauthenticate(login);
   return open;
 }
 
@@ -246,8 +242,8 @@ void Cluster::close(const Status& why) {
     deferred_.fail(why, true, deliveries);
     loops_.io.drive(shared_from_this());
   }
-  for (const NodePtr& node : nodes) node->close(why);
-  for (const auto& connection : nowhere_) connection->close(why);
+  for (const NodePtr& node : nodes) node->links().close(why);
+  nowhere_->links().close(why);
   for (const auto& query : scouts) query->close(why);
   answer(deliveries);
 }
@@ -261,17 +257,16 @@ ClusterNode& Cluster::node_at(const net::Address& address) {
   for (const auto& [number, node] : nodes_) {
     if (node->server().address == address) return *node;
   }
-  const ClusterNode::Setup setup = node_setup();
-  const auto fresh =
-      std::make_shared<ClusterNode>(clock_, loops_, setup, Server{++numbers_, address});
-  fresh->listen(mode_.value_or(client::PubSub::kClassic));
+  const auto fresh = make_node({++numbers_, address});
+  fresh->links().subscriber()->set_mode(mode_.value_or(client::PubSub::kClassic));
   return *nodes_.emplace(numbers_, fresh).first->second;
 }
 
 bool Cluster::set_fence(const SlotMap::Fence& fence) {
   const ClusterNode* at = node(fence.at);
   if (at == nullptr) return false;
-  return at->connection(Traffic::kCalls)
+  return at->links()
+      .connection(Traffic::kCalls)
       ->resubmit({std::make_shared<Fence>(weak_from_this(), fence.id)})
       .ok();
 }
@@ -304,7 +299,7 @@ void Cluster::release_parked(Deliveries& deliveries) {
       [this](const client::Request& request, Traffic traffic)
           HOLDFAST_REQUIRES(mutex_) -> std::shared_ptr<Connection> {
             const ClusterNode* found = node(map_.owner(slot_of(request.key())));
-            return found != nullptr ? found->connection(traffic) : nullptr;
+            return found != nullptr ? found->links().connection(traffic) : nullptr;
           },
       deliveries);
 }
@@ -329,7 +324,7 @@ void Cluster::trouble(ServerNumber server) {
   troubled_until_ = after(clock_.now(), kTroubleLasts);
   request_refresh();
   ClusterNode* const found = node(server);
-  if (found != nullptr && map_.leaving(server)) found->review();
+  if (found != nullptr && map_.leaving(server)) found->links().review();
 }
 
 // A server redirects for a slot that it had. If the map has another server for the slot, that is
@@ -375,7 +370,7 @@ void Cluster::decommission_nodes(const std::vector<SlotRange>& ranges) {
       ++it;
       continue;
     }
-    it->second->decommission();
+    it->second->links().decommission();
     it = nodes_.erase(it);
   }
   owners_ = owners;

@@ -13,7 +13,6 @@
 #include "topology/cluster_node.h"
 #include "topology/cluster_reply.h"
 #include "topology/deferred_requests.h"
-#include "topology/setup.h"
 #include "topology/slot_map.h"
 #include "topology/slots_query.h"
 #include "topology/topology_refresh.h"
@@ -65,7 +64,7 @@ class Cluster final : public Topology,
     std::uint64_t subscriptions_made = 0;
   };
 
-  ClusterNode::Setup node_setup();
+  NodePtr make_node(Server server);
 
   // With the lock held.
   ClusterNode* node(ServerNumber number) const HOLDFAST_REQUIRES(mutex_);
@@ -98,8 +97,8 @@ class Cluster final : public Topology,
   const Setup setup_;
   const std::string text_;
   std::atomic<const char*> publish_{"publish"};
-  SlotMap map_;  // except for owner(), guarded by mutex_
-  PerTraffic<std::shared_ptr<client::Connection>> nowhere_;
+  SlotMap map_;      // except for owner(), guarded by mutex_
+  NodePtr nowhere_;  // for keys whose server is unknown
 
   mutable Mutex mutex_;
   std::optional<client::PubSub> mode_ HOLDFAST_GUARDED_BY(mutex_);

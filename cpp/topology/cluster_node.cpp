@@ -14,24 +14,20 @@ namespace {
 
 // Requests stay queued while the server is out of reach: another one may take its place before the
 // request's deadline.
-client::StreamOptions link_to(client::StreamOptions link, const net::Address& address) {
-  link.address = address;
-  link.retries = std::numeric_limits<int>::max();
-  return link;
+Setup node_setup(Setup setup, const net::Address& address,
+                 const std::shared_ptr<Subscriber::Sink>& listener) {
+  setup.link.address = address;
+  setup.link.retries = std::numeric_limits<int>::max();
+  setup.sink = listener;
+  return setup;
 }
 
-Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server& server,
-                                   Traffic traffic) {
-  const auto calls_driver = traffic == Traffic::kCalls ? setup.driver : Connection::Driver::kLoop;
-  const std::weak_ptr<ClusterWatcher> watcher = setup.watcher;
+void complete(Connection::Setup& made, const std::weak_ptr<ClusterWatcher>& watcher,
+              const Server& server, Traffic traffic) {
   const ServerNumber number = server.number;
-  const client::StreamOptions link = link_to(setup.link, server.address);
-  Connection::Setup made{with_tracking(link, traffic, setup.tracking), calls_driver,
-                         [watcher, number] {
-                           if (const auto all = watcher.lock()) all->lost(number);
-                         }};
-  made.on_changes = setup.on_changes;
-  if (setup.witness && traffic == Traffic::kCalls) made.link.witness = setup.witness();
+  made.on_lost = [watcher, number] {
+    if (const auto all = watcher.lock()) all->lost(number);
+  };
   made.redirect = [watcher, server, traffic](const InFlightRequest& unanswered,
                                              std::string_view error) {
     const auto all = watcher.lock();
@@ -49,7 +45,6 @@ Connection::Setup connection_setup(const ClusterNode::Setup& setup, const Server
   made.on_failed = [watcher, number] {
     if (const auto all = watcher.lock()) all->trouble(number);
   };
-  return made;
 }
 
 }  // namespace
@@ -109,43 +104,13 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
   const Server server_;
 };
 
-ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server)
+ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, Setup setup,
+                         const std::weak_ptr<ClusterWatcher>& watcher, Server server)
     : server_(std::move(server)),
-      listener_(std::make_shared<NodeListener>(setup.sink, setup.watcher, server_)),
-      subscriber_(std::make_shared<Subscriber>(clock, loops.io,
-                                               link_to(setup.link, server_.address), listener_)) {
-  for (const Traffic traffic : kAllTraffic) {
-    connections_[traffic] = connect(clock, loops, setup, {server_, traffic});
-  }
-}
-
-void ClusterNode::review() {
-  for (const auto& connection : connections_) connection->review();
-}
-
-std::size_t ClusterNode::reauthenticate(const client::LoginPtr& login) {
-  std::size_t open = subscriber_->reauthenticate(login) ? 1 : 0;
-  for (const auto& connection : connections_) {
-    if (connection->reauthenticate(login)) ++open;
-  }
-  return open;
-}
-
-void ClusterNode::decommission() {
-  for (const auto& connection : connections_) connection->decommission();
-  subscriber_->close();
-}
-
-void ClusterNode::close(const Status& why) {
-  for (const auto& connection : connections_) connection->close(why);
-  subscriber_->close();
-}
-
-std::shared_ptr<Connection> ClusterNode::connect(const Clock& clock, const Loops& loops,
-                                                 const Setup& setup, const Way& way) {
-  net::Loop& loop = way.traffic == Traffic::kRenewals ? loops.watchdog : loops.io;
-  return std::make_shared<Connection>(clock, loop,
-                                      connection_setup(setup, way.server, way.traffic));
-}
+      listener_(std::make_shared<NodeListener>(setup.sink, watcher, server_)),
+      links_(clock, loops, node_setup(std::move(setup), server_.address, listener_),
+             [&](Connection::Setup& made, Traffic traffic) {
+               complete(made, watcher, server_, traffic);
+             }) {}
 
 }  // namespace holdfast::topology

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "topology/setup.h"
+#include "topology/server_links.h"
 #include "topology/slot_map.h"
 #include "topology/topology.h"
 
@@ -40,51 +39,23 @@ class ClusterWatcher {
   virtual void trouble(ServerNumber server) = 0;  // an attempt to connect failed
 };
 
-// The connections of one client to one server of a cluster: for each kind of traffic, and for
-// pub/sub. Each connects on first use.
+// One server of a cluster, with a client's connections to it. The server with the number 0 is none:
+// it hands every request over.
 class ClusterNode {
  public:
-  struct Setup {
-    client::StreamOptions link;  // except for the address
-    client::Connection::Driver driver = client::Connection::Driver::kCallers;
-    std::weak_ptr<client::Subscriber::Sink> sink;
-    std::weak_ptr<ClusterWatcher> watcher;
-    client::TrackingMode tracking = client::TrackingMode::kOff;
-    std::function<void(const client::Changes&)> on_changes{};
-    std::function<std::shared_ptr<client::StreamWitness>()> witness{};  // as topology::Setup's
-  };
-
-  ClusterNode(const Clock& clock, const Loops& loops, const Setup& setup, Server server);
+  // `setup.link` is without the address.
+  ClusterNode(const Clock& clock, const Loops& loops, Setup setup,
+              const std::weak_ptr<ClusterWatcher>& watcher, Server server);
 
   const Server& server() const { return server_; }
-  const std::shared_ptr<client::Connection>& connection(Traffic traffic) const {
-    return connections_[traffic];
-  }
-
-  // The subscriber of a channel; `mode`: the same for all channels.
-  const std::shared_ptr<client::Subscriber>& subscriber() const { return subscriber_; }
-  void listen(client::PubSub mode) { subscriber_->set_mode(mode); }
-
-  void review();                                              // as Connection's
-  std::size_t reauthenticate(const client::LoginPtr& login);  // as Topology's
-  void decommission();
-  void close(const Status& why);
-
-  // One connection. Without a server (number 0) it hands every request over.
-  struct Way {
-    Server server;
-    Traffic traffic;
-  };
-  static std::shared_ptr<client::Connection> connect(const Clock& clock, const Loops& loops,
-                                                     const Setup& setup, const Way& way);
+  const ServerLinks& links() const { return links_; }
 
  private:
   class NodeListener;
 
   const Server server_;
   const std::shared_ptr<NodeListener> listener_;
-  PerTraffic<std::shared_ptr<client::Connection>> connections_;
-  const std::shared_ptr<client::Subscriber> subscriber_;
+  const ServerLinks links_;
 };
 
 }  // namespace holdfast::topology

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "topology/sentinel_watch.h"
-#include "topology/setup.h"
+#include "topology/server_links.h"
 #include "topology/topology.h"
 
 namespace holdfast::topology {
@@ -18,23 +18,24 @@ class Sentinel final : public Topology {
 
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
   void subscribe(const std::string& channel) override;
-  void release(const std::string& channel, Duration linger) override;
+  void release(const std::string& channel, Duration linger) override {
+    links_.subscriber()->release(channel, linger);
+  }
   std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
-    return subscriber_;
+    return links_.subscriber();
   }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return watch_->text(); }
-  std::size_t reauthenticate(const client::LoginPtr& login) override;
+  std::size_t reauthenticate(const client::LoginPtr& login) override {
+    return links_.reauthenticate(login);
+  }
   void close(const Status& why) override;
 
  private:
   void start();
 
   const std::shared_ptr<SentinelWatch> watch_;
-  const std::shared_ptr<client::Connection> calls_;
-  const std::shared_ptr<client::Connection> renewals_;
-  const std::shared_ptr<client::Connection> confirmations_;
-  const std::shared_ptr<client::Subscriber> subscriber_;
+  const ServerLinks links_;
   const std::function<void()> verify_;
   std::once_flag started_;
 };

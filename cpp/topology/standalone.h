@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "topology/setup.h"
+#include "topology/server_links.h"
 #include "topology/topology.h"
 
 namespace holdfast::topology {
@@ -13,26 +13,27 @@ class Standalone final : public Topology {
  public:
   Standalone(const Clock& clock, const Loops& loops, const Setup& setup);
 
-  std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
-  void subscribe(const std::string& channel) override { subscriber_->subscribe(channel); }
+  std::shared_ptr<client::Connection> route(std::string_view /*key*/, Traffic traffic) override {
+    return links_.connection(traffic);
+  }
+  void subscribe(const std::string& channel) override { links_.subscriber()->subscribe(channel); }
   void release(const std::string& channel, Duration linger) override {
-    subscriber_->release(channel, linger);
+    links_.subscriber()->release(channel, linger);
   }
   std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
-    return subscriber_;
+    return links_.subscriber();
   }
   std::string_view publish_command() const override { return publish_; }
   std::string text() const override { return address_; }
-  std::size_t reauthenticate(const client::LoginPtr& login) override;
-  void close(const Status& why) override;
+  std::size_t reauthenticate(const client::LoginPtr& login) override {
+    return links_.reauthenticate(login);
+  }
+  void close(const Status& why) override { links_.close(why); }
 
  private:
   const std::string address_;
   const char* const publish_;
-  const std::shared_ptr<client::Connection> calls_;
-  const std::shared_ptr<client::Connection> renewals_;
-  const std::shared_ptr<client::Connection> confirmations_;
-  const std::shared_ptr<client::Subscriber> subscriber_;
+  const ServerLinks links_;
 };
 
 }  // namespace holdfast::topology

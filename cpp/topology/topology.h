@@ -2,13 +2,17 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "client/connection.h"
 #include "client/subscriber.h"
+#include "net/endpoint.h"
+#include "net/loop.h"
 #include "topology/slot.h"
 
 namespace holdfast::topology {
@@ -32,6 +36,39 @@ class PerTraffic {
  private:
   std::array<T, kAllTraffic.size()> all_{};
 };
+
+// The threads that drive a client's connections.
+struct Loops {
+  net::Loop& io;        // pub/sub, asyncio
+  net::Loop& watchdog;  // renewals
+};
+
+// The settings of a topology, for any deployment.
+struct Setup {
+  net::Endpoint endpoint;
+  client::StreamOptions link;  // of each server that answers for keys; its address is the first one
+  client::Connection::Driver driver = client::Connection::Driver::kCallers;
+  std::weak_ptr<client::Subscriber::Sink> sink{};
+  std::function<void()> on_lost{};  // a connection broke: holds must be verified
+  // Unset: of a cluster it depends on the servers; else it is kClassic.
+  std::optional<client::PubSub> pubsub{};
+  client::TrackingMode tracking = client::TrackingMode::kOff;  // of what renewals read
+  std::function<void(const client::Changes&)> on_changes{};    // of that
+  // Makes the witness of one connection for calls; empty: there is none.
+  std::function<std::shared_ptr<client::StreamWitness>()> witness{};
+};
+
+// The command by which scripts publish.
+inline const char* publish_command_of(client::PubSub mode) {
+  switch (mode) {
+    case client::PubSub::kSharded:
+      return "spublish";
+    case client::PubSub::kBoth:
+      return "both";
+    default:
+      return "publish";
+  }
+}
 
 // Chooses the server for a key. Thread-safe.
 class Topology {
@@ -59,5 +96,9 @@ class Topology {
 
   virtual void close(const Status& why) = 0;
 };
+
+// The topology of `setup.endpoint.deployment`; nothing is sent yet. `clock` and the loops must
+// outlive it.
+std::shared_ptr<Topology> make(const Clock& clock, const Loops& loops, const Setup& setup);
 
 }  // namespace holdfast::topology

@@ -1,4 +1,4 @@
-#include "topology/make.h"
+#include "topology/topology.h"
 
 #include "topology/cluster.h"
 #include "topology/sentinel.h"
