@@ -26,7 +26,10 @@ _changing = threading.Lock()
 
 
 def add_observer(observer: Observer) -> None:
-    """From now on it observes all locks of this process, of all its clients."""
+    """From now on it observes all locks of this process, of all its clients.
+
+    Raises ``ConnectionError`` where the system has no thread left for its calls.
+    """
     with _changing:
         _set((*_observers, observer))
 
@@ -39,11 +42,11 @@ def remove_observer(observer: Observer) -> None:
 
 def _set(observers: tuple[Observer, ...]) -> None:
     global _observers  # noqa: PLW0603
-    _observers = observers
     chosen: Observer | None = None
     if observers:
         chosen = observers[0] if len(observers) == 1 else _Several(observers)
-    _events.observer = chosen
+    _events.observe_by(chosen)
+    _observers = observers
     _core.set_observer(chosen)
 
 

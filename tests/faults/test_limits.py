@@ -238,7 +238,6 @@ refuse_nothing()
 quick = TAKE(second, "second", lambda _: say("reported"))
 plain = holdfast.Client(URL).lock("plain")
 plain.acquire()
-until(lambda: "holdfast-log" not in {each.name for each in threading.enumerate()})
 refuse("pthread_create", 1, 0, errno.EAGAIN)
 say("held")
 until(blocked.is_set)
@@ -293,3 +292,102 @@ def test_a_handler_that_blocks_at_the_limit_of_threads_delays_no_other_report(
     assert child.wait() == 0
     for name in ("first", "second", "plain"):
         assert f"the hold on '{name}'" in child.errors
+
+
+REPORTERS = """
+import logging
+blocked, opened, reported = threading.Event(), threading.Event(), threading.Event()
+
+def block(*_):
+    blocked.set()
+    opened.wait()
+
+class Handler(logging.Handler):
+    def emit(self, record):
+        BLOCKS == "log" and "was lost" in record.getMessage() and block()
+
+class Observer:
+    def begun(self, kind, name): pass
+    def ended(self, its, outcome, client, owner): pass
+    def released(self, name, client, owner): pass
+    def lost(self, name, client, owner, reason):
+        BLOCKS == "observer" and block()
+
+logging.getLogger("holdfast").addHandler(Handler())
+client = holdfast.Client(URL)
+first = client.lock("first")
+first.acquire()
+holdfast.observe.add_observer(Observer())
+second = client.lock("second", on_lost=lambda _: reported.set())
+second.acquire()
+refuse("pthread_create", 1, 0, errno.EAGAIN)
+say("held")
+until(blocked.is_set)
+say("blocked")
+until(reported.is_set)
+opened.set()
+refuse_nothing()
+client.close()
+say("over")
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("blocks", ["log", "observer"])
+def test_a_reporter_that_blocks_at_the_limit_of_threads_delays_no_handler(
+    start_child: StartChild, server: Server, refusals: Refusals, blocks: str
+) -> None:
+    """Faults 62, 64: the threads of the log and of observers run before there is a loss."""
+    child = start_child(
+        f"import threading\nimport holdfast.observe\n{REFUSALS}\n{REPORTERS}",
+        URL=server.url,
+        BLOCKS=blocks,
+        environment=refusals.environment,
+    )
+    child.expect("held")
+    server.inspect.delete("first")
+    child.expect("blocked")
+    server.inspect.delete("second")
+    child.expect("over")
+    assert child.wait() == 0
+
+
+OBSERVED = """
+client = holdfast.Client(URL)
+with client.lock("first"):
+    pass
+refuse("pthread_create", 1, 0, errno.EAGAIN)
+try:
+    holdfast.observe.add_observer(Observer())
+except holdfast.ConnectionError as error:
+    say("ulimit -u" in str(error))
+refuse_nothing()
+client.close()
+until(lambda: threads() == 1)
+holdfast.observe.add_observer(Observer())
+refuse("pthread_create", 1, 0, errno.EAGAIN)
+client = holdfast.Client(URL)
+try:
+    client.lock("second").acquire()
+except holdfast.ConnectionError as error:
+    say("ulimit -u" in str(error))
+until(lambda: threads() == 1)
+say("over")
+"""
+
+
+def test_an_observer_without_a_thread_is_refused(
+    start_child: StartChild, server: Server, refusals: Refusals
+) -> None:
+    """Fault 62: by the call that adds it, or, before there is a client, by the first acquire."""
+    observer = REPORTERS[REPORTERS.index("class Observer") : REPORTERS.index("logging.get")]
+    child = start_child(
+        f"import holdfast.observe\n{REFUSALS}\n{observer}\n{OBSERVED}",
+        URL=server.url,
+        BLOCKS="",
+        environment=refusals.environment,
+    )
+    child.expect("True")
+    child.expect("True")
+    child.expect("over")
+    assert child.wait() == 0

@@ -348,22 +348,55 @@ def keep_no_longer(client: str) -> None:
 
 
 def start() -> None:
-    """Start the thread unless it is running."""
+    """Start the threads of the reports unless they are running: all or none."""
     global _thread  # noqa: PLW0603
     with _starting:
         if running():
             return
         try:
             run = _core.begin_events()  # ends one that a signal handler has begun meanwhile
+            _keep_reporters()
             _thread = start_thread(partial(_run, run), "holdfast-events")
         except BaseException as error:
             _core.stop_events()
+            _keep_no_reporters()
             if isinstance(error, RuntimeError):  # the interpreter's, for a refused thread
                 raise _core.thread_refused() from error
             raise
 
 
 running = _core.events_running
+
+
+def observe_by(chosen: Observer | None) -> None:
+    """From now on the losses are passed to this observer.
+
+    Raises ``ConnectionError`` where the system has no thread left for it.
+    """
+    global observer  # noqa: PLW0603
+    with _starting:
+        before, observer = observer, chosen
+        if not running():
+            return
+        try:
+            _keep_reporters()
+        except RuntimeError as error:
+            observer = before
+            raise _core.thread_refused() from error
+
+
+def _keep_reporters() -> None:
+    """At the limit of threads a log handler, or an observer, that blocks must hold up no loss."""
+    if gevent_patched():
+        return
+    _log.worker.keep()
+    if observer is not None:
+        _observing.keep()
+
+
+def _keep_no_reporters() -> None:
+    _observing.keep_no_longer()
+    _log.worker.keep_no_longer()
 
 
 def finish_queries() -> None:
@@ -459,6 +492,9 @@ def _run(run: int) -> None:
             _sort(Event(*event))
         except BaseException as error:  # noqa: BLE001 - which would end all reports
             _log.post(partial(_log.exception, "reporting %r failed", event, cause=error))
+    with _starting:
+        if not running():
+            _keep_no_reporters()
 
 
 def _sort(event: Event) -> None:
@@ -487,7 +523,10 @@ def _log_of(event: Event) -> None:
         _log.post(partial(log, event.reason))
         return
     worker = _worker_of(client, ASKING)
-    run_on(worker, event.owner, partial(_log_explained, client, event, log))
+    if gevent_patched() or worker.is_there():
+        run_on(worker, event.owner, partial(_log_explained, client, event, log))
+    else:  # without a query: this thread waits for no server
+        _log.post(partial(log, event.reason))
 
 
 def _log_explained(client: AnyClient, event: Event, log: Callable[[str], object]) -> None:

@@ -35,12 +35,16 @@ LINGER = 0.2
 _workers: WeakSet[Worker] = WeakSet()
 
 
+def _nothing() -> None:
+    """Wake a thread."""
+
+
 class Worker:
     """Runs jobs on one daemon thread, in order. Any thread may use it, a signal handler too.
 
-    The thread starts with a job and ends ``LINGER`` seconds after the last one, or by ``end()``.
-    Where the system has no thread left, the job runs on the thread that has queued it, unless
-    ``keep()`` has started the thread before. A child of ``fork()`` has neither the thread nor the
+    The thread starts with a job and ends ``LINGER`` seconds after the last one, or by ``end()``;
+    from ``keep()`` on it waits for jobs. Where the system has no thread left, the job runs on the
+    thread that has queued it. A child of ``fork()`` has neither the thread nor the
     jobs. ``put()`` never waits for a job.
     """
 
@@ -96,6 +100,20 @@ class Worker:
         if not self._kept:
             self._kept = True
             self._start(here=False)
+
+    def keep_no_longer(self) -> None:
+        """Let the thread end when it has had no job for ``LINGER`` seconds."""
+        if self._kept:
+            self._kept = False
+            self._jobs.put(_nothing)  # it waits without a limit
+
+    def is_there(self) -> bool:
+        """Whether its thread runs, for ``LINGER`` at least; ``False``: the system has none left."""
+        try:
+            self._start(here=False)
+        except RuntimeError:
+            return False
+        return True
 
     def flush(self, seconds: float) -> None:
         """Wait until the jobs that are queued now have run, at most so long."""

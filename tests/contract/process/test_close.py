@@ -17,6 +17,9 @@ from tests.support.processes import StartChild
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, SLACK, eventually
 
+#: Of one test, which collects the garbage of earlier ones: their notices name other locks.
+FORGOTTEN = "of a forgotten client"
+
 
 def test_a_closed_client_is_a_connection_error(alice: Any, client: Any, server: Server) -> None:
     """Everything that would ask the server raises; closing again does not."""
@@ -105,12 +108,12 @@ def test_a_client_that_is_forgotten_is_closed(
 ) -> None:
     """Also where somebody waits to be told of a loss: a warning names what it held."""
     client = flavour.client(server.url)
-    alice.do(client.lock(NAME, on_lost=print).acquire)
+    alice.do(client.lock(FORGOTTEN, on_lost=print).acquire)
     forgotten = weakref.ref(client)
     del client
-    eventually(lambda: gc.collect() >= 0 and notices.naming(NAME))
+    eventually(lambda: gc.collect() >= 0 and notices.naming(FORGOTTEN))
     eventually(lambda: gc.collect() >= 0 and forgotten() is None)
-    assert all("was closed while it held" in text for text in notices.naming(NAME))
+    assert all("was closed while it held" in text for text in notices.naming(FORGOTTEN))
     if server.real:
         eventually(lambda: _has_no_connection(server))
 
@@ -200,7 +203,7 @@ with holdfast.Client(URL, lease=LEASE) as client:
         lock = client.lock(NAME)
         lock.acquire()
 if HOLDS:
-    until(lambda: len(threads()) == 2)  # a thread names itself once it runs
+    until(lambda: len(threads()) == 3)  # a thread names itself once it runs
 say("closed", *sorted(threads()))
 until(lambda: not threads())
 until(lambda: descriptors() == before)
@@ -213,9 +216,9 @@ say("gone", HOLDS and lock.lost)
 def test_threads_stay_until_the_last_loss_is_reported(
     start_child: StartChild, server: Server, holds: bool
 ) -> None:
-    """6: the events' thread and one of the watchdog's; without a hold they end with the client."""
+    """6: those of the reports, one of the watchdog; without a hold they end with the client."""
     child = start_child(CLOSED_WHILE_IT_HELD, URL=server.url, NAME=NAME, LEASE=SHORT, HOLDS=holds)
-    stay = ["holdfast-dog", "holdfast-events"] if holds else []
+    stay = ["holdfast-dog", "holdfast-events", "holdfast-log"] if holds else []
     assert child.expect("closed") == stay
     assert child.expect("gone") == [str(holds)]
     assert child.wait() == 0

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 import holdfast.asyncio
-from tests.contract.process.conftest import CHANNEL, NAME, SHORT, NewLoop, Notices, holds
+from tests.contract.process.conftest import SHORT, NewLoop, Notices, holds
 from tests.support.servers import Server
 from tests.support.waiting import SLACK, eventually
 
+#: In no other file: what is collected here may be of an earlier test, and its notices name others.
+NAME = "of a forgotten loop"
+CHANNEL = f"redisson_lock__channel:{{{NAME}}}"
 OTHER = "another"
 
 Body = Callable[[Any, list[str]], Coroutine[Any, Any, Any]]
@@ -87,7 +90,7 @@ def test_renewal_stops_when_the_loop_is_forgotten(
     are_there = _leave(new_loop, body(client, held), lambda: held)
     eventually(lambda: not are_there(), what="the loop and its task are collected")
     eventually(lambda: notices.naming(NAME), within=SHORT + SLACK)
-    eventually(lambda: holds(server) == {}, within=SHORT + SLACK)
+    eventually(lambda: holds(server, NAME) == {}, within=SHORT + SLACK)
     _close(new_loop, client)
     assert all("ended without releasing" in text for text in notices.naming(NAME))
 
