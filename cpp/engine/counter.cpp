@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "sync/call/call.h"
-#include "sync/call/counter_calls.h"
-#include "sync/call/first_acquire.h"
+#include "sync/operation/acquire.h"
+#include "sync/operation/counter_calls.h"
 
 namespace holdfast::engine {
 
@@ -39,7 +38,7 @@ sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration 
   request.amount = amount;
   request.slot = std::move(slot);
   request.setup = setup_.permits();
-  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(std::move(context), std::move(request));
+  return std::make_shared<sync::Acquire>(std::move(context), std::move(request));
 }
 
 sync::ExchangePtr Counter::call(std::string_view step, std::int64_t amount) const {

@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include "sync/call/call.h"
-#include "sync/call/first_acquire.h"
-#include "sync/call/lock_calls.h"
+#include "sync/operation/acquire.h"
+#include "sync/operation/lock_calls.h"
 #include "sync/operation/query_operation.h"
 #include "sync/recipes/kinds.h"
 
@@ -22,8 +21,8 @@ std::shared_ptr<client::Connection> Lock::connection() const {
 }
 
 sync::ExchangePtr Lock::acquire(const AcquireArguments& arguments) const {
-  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(
-      client_->started(), sync::AcquireRequest(synchronizer_, arguments));
+  return std::make_shared<sync::Acquire>(client_->started(),
+                                         sync::AcquireRequest(synchronizer_, arguments));
 }
 
 sync::ExchangePtr Lock::release(const sync::HoldRelease::What& what) const {

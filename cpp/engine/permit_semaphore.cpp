@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/call/call.h"
-#include "sync/call/counter_calls.h"
-#include "sync/call/first_acquire.h"
+#include "sync/operation/acquire.h"
+#include "sync/operation/counter_calls.h"
 #include "sync/operation/hold_release.h"
 #include "sync/operation/query_operation.h"
 
@@ -35,7 +34,7 @@ sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const 
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
   request.amount = given.amount;
   request.setup = setup_.permits();
-  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(context, std::move(request));
+  return std::make_shared<sync::Acquire>(context, std::move(request));
 }
 
 std::string PermitSemaphore::permit(OwnerNumber number) const {

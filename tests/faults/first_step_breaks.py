@@ -1,4 +1,4 @@
-"""What a first step and its call must not forget, each forgotten once on purpose.
+"""What an acquisition, a release or a query must not forget, each forgotten once on purpose.
 
     python -m tests.faults.first_step_breaks
     python -m tests.faults.first_step_breaks --folder build/dev
@@ -13,12 +13,15 @@ import sys
 
 from tests.support.breaking import Break, main_of_cpp
 
-ACQUIRE = "cpp/sync/call/first_acquire.cpp"
+ACQUIRE = "cpp/sync/operation/acquire.cpp"
+CONTENDED = "cpp/sync/operation/contended.cpp"
 RELEASE = "cpp/sync/operation/hold_release.cpp"
 PENDING = "cpp/sync/operation/release.cpp"
 QUERY = "cpp/sync/operation/query_operation.cpp"
-CALL = "cpp/sync/call/call.cpp"
-TESTS = "*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*:SeveralPermitsTest.*"
+TESTS = (
+    "*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*:SeveralPermitsTest.*"
+    ":*AcquireLife*:*AcquireByItsOwner*:AcquireAfterAReleaseTest.*:AcquireOfAThreadTest.*"
+)
 
 
 def lost(what: str, file: str, old: str, new: str = "") -> Break:
@@ -27,11 +30,11 @@ def lost(what: str, file: str, old: str, new: str = "") -> Break:
 
 
 BREAKS = (
-    # FirstAcquire: begin, connect_deadline, encode, finish, resume, take_back
+    # Acquire: begin, may_send, encode, granted, complete, cancel, stopped_by
     lost(
         "an attempt goes before other waiters of its client",
         ACQUIRE,
-        "  if (!request().synchronizer->idle(context(), request().owner)) return false;\n",
+        "  if (!request_.synchronizer->idle(context(), request_.owner)) return false;\n",
     ),
     lost(
         "an attempt does not ask whether its owner is acquiring",
@@ -42,7 +45,7 @@ BREAKS = (
     lost(
         "a nested attempt asks for the first hold",
         ACQUIRE,
-        "  count_ = request.again ? std::max(plan_.count - 1, 1) : plan_.count;\n",
+        "  count_ = request_.again ? std::max(plan_.count - 1, 1) : plan_.count;\n",
     ),
     lost(
         "a nested attempt is written as the first one",
@@ -59,43 +62,99 @@ BREAKS = (
     lost(
         "a caller that does not wait waits for a server out of reach",
         ACQUIRE,
-        "  return {true, request.connect_deadline_at(now),",
-        "  return {true, kNever,",
+        "  connect_deadline = request_.connect_deadline.value_or(time_.connect_deadline());\n",
     ),
     lost(
         "a refusal is taken for a grant",
         ACQUIRE,
-        "  if (answer.kind != Answer::Kind::kGranted) return std::nullopt;\n",
+        "  if (answer.kind != Answer::Kind::kGranted) return false;\n",
     ),
     lost(
         "a grant after its lease is kept",
         ACQUIRE,
-        "  const bool late = recipe.grants_end() && ",
-        "  const bool late = !recipe.grants_end() && ",
+        "  const bool late = recipe().grants_end() && ",
+        "  const bool late = !recipe().grants_end() && ",
     ),
     lost(
         "an attempt does not end with its grant",
         ACQUIRE,
-        "  account_.close();\n",
+        "  attempt_.end();\n",
     ),
     lost(
         "a grant is not among the figures",
         ACQUIRE,
-        "  AcquireStats(*context().stats, request().stats()).ended(Verdict::kGranted, "
-        "now - begun_);\n",
+        "  AcquireStats(*context().stats, request_.stats()).ended("
+        "Verdict::kGranted, now - begun_);\n",
     ),
     lost(
-        "a sent attempt is passed on as one that was not sent",
+        "a sent attempt goes on as one that was not sent",
         ACQUIRE,
-        "sent ? std::optional(plan_) : std::nullopt",
-        "(void(sent), std::nullopt)",
+        "std::make_unique<Contended>(*this, attempt_.under_way())",
+        "std::make_unique<Contended>(*this, false)",
     ),
     lost(
         "a grant that its caller will not see is kept",
         ACQUIRE,
-        "  if (!request().again) account_.give_back();\n",
+        "      give_back();  // with `again`, another acquisition does\n",
     ),
-    # HoldRelease: begin_first, write, answered_here, released, defer
+    lost(
+        "a grant is given back each time that it is cancelled",
+        ACQUIRE,
+        "!std::exchange(given_back_, true)",
+        "!std::exchange(given_back_, false)",
+    ),
+    lost(
+        "the reply to an attempt whose caller has left is its grant",
+        ACQUIRE,
+        "    if (!contended_ && reply.ok() && granted(reply.value(), sent)) return;\n",
+        "    if (reply.ok() && granted(reply.value(), sent)) return;\n",
+    ),
+    lost(
+        "a cancelled attempt that is on its way is not taken back",
+        ACQUIRE,
+        "    const bool begun = contended_ || attempt_.under_way();\n",
+        "    const bool begun = contended_ != nullptr;\n",
+    ),
+    lost(
+        "a signal handler uses the grant of the acquire that it interrupts",
+        ACQUIRE,
+        "  call.begin_beside();\n",
+    ),
+    lost(
+        "a grant of a closed client is reported",
+        ACQUIRE,
+        "  if (late || !keep({count_, sent.last, answer.value, now})) return false;\n",
+        "  if (late) return false;\n  (void)keep({count_, sent.last, answer.value, now});\n",
+    ),
+    # Contended: begin, complete, conclude
+    lost(
+        "a second acquisition of an owner begins",
+        CONTENDED,
+        "    refused = acquire_.attempt_.begin() ? loss()\n",
+        "    refused = acquire_.attempt_.begin() || true ? loss()\n",
+    ),
+    lost(
+        "a refusal does not settle the release that the attempt overtook",
+        CONTENDED,
+        "  if (action.settles) keeper.attempts().answered(acquire_.name(), request().owner);\n",
+    ),
+    lost(
+        "an attempt that may have been granted is not taken back",
+        CONTENDED,
+        "  acquire_.abandon();\n  if (action.give_back) acquire_.take_back(action.count - 1);\n",
+        "  acquire_.abandon();\n",
+    ),
+    lost(
+        "an attempt whose caller has left is sent again",
+        CONTENDED,
+        "  acquire_.abandon();\n",
+    ),
+    lost(
+        "a failed acquisition still excludes its owner",
+        CONTENDED,
+        "  acquire_.attempt_.end();\n",
+    ),
+    # HoldRelease: begin, write, answered_here, released, defer
     lost(
         "a release goes on without a plan",
         RELEASE,
@@ -174,18 +233,6 @@ BREAKS = (
         "  if (query_.answered) query_.answered(value, sent);\n",
         "  (void)sent;\n",
     ),
-    # Call: what it does with each of them
-    lost(
-        "what a cancelled call has sent is not passed on",
-        CALL,
-        "    if (state_ == State::kSent || state_ == State::kAnswered) (void)pass_on();\n",
-    ),
-    lost(
-        "a cancelled grant is not taken back",
-        CALL,
-        "  if (takes_back) return first_take_back();\n",
-        "  if (takes_back) return;\n",
-    ),
     lost(
         "a deferred release waits for its reply",
         RELEASE,
@@ -197,23 +244,6 @@ BREAKS = (
         RELEASE,
         "defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);",
         "defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kAwaited);",
-    ),
-    lost(
-        "an operation does not report to the task of its call",
-        CALL,
-        "  successor_->report_to(std::exchange(caller_.completion, nullptr), caller_.id, "
-        "caller_.reader);\n",
-    ),
-    lost(
-        "an operation does not carry on what its call has begun",
-        CALL,
-        "  successor_->resume();\n",
-    ),
-    lost(
-        "waiters that a release has called are not woken",
-        CALL,
-        "  calls.run();\n  if (outcome) return outcome;\n",
-        "  if (outcome) return outcome;\n",
     ),
 )
 

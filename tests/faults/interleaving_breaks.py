@@ -75,7 +75,7 @@ BREAKS = (
     Break(
         (45,),
         "an attempt that was refused when it was sent again is thought never to be granted",
-        "cpp/sync/operation/acquire_operation.cpp",
+        "cpp/sync/operation/contended.cpp",
         (("sent.times > 1));", "sent.times < 0));"),),
         "threads",
     ),
@@ -89,7 +89,7 @@ BREAKS = (
     Break(
         (41,),
         "a waiter whose attempt is under way waits for a message instead of its reply",
-        "cpp/sync/operation/acquire_operation.cpp",
+        "cpp/sync/operation/contended.cpp",
         (("  if (machine_.asleep() && policy", "  if (policy"),),
         "threads",
     ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.instructions.callgrind import calls
 
 PROFILE = """\
-fl=(1) /src/cpp/sync/call/call.cpp
-fn=(1) holdfast::sync::Call::wait(holdfast::sync::Interrupt*)
+fl=(1) /src/cpp/sync/operation/operation.cpp
+fn=(1) holdfast::sync::Operation::wait(holdfast::sync::Interrupt*)
 10 7
 cfi=(2) /src/cpp/base/clock.h
 cfn=(2) holdfast::Clock::now() const
@@ -34,7 +34,7 @@ cfi=(1)
 cfn=(1)
 calls=2 10
 1 99
-cfn=(5) holdfast::sync::Call::wait(holdfast::sync::Interrupt*)'2
+cfn=(5) holdfast::sync::Operation::wait(holdfast::sync::Interrupt*)'2
 calls=1 10
 1 99
 
@@ -45,7 +45,10 @@ fn=(5)
 
 
 def test_calls_of_a_function_are_counted_by_its_file() -> None:
-    wait = ("holdfast::sync::Call::wait(holdfast::sync::Interrupt*)", "sync/call/call")
+    wait = (
+        "holdfast::sync::Operation::wait(holdfast::sync::Interrupt*)",
+        "sync/operation/operation",
+    )
     assert calls(PROFILE) == {wait: 3, ("holdfast::Clock::now() const", "base/clock"): 3}
 
 

@@ -20,7 +20,7 @@ RANKS = (
     {"lease", "wait"},
     {"sync/recipes"},
     {"sync/operation", "guard"},
-    {"sync/call", "sync/quorum"},
+    {"sync/quorum"},
     {"engine"},
     {"bindings"},
 )

@@ -47,7 +47,7 @@ CommandOperation::CommandOperation(std::shared_ptr<const Context> context, LockN
       replies_(commands_.size()),
       missing_(commands_.size()) {}
 
-void CommandOperation::begin() {
+bool CommandOperation::begin(TimePoint /*now*/) {
   Status failed;
   {
     const MutexLock lock(mutex_);
@@ -55,9 +55,9 @@ void CommandOperation::begin() {
   }
   // A follower's answer may come on this thread, and takes the lock.
   if (failed.ok()) failed = submit_followers();
-  if (failed.ok()) return;
   const MutexLock lock(mutex_);
-  if (!finished()) finish({Verdict::kFailed, failed});
+  if (!failed.ok() && !finished()) finish({Verdict::kFailed, failed});
+  return false;
 }
 
 Status CommandOperation::submit_followers() {

@@ -33,7 +33,7 @@ class CommandOperation final : public Operation {
  private:
   class Follower;
 
-  void begin() override;
+  bool begin(TimePoint now) override;
   void time_is_up(TimePoint /*now*/) override {}
   Status submit_followers() HOLDFAST_EXCLUDES(mutex_);
   void leave_followers() HOLDFAST_REQUIRES(mutex_);

@@ -44,7 +44,7 @@ void HoldRelease::follow(const Plan& plan) {
 
 // Not sent where the owner holds nothing, nor at once where a waiter of this client may get the
 // lock in the same step.
-bool HoldRelease::begin_first(TimePoint now) {
+bool HoldRelease::begin(TimePoint now) {
   using Caller = lease::Releases::Caller;
   lease::Releases& releases = context().keeper->releases();
   lease::ReleaseStart start{shared_from_this(),
@@ -58,14 +58,14 @@ bool HoldRelease::begin_first(TimePoint now) {
   if (is(Plan::Verdict::kPartial)) return true;
   const bool last = is(Plan::Verdict::kFinal);
   if (!last || !synchronizer_->idle(context(), owner_)) {
-    begin();
+    begin_apart();
     return false;
   }
   deferred = what_.deferred;
   return true;
 }
 
-void HoldRelease::begin() {
+void HoldRelease::begin_apart() {
   const MutexLock lock(mutex_);
   switch (plan_.verdict) {
     case Plan::Verdict::kNotOwned:

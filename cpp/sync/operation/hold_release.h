@@ -47,8 +47,8 @@ class HoldRelease final : public Release {
   // For a deferred release: its caller leaves once the command is written.
   enum class Writing { kUnknown, kAwaited, kDone };
 
-  bool begin_first(TimePoint now) HOLDFAST_UNCHECKED override;
-  void begin() override;
+  bool begin(TimePoint now) HOLDFAST_UNCHECKED override;
+  void begin_apart() HOLDFAST_EXCLUDES(mutex_);
   bool send_first(Parker* here) override;
   void answered_here(resp::Reply reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
   void time_is_up(TimePoint now) override;

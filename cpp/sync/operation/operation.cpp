@@ -28,7 +28,7 @@ std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
   Parker& parker = Parker::of_this_thread();
   wait_by(parker);
   try {
-    const bool in_line = begin_first(now()) && send_first(&parker);
+    const bool in_line = begin(now()) && send_first(&parker);
     if (in_line && serve_control_.done.load()) serve(parker, TimePoint{});  // others lead
     return await(interrupt);
   } catch (...) {  // no memory, threads or descriptors
@@ -106,7 +106,7 @@ void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t 
                           Parker* reader) {
   report_to(std::move(completion), id, reader);
   try {
-    if (begin_first(now())) (void)send_first(nullptr);
+    if (begin(now())) (void)send_first(nullptr);
   } catch (...) {
     cancel_quietly();
     throw;
@@ -118,11 +118,6 @@ void Operation::report_to(std::shared_ptr<Completion> completion, std::uint64_t 
   completion_ = std::move(completion);
   id_ = id;
   reader_ = reader;
-}
-
-void Operation::resume() {
-  const MutexLock lock(mutex_);
-  waited_for_here();
 }
 
 void Operation::stop_serving(Parker& parker) {

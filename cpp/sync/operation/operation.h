@@ -119,26 +119,10 @@ class Operation : public Exchange,
   std::string_view client_id() const final { return context_->client_id; }
   std::string_view key() const final { return name_.bytes(); }
 
-  // Of an operation whose first command its call has sent, in the place of wait(): resume(), then
-  // complete() with the reply, then await(), which waits for the outcome; or give_up(), with which
-  // the calling thread leaves.
-  virtual void resume();
-  std::optional<Outcome> await(Interrupt* interrupt);
-  void give_up();
-  // The same for a Completion, in the place of finish_to(): before resume(), and before other
-  // threads know of it.
-  void report_to(std::shared_ptr<Completion> completion, std::uint64_t id,
-                 Parker* reader) HOLDFAST_UNCHECKED;
-
  protected:
-  virtual void begin() HOLDFAST_EXCLUDES(mutex_) {}
-  // The same, before any other thread knows of it. True: its first command, with its deadline, is
-  // to be sent by send_first(), for the thread in wait() (null: there is none). False: it is not in
-  // line.
-  virtual bool begin_first(TimePoint /*now*/) HOLDFAST_EXCLUDES(mutex_) {
-    begin();
-    return false;
-  }
+  // Before any other thread knows of it. True: its first command, with its deadline, is to be sent
+  // by send_first(), for the thread in wait() (null: there is none). False: it is not in line.
+  virtual bool begin(TimePoint now) HOLDFAST_EXCLUDES(mutex_) = 0;
   virtual bool send_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
   bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
   // That thread has the reply, which is no error, and no other thread knows of the operation.
@@ -160,10 +144,6 @@ class Operation : public Exchange,
   void listen(const std::string& channel, bool excludes) HOLDFAST_REQUIRES(mutex_);
   void wake_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
   void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
-  // Unless it reports to a Completion.
-  void waited_for_here() HOLDFAST_REQUIRES(mutex_) {
-    if (!completion_) parker_ = &Parker::of_this_thread();
-  }
   // After finish(): the operation goes on without its caller, and its own finish() only ends it.
   void let_caller_go() HOLDFAST_REQUIRES(mutex_) { parker_ = reader_ = nullptr; }
   bool by_thread() const HOLDFAST_REQUIRES(mutex_) { return parker_ != nullptr; }
@@ -181,12 +161,16 @@ class Operation : public Exchange,
  private:
   void on_time() final;
   void wait_by(Parker& parker) HOLDFAST_UNCHECKED { parker_ = &parker; }
+  void report_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                 Parker* reader) HOLDFAST_UNCHECKED;
   Parker* first_reader() const HOLDFAST_UNCHECKED { return reader_; }
   // It was written before `serve_control_.done`, and is not written again.
   std::optional<Outcome> final_outcome() const HOLDFAST_UNCHECKED { return outcome_; }
   static void wake(Parker* parker);
   Parker* reader() HOLDFAST_REQUIRES(mutex_);
+  std::optional<Outcome> await(Interrupt* interrupt);
   void wait_in(Parker& parker, TimePoint slice);
+  void give_up();
   void leave();
   void cancel_quietly() noexcept;
 

@@ -8,7 +8,7 @@
 
 namespace holdfast::sync {
 
-bool QueryOperation::begin_first(TimePoint now) {
+bool QueryOperation::begin(TimePoint now) {
   if (query_.within) latest_ = after(now, *query_.within);
   give_up_ = std::min(after(now, context().command_timeout), latest_);
   deadline = give_up_;

@@ -39,7 +39,7 @@ class QueryOperation final : public Operation {
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
-  bool begin_first(TimePoint now) override;
+  bool begin(TimePoint now) override;
   void time_is_up(TimePoint now) override;
   TimePoint latest() const override { return latest_; }
   void send() HOLDFAST_REQUIRES(mutex_);

@@ -125,7 +125,7 @@ StepRelease::StepRelease(std::shared_ptr<const Context> context, const LockName&
                          OwnerNumber owner, What what)
     : Release(std::move(context), name, owner), what_(std::move(what)) {}
 
-bool StepRelease::begin_first(TimePoint now) {
+bool StepRelease::begin(TimePoint now) {
   const Millis lasts =
       what_.lease > Millis(0) ? what_.lease : context().command_timeout + what_.memory;
   give_up_after(now);

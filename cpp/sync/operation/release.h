@@ -102,7 +102,7 @@ class StepRelease final : public Release {
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
-  bool begin_first(TimePoint now) override;
+  bool begin(TimePoint now) override;
   void write(script::Writer& out) const override { what_.write(out); }
   void answered(const resp::Reply& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(mutex_) override;

@@ -91,7 +91,7 @@ Exchange::About DetachOperation::about() {
   return {recipe().kind(), owner_, finished() && outcome()->verdict == Verdict::kGranted};
 }
 
-void DetachOperation::begin() {
+void DetachOperation::start() {
   const MutexLock lock(mutex_);
   using Plan = lease::ReleasePlan::Verdict;
   lease::ReleasePlan plan = context().keeper->transfers().begin_detach(name(), owner_, lease_);
@@ -125,7 +125,7 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const L
       ticket_(std::move(ticket)),
       recipient_(recipient) {}
 
-void AttachOperation::begin() {
+void AttachOperation::start() {
   const MutexLock lock(mutex_);
   // The owner is new.
   attempt_.emplace(context().keeper->attempts(), name(), recipient_.owner);

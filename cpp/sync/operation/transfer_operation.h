@@ -31,6 +31,7 @@ class TransferOperation : public Operation {
   TransferOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name)
       : Operation(std::move(context), std::move(name)), recipe_(recipe) {}
 
+  virtual void start() HOLDFAST_EXCLUDES(mutex_) = 0;
   // All with mutex_ held.
   void move(Transfer transfer) HOLDFAST_REQUIRES(mutex_);
   // `to` holds the lock; `remaining`: of its lease before, negative if not known.
@@ -45,6 +46,10 @@ class TransferOperation : public Operation {
   const Transfer& transfer() const { return transfer_; }
 
  private:
+  bool begin(TimePoint /*now*/) final {
+    start();
+    return false;
+  }
   void time_is_up(TimePoint now) final;
   void send() HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
@@ -68,7 +73,7 @@ class DetachOperation final : public TransferOperation {
   About about() override;
 
  private:
-  void begin() override;
+  void start() override;
   void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
   void not_there() HOLDFAST_REQUIRES(mutex_) override;
 
@@ -97,7 +102,7 @@ class AttachOperation final : public TransferOperation {
                         const LockName& name, const Ticket& ticket, OwnerNumber owner);
 
  private:
-  void begin() override;
+  void start() override;
   void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
   void not_there() HOLDFAST_REQUIRES(mutex_) override;
   void unanswered() HOLDFAST_REQUIRES(mutex_) override;

@@ -3,8 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "sync/call/call.h"
-#include "sync/call/first_acquire.h"
+#include "sync/operation/acquire.h"
 #include "sync/operation/hold_release.h"
 
 namespace holdfast::simulation {
@@ -17,7 +16,7 @@ inline sync::SynchronizerPtr synchronizer(const sync::Recipe& recipe, const Lock
 
 inline sync::ExchangePtr acquire_call(std::shared_ptr<const sync::Context> context,
                                       sync::AcquireRequest request) {
-  return std::make_shared<sync::CallOf<sync::FirstAcquire>>(std::move(context), std::move(request));
+  return std::make_shared<sync::Acquire>(std::move(context), std::move(request));
 }
 
 inline sync::ExchangePtr release_call(std::shared_ptr<const sync::Context> context,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,7 +17,6 @@ class OneServer final : public topology::Topology {
  public:
   explicit OneServer(std::shared_ptr<client::Connection> calls) : calls_(std::move(calls)) {}
   std::shared_ptr<client::Connection> route(std::string_view, topology::Traffic) override {
-    if (const auto now = std::exchange(on_route, nullptr)) now();
     return calls_;
   }
   void subscribe(const std::string&) override {}
@@ -27,8 +25,6 @@ class OneServer final : public topology::Topology {
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return "the server"; }
   void close(const Status& why) override { calls_->close(why); }
-
-  std::function<void()> on_route;  // before the next command gets its connection
 
  private:
   const std::shared_ptr<client::Connection> calls_;

@@ -35,6 +35,7 @@ struct Script {
   std::size_t room = std::string::npos;  // bytes that are taken, then none for now
   bool unasked = false;                  // something has come before a command is sent
   bool stuck = false;                    // it takes no more, ever
+  std::function<void()> on_looking;      // before a look whether something has come
   std::function<void()> on_reading;      // before a reading that waits
   std::function<void()> on_writing;      // before the next writing takes any bytes
 
@@ -71,7 +72,10 @@ class ScriptedStream final : public net::Transport {
     std::memcpy(into, piece.data(), std::min(size, piece.size()));
     return {net::Io::kDone, piece.size(), {}};
   }
-  bool has_input() const override { return script_.unasked; }
+  bool has_input() const override {
+    if (const auto now = std::exchange(script_.on_looking, nullptr)) now();
+    return script_.unasked;
+  }
   net::IoResult await(char* into, std::size_t size) override {
     if (const auto now = std::exchange(script_.on_reading, nullptr)) now();
     return read(into, size);

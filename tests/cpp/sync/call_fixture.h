@@ -15,7 +15,6 @@
 #include "support/kept_events.h"
 #include "support/one_server.h"
 #include "support/scripted_stream.h"
-#include "sync/operation/acquire_operation.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
 

@@ -1,7 +1,5 @@
-// The first step of every acquisition and release, for each caller and each kind with holds: one
-// command where the server gives the usual reply, and every way on from there.
-
-#include "sync/call/call.h"
+// Every acquisition and release, for each caller and each kind with holds: one command where the
+// server gives the usual reply, and every way on from there.
 
 #include <gtest/gtest.h>
 
@@ -263,15 +261,11 @@ TEST_P(CallTest, WhileItsOwnerIsAcquiringAnotherCallOfTheOwnerIsRefused) {
 
 TEST_P(CallTest, BehindAnotherWaiterOfItsClientItQueuesUp) {
   if (!in_turn() || by_thread()) return;  // a thread would sleep on the clock of the test
-  const AcquireArguments arguments{kBob, kLease};
-  FirstAcquire first(context, {lock, arguments});
-  ASSERT_TRUE(first.begin(script.clock.now()).sends);
-  const auto other = std::dynamic_pointer_cast<AcquireOperation>(first.operation(true));
+  const auto other = std::make_shared<CountedWaiter>();
   (void)context->waits->join(lock->channel(), other, std::nullopt);
   leave(acquire_call(kAlice, true));
   EXPECT_EQ(script.got, "") << "it is the other one's turn";
   (void)context->waits->leave(lock->channel(), *other, wait::LeaveReason::kGaveUp, kNever);
-  other->cancel();
 }
 
 TEST_P(CallTest, TheNextAttemptTakesOverWhatIsPending) {
@@ -337,13 +331,13 @@ TEST_F(ThreadCallTest, AReleaseThatComesBackDoesNotGoBehindANewerHold) {
 
 TEST_F(ThreadCallTest, AForcedReleaseThatWasSentBeforeItsCommandLeavesItsGrant) {
   TimePoint forced_at{};
-  auto& server = static_cast<OneServer&>(*context->topology);
-  server.on_route = [&] {  // by another thread, when the call has begun
+  script.on_looking = [&] {  // by another thread, when the call has begun
     script.clock.advance(Millis(1));
     forced_at = script.clock.now();
     script.clock.advance(Millis(1));
   };
   acquire({granted});
+  ASSERT_NE(forced_at, TimePoint{});
   keeper().forced(lock->name(), forced_at);  // its reply is judged
   EXPECT_EQ(count(), 1);
   EXPECT_FALSE(keeper().lost(lock->name(), kAlice));

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "sync/call/counter_calls.h"
 #include "sync/call_fixture.h"
+#include "sync/operation/counter_calls.h"
 #include "sync/operation/query_operation.h"
 
 namespace holdfast::sync {

@@ -55,12 +55,29 @@ TEST_F(TaskCallTest, AnAcquisitionOfACounterIsOverWithItsGrant) {
   EXPECT_FALSE(keeper().attempts().any()) << "though its call is still there";
 }
 
+TEST_F(TaskCallTest, AGrantOfACounterIsGivenBackOnce) {
+  lock = simulation::synchronizer(semaphore().recipe, LockName("permits"));
+  AcquireRequest request(lock, AcquireArguments{kAlice});
+  request.slot = context->slots->take();
+  run(simulation::acquire_call(context, request), {kNil});
+  script.got.clear();
+  begun->cancel();
+  serve({kReleased});
+  begun->cancel();
+  serve({});
+  EXPECT_EQ(script.count("EVALSHA"), 1);
+}
+
 TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {
   const auto waits = [this](bool blocking, Millis timeout) {
     AcquireArguments arguments{kAlice, kLease, blocking};
     arguments.timeout = timeout;
-    FirstAcquire first(context, {lock, arguments});
-    return first.begin(script.clock.now()).connect_deadline - script.clock.now();
+    const auto call = simulation::acquire_call(context, {lock, arguments});
+    call->finish_to(std::make_shared<KeptOutcome>(), kId);
+    const auto request = std::dynamic_pointer_cast<client::Request>(call);
+    call->cancel();
+    serve({kReleased});
+    return request->connect_deadline - script.clock.now();
   };
   EXPECT_LT(waits(false, Millis(0)), Millis(1000)) << "not at all, but for a restart";
   EXPECT_GE(waits(true, Millis(2000)), Millis(2000));

@@ -12,7 +12,6 @@
 #include "support/client.h"
 #include "support/server.h"
 #include "support/world.h"
-#include "sync/operation/acquire_operation.h"
 #include "sync/operation/hold_release.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
@@ -88,14 +87,12 @@ class WaitersTest : public ::testing::Test {
     for (int i = first; i <= last; ++i) {
       const auto number = static_cast<std::uint64_t>(i);
       const AcquireArguments arguments{OwnerNumber{number}, {kLease, false}};
-      FirstAcquire step(client_->context(), {simulation::synchronizer(recipe, name_), arguments});
-      waiting_.push_back(std::dynamic_pointer_cast<AcquireOperation>(step.operation(false)));
+      waiting_.push_back(simulation::acquire_call(
+          client_->context(), {simulation::synchronizer(recipe, name_), arguments}));
       waiting_.back()->finish_to(outcomes_, number);
     }
   }
-  const std::shared_ptr<AcquireOperation>& waiter(std::size_t number) const {
-    return waiting_.at(number - 1);
-  }
+  const ExchangePtr& waiter(std::size_t number) const { return waiting_.at(number - 1); }
   wait::WaitRegistry& registry() const { return *client_->context()->waits; }
   void release(int owner) {
     const HoldRelease::What what{OwnerNumber{static_cast<std::uint64_t>(owner)}};
@@ -121,7 +118,7 @@ class WaitersTest : public ::testing::Test {
   const std::shared_ptr<simulation::Client> client_ =
       simulation::Client::make(world_, network_, loop_, {"client", kLease, Millis(1000), 10});
   const std::shared_ptr<Outcomes> outcomes_ = std::make_shared<Outcomes>();
-  std::vector<std::shared_ptr<AcquireOperation>> waiting_;
+  std::vector<ExchangePtr> waiting_;
 };
 
 TEST_F(WaitersTest, TheFirstTriesBeforeAndAfterItsSubscriptionTheOthersNotAtAll) {
@@ -181,7 +178,8 @@ TEST_F(WaitersTest, ATurnThatComesTooLateIsForTheNext) {
   wait(1, 3);
   (void)attempts_in(Millis(100));
   const std::string channel = lock_recipe().channel(name_, "").bytes();
-  wait::Calls late = registry().leave(channel, *waiter(1), wait::LeaveReason::kGaveUp, kNever);
+  const wait::WaiterPtr first = registry().next_waiter(channel, TimePoint{});
+  wait::Calls late = registry().leave(channel, *first, wait::LeaveReason::kGaveUp, kNever);
   waiter(1)->cancel();
   waiter(2)->cancel();
   late.run();

@@ -120,7 +120,7 @@ proctype Alice() {
      line!attempt, attempts;
      if
      :: !asking                      /* answered */
-     :: atomic {                     /* cancelled: AcquireOperation::conclude */
+     :: atomic {                     /* cancelled: Contended::conclude */
           asking ->
           asking = false;
           enter(mine)
@@ -159,7 +159,7 @@ proctype Loop() {
   byte it;
 end:
   do
-  :: atomic {                        /* AcquireOperation::complete */
+  :: atomic {                        /* Acquire::complete */
        replies?answer, it ->
        if
        :: (answer == granted || answer == held) && asking && it == attempts ->

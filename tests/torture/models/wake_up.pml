@@ -103,7 +103,7 @@ proctype Waiter(byte me) {
   bool joined;
 
 attempt:
-  atomic {                           /* AcquireOperation::attempt */
+  atomic {                           /* Contended::attempt */
     asleep[me] = false;
     signalled[me] = false;
     seen = (subscribed -> sequence : UNSEEN)

@@ -1,4 +1,4 @@
-#include "sync/call/counter_calls.h"
+#include "sync/operation/counter_calls.h"
 
 #include <algorithm>
 #include <string>

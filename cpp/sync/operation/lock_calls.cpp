@@ -1,4 +1,4 @@
-#include "sync/call/lock_calls.h"
+#include "sync/operation/lock_calls.h"
 
 #include <utility>
 

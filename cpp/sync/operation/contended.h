@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sync/operation/acquire.h"
+#include "sync/operation/acquire_stats.h"
+#include "sync/operation/next_waiter.h"
+
+namespace holdfast::sync {
+
+// What only an acquisition needs that its first command has not ended: it reports events to the
+// machine and carries out its actions. It is a waiter in the registry, to which another owner of
+// the client may hand the lock over. Its acquisition, whose lock it uses, owns it.
+class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
+ public:
+  using Event = AcquireMachine::Event;
+
+  // `sent`: the first attempt is on its way, or answered; else begin() follows.
+  Contended(Acquire& acquire, bool sent) HOLDFAST_UNCHECKED;
+
+  void begin() HOLDFAST_EXCLUDES(acquire_.mutex_);
+  void complete(Result<resp::Reply> reply, const client::Sent& sent)
+      HOLDFAST_EXCLUDES(acquire_.mutex_);
+  void time_is_up(TimePoint now) HOLDFAST_EXCLUDES(acquire_.mutex_);
+  void deliver(Event event) HOLDFAST_EXCLUDES(acquire_.mutex_);
+
+  void on_signal() override { deliver({Event::Kind::kTryNow}); }
+  void on_message(std::string_view payload) override;
+  void on_turn(TimePoint retry_at) override { deliver({Event::Kind::kTurn, {}, retry_at}); }
+  void on_failure(const Status& why) override {
+    deliver(Event::of(Event::Kind::kFailed, unreachable_status(why, acquire_.name()), true));
+  }
+  TimePoint since() const override;
+  std::int64_t wants() const override;
+  std::shared_ptr<wait::NextWaiter> next_waiter() override { return part(this); }
+
+  bool accept_offer(const std::function<void()>& send) override;
+  void offer_answered(const Answer& answer, const client::Sent& sent) override;
+  void offer_in_doubt(const Status& why) override {
+    deliver(Event::of(Event::Kind::kRefused, why, true));
+  }
+  std::string owner_field() const override { return acquire_.field(request().owner); }
+  Millis lease_time() const override { return request().lease.time; }
+  const Recipe& recipe() const override { return acquire_.recipe(); }
+
+ private:
+  using Action = AcquireMachine::Action;
+  using Next = std::optional<Event>;
+
+  // The grant that replicas have to confirm.
+  class Confirmation final : public AckListener {
+   public:
+    explicit Confirmation(Contended& of) : of_(of), acquire_(of.acquire_) {}
+    std::string_view granted_key() const override { return acquire_.key(); }
+    void write_again(script::Writer& out) const override;
+    bool written_again(const resp::Reply& reply) const override {
+      return acquire_.recipe().taking()->written_again(reply);
+    }
+    Millis longest_wait() const override;
+    void confirmed(Acknowledgement outcome) override;
+
+   private:
+    Contended& of_;
+    Acquire& acquire_;
+  };
+
+  void start() HOLDFAST_EXCLUDES(acquire_.mutex_);
+  Event ahead() HOLDFAST_EXCLUDES(acquire_.mutex_);
+  Event begun(const lease::AttemptPlan& plan) const;
+  Status loss() const;
+  Status late(const Status& why) const;
+  Event answer(const Answer& answer, const client::Sent& sent) const;
+
+  // Carry out an action; what it leads to at once.
+  Next perform(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(acquire_.mutex_);
+  Next ask(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
+  Event attempt(TimePoint until) HOLDFAST_REQUIRES(acquire_.mutex_);
+  Next send(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
+  Event join(bool afresh) HOLDFAST_REQUIRES(acquire_.mutex_);
+  Event keep(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
+  void sleep(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
+  void conclude(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(acquire_.mutex_);
+  void notify_others(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(acquire_.mutex_);
+
+  // Lives as long as its acquisition.
+  template <typename Part>
+  std::shared_ptr<Part> part(Part* part) {
+    return {acquire_.shared_from_this(), part};
+  }
+  const AcquireRequest& request() const { return acquire_.request(); }
+  const Context& context() const { return acquire_.context(); }
+
+  Acquire& acquire_;
+  const std::string channel_;
+  AcquireMachine machine_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
+  AcquireStats stats_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
+  Confirmation confirmation_{*this};
+  bool held_up_ HOLDFAST_GUARDED_BY(acquire_.mutex_) = false;  // by a renewal of the owner's
+  std::optional<std::uint64_t> seen_
+      HOLDFAST_GUARDED_BY(acquire_.mutex_);  // the channel's sequence before the attempt
+};
+
+}  // namespace holdfast::sync
