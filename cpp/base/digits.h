@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace holdfast {
 
@@ -44,6 +47,40 @@ inline char* write_digits(char* to, std::uint64_t number) {
   if (number < kPair / 10) ++begin;
   std::memcpy(to, begin, kMostDigits);
   return to + (end - begin);
+}
+
+// Of either case; -1: it is none.
+constexpr int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+// A text with each %XX as the byte it stands for; nothing where a '%' is not followed by two
+// digits.
+inline std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+    const int low = high < 0 ? -1 : hex_digit(text[i + 2]);
+    if (low < 0) return std::nullopt;
+    decoded += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return decoded;
+}
+
+// The places of the first and of the last bit that is set, counted from the lowest one, 0. Of a
+// word that is not 0.
+inline unsigned lowest_bit(std::uint64_t word) {
+  return static_cast<unsigned>(__builtin_ctzll(word));
+}
+inline unsigned highest_bit(std::uint64_t word) {
+  return 63U - static_cast<unsigned>(__builtin_clzll(word));
 }
 
 }  // namespace holdfast

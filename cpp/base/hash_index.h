@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/bits.h"
+#include "base/digits.h"
 
 namespace holdfast {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/bits.h"
+#include "base/digits.h"
 
 namespace holdfast {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/shown.h"
 #include "bindings/critical_section.h"
-#include "bindings/losses.h"
+#include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/task_queue.h"
 

@@ -11,7 +11,6 @@
 #include "bindings/native_object.h"
 #include "bindings/permits.h"
 #include "bindings/register.h"
-#include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/permit_semaphore.h"
 

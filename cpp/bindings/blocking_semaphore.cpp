@@ -6,7 +6,6 @@
 
 #include "bindings/native_object.h"
 #include "bindings/register.h"
-#include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/counter.h"
 

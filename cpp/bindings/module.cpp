@@ -1,4 +1,4 @@
-#include "base/interpreter.h"
+#include "base/process.h"
 #include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "bindings/losses.h"
+#include "bindings/errors.h"
 
 namespace holdfast::bindings {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "base/hex.h"
+#include "base/digits.h"
 #include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"

@@ -1,5 +1,7 @@
+#include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,11 +10,12 @@
 #include <vector>
 
 #include "base/shown.h"
+#include "base/stats.h"
 #include "bindings/errors.h"
 #include "bindings/operations.h"
 #include "bindings/passwords.h"
 #include "bindings/register.h"
-#include "bindings/stats.h"
+#include "bindings/waiting.h"
 #include "engine/client.h"
 #include "engine/guarded.h"
 #include "sync/operation/ticket.h"
@@ -24,6 +27,37 @@ namespace py = pybind11;
 namespace {
 
 using engine::Client;
+
+double seconds(std::int64_t nanos) { return static_cast<double>(nanos) / kNanos; }
+
+py::tuple histogram(const Stats::Histogram& from) {
+  py::tuple counts(from.counts.size());
+  for (std::size_t i = 0; i < from.counts.size(); ++i) counts[i] = py::int_(from.counts[i]);
+  return py::make_tuple(counts, seconds(from.sum.count()));
+}
+
+// The figures of a client, for holdfast._engine.stats: the counters in the order of Stats::Counter,
+// the number of tracked holds, then for each Stats::Timing a tuple (counts, sum in seconds).
+py::tuple stats_to_python(const Stats& stats, std::size_t tracked) {
+  // What comes after it is a part of what is held.
+  constexpr auto kCounters = static_cast<std::size_t>(Stats::Counter::kTaken);
+  py::tuple figures(kCounters + 3);
+  for (std::size_t i = 0; i < kCounters; ++i) {
+    figures[i] = py::int_(stats.total(static_cast<Stats::Counter>(i)));
+  }
+  figures[static_cast<std::size_t>(Stats::Counter::kHeld)] = py::int_(stats.held());
+  figures[kCounters] = py::int_(tracked);
+  figures[kCounters + 1] = histogram(stats.histogram(Stats::Timing::kWait));
+  figures[kCounters + 2] = histogram(stats.histogram(Stats::Timing::kHold));
+  return figures;
+}
+
+// The bounds of the buckets, in seconds.
+py::tuple histogram_bounds() {
+  py::tuple bounds(Stats::kBounds);
+  for (std::size_t i = 0; i < Stats::kBounds; ++i) bounds[i] = seconds(Stats::kUpTo[i]);
+  return bounds;
+}
 
 // The kind of a ticket's lock, and the name without the client's prefix.
 py::tuple read_ticket(const Client& client, const std::string& text) {

@@ -6,7 +6,7 @@
 #include "bindings/errors.h"
 #include "bindings/operations.h"
 #include "bindings/register.h"
-#include "bindings/times.h"
+#include "bindings/waiting.h"
 #include "engine/counter.h"
 
 namespace holdfast::bindings {

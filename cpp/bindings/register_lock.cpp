@@ -9,7 +9,6 @@
 #include "bindings/errors.h"
 #include "bindings/operations.h"
 #include "bindings/register.h"
-#include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
 #include "engine/engine.h"

@@ -5,7 +5,6 @@
 #include "bindings/errors.h"
 #include "bindings/operations.h"
 #include "bindings/register.h"
-#include "bindings/times.h"
 #include "bindings/waiting.h"
 #include "engine/permit_semaphore.h"
 #include "lease/hold.h"

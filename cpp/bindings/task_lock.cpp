@@ -9,9 +9,8 @@
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/task_queue.h"
-#include "bindings/times.h"
 #include "bindings/waiting.h"
-#include "engine/lockable.h"
+#include "engine/lock.h"
 
 namespace holdfast::bindings {
 

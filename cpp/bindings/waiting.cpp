@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/thread.h"
 #include "bindings/critical_section.h"
-#include "bindings/losses.h"
+#include "bindings/errors.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
 #include "engine/engine.h"

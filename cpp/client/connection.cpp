@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/wake_batch.h"
+#include "base/parker.h"
 #include "client/poll_for.h"
-#include "client/send_batch.h"
 
 namespace holdfast::client {
 
@@ -265,6 +264,28 @@ void Connection::send_gathered(const EventLoopReader& loop) {
 void Connection::end_lease(const EventLoopReader& loop) {
   const MutexLock lock(pipe_.mutex);
   if (lease_.is_of(loop)) lease_.reclaim(pipe_, *this);
+}
+
+namespace {
+thread_local SendBatch* batch_of_this_thread = nullptr;
+}  // namespace
+
+SendBatch::SendBatch() : outer_(batch_of_this_thread) {
+  if (outer_ == nullptr) batch_of_this_thread = this;
+}
+
+SendBatch::~SendBatch() {
+  if (outer_ != nullptr) return;
+  batch_of_this_thread = nullptr;
+  for (const std::shared_ptr<Connection>& connection : connections_) connection->send_now();
+}
+
+bool SendBatch::puts_off(const std::shared_ptr<Connection>& connection) {
+  SendBatch* const batch = batch_of_this_thread;
+  if (batch == nullptr) return false;
+  auto& all = batch->connections_;
+  if (std::find(all.begin(), all.end(), connection) == all.end()) all.push_back(connection);
+  return true;
 }
 
 }  // namespace holdfast::client

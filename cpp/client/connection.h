@@ -1,16 +1,15 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/parker.h"
-#include "client/connection_setup.h"
 #include "client/direct_exchange.h"
 #include "client/login.h"
 #include "client/pipeline.h"
+#include "client/reader_election.h"
 #include "client/reader_lease.h"
-#include "client/serve_control.h"
 #include "client/stream_reader.h"
-#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {
@@ -121,6 +120,24 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   Pipeline pipe_;
   StreamReader reader_;
   ReaderLease lease_ HOLDFAST_GUARDED_BY(pipe_.mutex);
+};
+
+// What the calling thread submits in this scope is sent at its end: in one piece for each
+// connection that callers drive. In a scope within another one the outer one counts. Not to be held
+// while the thread waits.
+class SendBatch {
+ public:
+  SendBatch();
+  ~SendBatch();
+  SendBatch(const SendBatch&) = delete;
+  SendBatch& operator=(const SendBatch&) = delete;
+
+  // Whether the calling thread is in such a scope, which then sends what `connection` has.
+  static bool puts_off(const std::shared_ptr<Connection>& connection);
+
+ private:
+  SendBatch* const outer_;
+  std::vector<std::shared_ptr<Connection>> connections_;
 };
 
 }  // namespace holdfast::client

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/wake_batch.h"
+#include "base/parker.h"
 
 namespace holdfast::client {
 

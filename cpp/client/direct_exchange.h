@@ -8,7 +8,7 @@
 #include "client/pipeline.h"
 #include "client/stream_reader.h"
 #include "client/stream_turn.h"
-#include "resp/plain_reply.h"
+#include "resp/reply.h"
 
 namespace holdfast::client {
 

@@ -9,7 +9,7 @@
 #include "base/limit.h"
 #include "base/process.h"
 #include "client/connection.h"
-#include "net/readable_set.h"
+#include "net/poller.h"
 
 namespace holdfast::client {
 

@@ -3,10 +3,17 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/wake_batch.h"
+#include "base/parker.h"
+#include "base/sync_points.h"
 #include "client/connection.h"
+#include "net/sockets.h"
 
 namespace holdfast::client {
+
+bool hung_up(const net::Transport& stream) {
+  pollfd end{stream.fd(), net::kPollHangUp, 0};
+  return poll_descriptors(&end, 1, timespec{}) > 0;
+}
 
 Pipeline::Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options, Connection& owner)
     : clock(time),

@@ -1,19 +1,114 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/parker.h"
-#include "client/connection_setup.h"
+#include "base/status.h"
 #include "client/reader_election.h"
-#include "client/relocation.h"
+#include "client/reconnecting_stream.h"
+#include "client/request.h"
 #include "client/request_queue.h"
 #include "client/send_buffer.h"
-#include "client/stream_watch.h"
-#include "net/loop.h"
+#include "net/endpoint.h"
+#include "net/pollable.h"
+#include "net/transport.h"
 
 namespace holdfast::client {
+
+// How a Connection reaches its server, and what it asks of its surroundings.
+struct ConnectionSetup {
+  enum class Driver { kCallers, kLoop };
+
+  // What a connection asks where its server is one of several, and what that one answers for may
+  // change.
+  struct Neighbours {
+    // May a request that was just submitted go out here? Called with the connection's lock held: it
+    // must be quick and take no lock.
+    std::function<bool(const Request&)> mine;
+    // Takes over a request that may not, or that stood in line (`queued`) when this server was
+    // found to be no longer responsible. Any thread, no locks held, those of a queue in order. Not
+    // OK: it will not be answered.
+    std::function<Status(InFlightRequest, bool queued)> hand_over;
+  };
+
+  // Called with each error reply, on any thread, with no locks held: true when the request is to be
+  // answered by another server, or later, and has been taken over for that (see
+  // Connection::resubmit()).
+  using Redirect = std::function<bool(const InFlightRequest&, std::string_view error)>;
+
+  StreamOptions link;
+  Driver driver = Driver::kCallers;
+  std::function<void()> on_lost;  // a stream that had been ready broke; any thread, no locks held
+  Redirect redirect{};            // without one every reply goes to its request
+  // An attempt to connect failed, or a stream did: is the address still right? As on_lost.
+  std::function<void()> on_failed{};
+  ReconnectingStream::Open open{};  // tests: how to open a stream
+  Neighbours neighbours{};          // empty: there are none
+  // What was read here has changed (StreamOptions::tracking). As on_lost; after the replies that
+  // came before.
+  std::function<void(const Changes&)> on_changes{};
+};
+
+// The orders to leave a server, which any thread gives and the reader of the stream carries out:
+// another address, a review of who answers the requests in line, and the end of the server. With
+// the connection's lock held.
+class Relocation {
+ public:
+  void move(Result<net::Address> to) { move_ = std::move(to); }
+  bool moves() const { return move_.has_value(); }
+  Result<net::Address> take_move() {
+    Result<net::Address> to = std::move(*move_);
+    move_.reset();
+    return to;
+  }
+
+  void review() { review_ = true; }
+  bool reviews() const { return review_; }
+  bool take_review() { return std::exchange(review_, false); }
+
+  // The server has left its place: all that is in line, and all that comes, goes elsewhere.
+  void decommission() { decommissioned_ = review_ = true; }
+  bool decommissioned() const { return decommissioned_; }
+
+  // The reader has an order to carry out.
+  bool pending() const { return move_ || review_; }
+
+ private:
+  std::optional<Result<net::Address>> move_;
+  bool review_ = false;
+  bool decommissioned_ = false;
+};
+
+// The stream that the engine's loop watches for its end while another thread reads it. The loop
+// uses the descriptor until its next step, so the stream must not close before that. With the
+// connection's lock held.
+class StreamWatch {
+ public:
+  using Stream = std::shared_ptr<net::Transport>;
+
+  // A step begins: the loop watches nothing, but uses the descriptor until the step ends.
+  void begin_step() { left_ = std::exchange(watched_, nullptr); }
+  void watch(const Stream& stream) { watched_ = stream; }
+  bool watches() const { return watched_ != nullptr; }
+  // Whether the loop uses a descriptor other than the one of `stream`, which a further step frees.
+  bool uses_other(const Stream& stream) {
+    if (left_ == stream) left_.reset();
+    return left_ != nullptr;
+  }
+
+ private:
+  Stream watched_;
+  Stream left_;
+};
+
+// Whether the other end of a stream has closed it.
+bool hung_up(const net::Transport& stream);
 
 class Connection;
 

@@ -6,9 +6,23 @@
 #include "base/clock.h"
 #include "base/parker.h"
 #include "base/sync_points.h"
-#include "client/serve_control.h"
 
 namespace holdfast::client {
+
+// How long a thread stays in Connection::serve(), where it waits for a reply, or in
+// Subscriber::wait_for_message(), where it waits for a message. Any thread may change it, and then
+// notify() the Parker of that thread.
+struct ServeControl {
+  SharedAtomic<bool> done{false};
+  SharedAtomic<bool> listens{false};  // for a message, not a reply
+  SharedAtomic<BootTime::rep> until{kNever.time_since_epoch().count()};
+
+  void set_until(TimePoint at) { until.store(at.time_since_epoch().count()); }
+  bool over(TimePoint now) const { return done.load(std::memory_order_acquire) || now >= end(); }
+  bool serves(TimePoint now) const { return !over(now) && !listens.load(); }
+  bool awaits_message(TimePoint now) const { return !over(now) && listens.load(); }
+  TimePoint end() const { return TimePoint(Duration(until.load())); }
+};
 
 // Decides which thread reads a stream for all threads that wait for it. A machine: it does no I/O
 // and reads no clock; each event returns the action that its owner, a Connection or a Subscriber,

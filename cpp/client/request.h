@@ -11,7 +11,6 @@
 #include "base/sync_points.h"
 #include "client/tracking.h"
 #include "resp/reply.h"
-#include "resp/reply_kinds.h"
 
 namespace holdfast::client {
 

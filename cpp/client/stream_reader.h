@@ -5,13 +5,25 @@
 #include <optional>
 #include <vector>
 
-#include "client/completions.h"
 #include "client/pipeline.h"
 #include "client/reconnecting_stream.h"
+#include "client/request_queue.h"
 #include "client/stream_turn.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {
+
+// What a Connection has to pass on, found with its lock held and called without it.
+struct Completions {
+  RequestQueue::Deliveries deliveries;
+  std::vector<InFlightRequest> leavers;  // requests that another server answers
+  Changes changes;                       // see ConnectionSetup::on_changes
+  bool lost = false;                     // see ConnectionSetup::on_lost
+  bool failed = false;                   // see ConnectionSetup::on_failed
+
+  // Without any lock.
+  void run(const ConnectionSetup& setup);
+};
 
 // The reading half of a Connection: it connects, reads the replies, passes them to their requests,
 // and finds that the stream has ended or that requests are overdue. All of it needs the ReadTurn,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/wake_batch.h"
+#include "base/parker.h"
 #include "client/poll_for.h"
 
 namespace holdfast::client {

@@ -10,9 +10,7 @@
 #include "base/parker.h"
 #include "base/sync_points.h"
 #include "client/reader_election.h"
-#include "client/serve_control.h"
 #include "client/subscription_stream.h"
-#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/shown.h"
-#include "base/uuid.h"
+#include "base/types.h"
 #include "engine/engine.h"
 #include "engine/guarded.h"
 #include "engine/reauthentication.h"
@@ -18,7 +18,7 @@
 #include "net/address_map.h"
 #include "sync/operation/query_operation.h"
 #include "sync/recipes/keys.h"
-#include "topology/slot.h"
+#include "topology/slot_map.h"
 #include "topology/topology.h"
 
 namespace holdfast::engine {

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/interpreter.h"
 #include "base/limit.h"
+#include "base/process.h"
 #include "net/descriptor.h"
 #include "net/sockets.h"
 

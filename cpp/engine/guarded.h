@@ -6,7 +6,7 @@
 
 #include "base/event.h"
 #include "lease/lease_keeper.h"
-#include "net/loop.h"
+#include "net/pollable.h"
 #include "topology/topology.h"
 
 namespace holdfast::guard {

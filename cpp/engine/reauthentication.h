@@ -5,7 +5,6 @@
 
 #include "base/event.h"
 #include "base/mutex.h"
-#include "net/loop.h"
 #include "net/pollable.h"
 #include "net/value_request.h"
 #include "topology/topology.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "client/send_batch.h"
+#include "client/connection.h"
 #include "client/subscriber.h"
 #include "topology/topology.h"
 #include "wait/wait_registry.h"

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/interpreter.h"
 #include "base/limit.h"
+#include "base/process.h"
 #include "guard/held_page.h"
 #include "guard/process.h"
 #include "guard/settings.h"

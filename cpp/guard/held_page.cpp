@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "base/limit.h"
-#include "guard/page_layout.h"
 
 namespace holdfast::guard {
 

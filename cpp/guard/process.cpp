@@ -10,7 +10,7 @@
 #include <csignal>
 #include <stdexcept>
 
-#include "base/interpreter.h"
+#include "base/process.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3

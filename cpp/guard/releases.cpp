@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "guard/sentinels.h"
+#include "guard/server.h"
 #include "net/address_map.h"
 #include "resp/command.h"
 #include "resp/error_reply.h"

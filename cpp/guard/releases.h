@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "guard/held_page.h"
-#include "guard/servers.h"
+#include "guard/server.h"
 #include "guard/settings.h"
 
 namespace holdfast::guard {

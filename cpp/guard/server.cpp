@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "net/address_map.h"
 #include "resp/command.h"
 
 namespace holdfast::guard {
@@ -113,6 +117,104 @@ Status Server::await(net::Io wanted, TimePoint deadline) const {
   const int ready = poll(&waited, 1, remaining);
   if (ready == 0 || (ready < 0 && errno != EINTR)) return out_of_time();
   return {};
+}
+
+Servers::Servers(const HeldPageView& page, const std::vector<Settings>& known, bool closes)
+    : page_(page), closes_(closes) {
+  for (auto each = known.rbegin(); each != known.rend(); ++each) all_.push_back({*each, nullptr});
+}
+
+Result<std::size_t> Servers::any(Duration time) {
+  Status why = Status::unreachable("the program has not been connected to a server");
+  for (std::size_t number = 0; number < all_.size(); ++number) {
+    why = connect(all_[number], after(SystemClock().now(), time));
+    if (why.ok()) return number;
+  }
+  return why;
+}
+
+std::size_t Servers::find(const net::Address& address, std::size_t like) {
+  for (std::size_t number = 0; number < all_.size(); ++number) {
+    if (all_[number].settings.announced == address) return number;
+  }
+  Settings settings = all_[like].settings;
+  settings.announced = address;
+  settings.address = net::mapped(settings.address_map, address);
+  settings.place = Settings::kNoPlace;
+  all_.push_back({std::move(settings), nullptr});
+  return all_.size() - 1;
+}
+
+Status Servers::connect(Known& known, TimePoint deadline) {
+  if (known.connection) return {};
+  auto made = Server::connect(known.settings, deadline);
+  if (!made.ok()) return made.status();
+  known.connection = std::make_unique<Server>(std::move(made.value()));
+  if (closes_) close_programs(known, deadline);
+  return {};
+}
+
+void Servers::close_programs(Known& known, TimePoint deadline) {
+  const std::int64_t connection = page_.connection(known.settings.place);
+  if (connection <= 0) return;
+  const resp::Command command{"CLIENT", "KILL", "ID", std::to_string(connection)};
+  (void)known.connection->request(command.bytes(), 1, deadline);
+}
+
+Result<std::vector<resp::Reply>> Servers::request(std::size_t number, const std::string& commands,
+                                                  std::size_t count, TimePoint deadline) {
+  Known& known = all_[number];
+  if (Status status = connect(known, deadline); !status.ok()) return status;
+  auto replies = known.connection->request(commands, count, deadline);
+  if (!replies.ok()) known.connection.reset();
+  return replies;
+}
+
+namespace {
+
+constexpr Millis kQueryTime{300};
+
+template <typename Number>
+Number number_in(std::string_view text) {
+  Number value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// What one sentinel says; each failover has a greater epoch.
+struct Named {
+  std::uint64_t epoch;
+  net::Address primary;
+};
+
+// The address in the first reply is the old one until a failover is over.
+std::optional<Named> query(const Settings& sentinel) {
+  const TimePoint deadline = after(SystemClock().now(), kQueryTime);
+  auto server = Server::connect(sentinel, deadline);
+  if (!server.ok()) return std::nullopt;
+  std::string commands;
+  for (const char* what : {"MASTER", "GET-MASTER-ADDR-BY-NAME"}) {
+    commands += resp::Command({"SENTINEL", what, sentinel.service}).bytes();
+  }
+  const auto replies = server.value().request(commands, 2, deadline);
+  if (!replies.ok()) return std::nullopt;
+  const resp::Reply& address = replies.value()[1];
+  if (!address.is_array() || address.size() != 2) return std::nullopt;
+  const std::string_view epoch = replies.value()[0].field("config-epoch");
+  return Named{number_in<std::uint64_t>(epoch),
+               {std::string(address.text_at(0)), number_in<std::uint16_t>(address.text_at(1)), ""}};
+}
+
+}  // namespace
+
+std::optional<net::Address> find_primary(const std::vector<Settings>& sentinels) {
+  std::optional<Named> newest;
+  for (const Settings& sentinel : sentinels) {
+    const auto named = query(sentinel);
+    if (named && (!newest || named->epoch > newest->epoch)) newest = named;
+  }
+  if (!newest) return std::nullopt;
+  return newest->primary;
 }
 
 }  // namespace holdfast::guard

@@ -16,7 +16,7 @@
 #include "lease/holds.h"
 #include "lease/open_blocks.h"
 #include "lease/renewal_grid.h"
-#include "net/loop.h"
+#include "net/pollable.h"
 
 namespace holdfast::lease {
 

@@ -15,7 +15,7 @@
 #include "lease/releases.h"
 #include "lease/transfers.h"
 #include "lease/watchdog.h"
-#include "net/loop.h"
+#include "net/pollable.h"
 
 namespace holdfast::lease {
 

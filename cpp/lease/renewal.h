@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/owner.h"
 #include "base/types.h"
 #include "resp/reply.h"
 #include "script/writer.h"

@@ -11,7 +11,7 @@
 
 #include "client/request.h"
 #include "lease/hold.h"
-#include "topology/slot.h"
+#include "topology/slot_map.h"
 
 namespace holdfast::lease {
 

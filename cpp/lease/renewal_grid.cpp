@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/bits.h"
+#include "base/digits.h"
 
 namespace holdfast::lease {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/uuid.h"
+#include "base/types.h"
 #include "lease/hold.h"
 
 namespace holdfast::lease {

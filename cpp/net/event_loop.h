@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/clock.h"
-#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::net {

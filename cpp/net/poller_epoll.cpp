@@ -119,6 +119,20 @@ void Poller::rebuild(bool may_pause, std::vector<Watch*>& ready) {
 
 void Poller::wake() { eventfd_write(wake_.get(), 1); }
 
+int make_readable_set() {
+  const int fd = ::epoll_create1(EPOLL_CLOEXEC);
+  if (fd < 0) throw LimitReached("epoll_create1", errno);
+  return fd;
+}
+
+bool add_readable(int set, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  return ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void remove_readable(int set, int fd) { ::epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr); }
+
 }  // namespace holdfast::net
 
 #endif  // __linux__

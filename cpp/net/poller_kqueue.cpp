@@ -120,6 +120,26 @@ bool Poller::wait(bool block, std::vector<Watch*>& ready) {
 
 void Poller::wake() { submit(queue_, event(kWakeToken, EVFILT_USER, 0, NOTE_TRIGGER)); }
 
+namespace {
+
+bool change_readable(int set, int fd, unsigned flags) {
+  const struct kevent change = event(static_cast<std::uint64_t>(fd), EVFILT_READ, flags, 0);
+  return ::kevent(set, &change, 1, nullptr, 0, nullptr) == 0;
+}
+
+}  // namespace
+
+int make_readable_set() {
+  const int fd = ::kqueue();
+  if (fd < 0) throw LimitReached("kqueue", errno);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
+}
+
+bool add_readable(int set, int fd) { return change_readable(set, fd, EV_ADD); }
+
+void remove_readable(int set, int fd) { change_readable(set, fd, EV_DELETE); }
+
 }  // namespace holdfast::net
 
 #endif  // __linux__

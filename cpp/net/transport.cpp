@@ -4,6 +4,8 @@
 
 #include "net/socket_transport.h"
 #ifdef HOLDFAST_HAVE_TLS
+#include <openssl/crypto.h>
+
 #include "net/tls_transport.h"
 #endif
 
@@ -40,6 +42,18 @@ std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptio
       Status::unreachable("cannot connect to " + address.text() +
                           " over TLS: holdfast was built without OpenSSL (install its headers and "
                           "build holdfast again)"));
+#endif
+}
+
+std::string openssl_version() {
+#ifdef HOLDFAST_HAVE_TLS
+  // "OpenSSL 3.0.17 1 Jul 2025", to which distributions append more.
+  const std::string text = OpenSSL_version(OPENSSL_VERSION);
+  const std::size_t start = text.find(' ');
+  if (start == std::string::npos) return text;
+  return text.substr(start + 1, text.find(' ', start + 1) - start - 1);
+#else
+  return {};
 #endif
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -73,5 +74,8 @@ std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptio
 // of event loops); never writes to them. Their Descriptors may be destroyed in the child; that
 // closes nothing more. Async-signal-safe: the descriptors are kept in a lock-free table for this.
 void close_inherited_sockets();
+
+// The version of the OpenSSL library in use: "3.0.17". Empty: built without TLS.
+std::string openssl_version();
 
 }  // namespace holdfast::net

@@ -2,10 +2,12 @@
 
 #include <hiredis/hiredis.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <new>
+#include <string_view>
 #include <utility>
-
-#include "resp/plain_reply.h"
 
 namespace holdfast::resp {
 namespace {
@@ -43,6 +45,86 @@ const redisReply* element(const redisReply& reply, std::size_t index) {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr std::string_view kEnd = "\r\n";
+
+// The number at the beginning of a line, and the size of that line with its end; 0: there is none.
+struct Line {
+  std::int64_t number = 0;
+  std::size_t size = 0;
+};
+Line numbered_line(std::string_view bytes) {
+  Line line;
+  const char* const end = bytes.data() + bytes.size();
+  const auto [stop, error] = std::from_chars(bytes.data() + 1, end, line.number);
+  const bool ends = end - stop >= 2 && stop[0] == '\r' && stop[1] == '\n';
+  if (error == std::errc() && ends) line.size = static_cast<std::size_t>(stop - bytes.data()) + 2;
+  return line;
+}
+
+PlainReply plain_text(std::string_view text) {
+  PlainReply reply{};
+  reply.text_size = static_cast<std::uint8_t>(text.size());
+  std::copy(text.begin(), text.end(), reply.text_bytes.begin());
+  return reply;
+}
+
+PlainBeginning text_beginning(std::string_view bytes) {
+  constexpr auto kLongest = static_cast<std::int64_t>(PlainReply::kLongestText);
+  const Line line = numbered_line(bytes);
+  if (line.size == 0 || line.number < 0 || line.number > kLongest) return {};
+  const auto size = static_cast<std::size_t>(line.number);
+  if (bytes.size() < line.size + size + 2) return {};
+  if (bytes.substr(line.size + size, 2) != kEnd) return {};
+  return {plain_text(bytes.substr(line.size, size)), line.size + size + 2};
+}
+
+// Of an array of two integers.
+PlainBeginning pair_beginning(std::string_view bytes) {
+  constexpr std::string_view kTwo = "*2\r\n";
+  if (bytes.substr(0, kTwo.size()) != kTwo) return {};
+  PlainBeginning pair{{}, kTwo.size()};
+  for (std::optional<std::int64_t>* integer : {&pair.reply.integer, &pair.reply.second}) {
+    const std::string_view rest = bytes.substr(pair.size);
+    if (rest.empty() || rest[0] != ':') return {};
+    const Line line = numbered_line(rest);
+    if (line.size == 0) return {};
+    *integer = line.number;
+    pair.size += line.size;
+  }
+  return pair;
+}
+
+}  // namespace
+
+PlainBeginning plain_beginning(std::string_view bytes) {
+  if (bytes.empty()) return {};
+  if (bytes[0] == ':') {
+    const Line line = numbered_line(bytes);
+    return line.size > 0 ? PlainBeginning{{line.number}, line.size} : PlainBeginning{};
+  }
+  for (const std::string_view nil : {"$-1\r\n", "_\r\n"}) {
+    if (bytes.substr(0, nil.size()) == nil) return {{}, nil.size()};
+  }
+  return bytes[0] == '$' ? text_beginning(bytes) : pair_beginning(bytes);
+}
+
+std::optional<PlainReply> plain_reply(const Reply& reply) {
+  switch (reply.kind()) {
+    case ReplyKind::kNil:
+      return PlainReply{};
+    case ReplyKind::kInteger:
+      return PlainReply{reply.integer()};
+    case ReplyKind::kText:
+      if (reply.text().size() <= PlainReply::kLongestText) return plain_text(reply.text());
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
 
 Reply::Reply(redisReply* owned) : reply_(owned) {}
 Reply::Reply(Reply&& other) noexcept
@@ -199,6 +281,70 @@ Result<std::optional<Reply>> Reader::next_of_reader() {
 Status Reader::failure() const {
   const char* const why = reader_->err != 0 ? reader_->errstr : "it is larger than 64 MiB";
   return Status::unreachable(std::string("not a Redis reply: ") + why);
+}
+
+std::string hiredis_version() {
+  return std::to_string(HIREDIS_MAJOR) + '.' + std::to_string(HIREDIS_MINOR) + '.' +
+         std::to_string(HIREDIS_PATCH);
+}
+
+bool ReplyKinds::allow(const Reply& reply) const {
+  const ReplyKind kind = reply.kind();
+  if (kind == ReplyKind::kError) return true;
+  if (!allow(kind)) return false;
+  switch (kind) {
+    case ReplyKind::kInteger:
+      return allow(reply.integer());
+    case ReplyKind::kText:
+      return allow_text(reply.text());
+    case ReplyKind::kArray:
+      return allow_array(reply.size(), [&](std::size_t i, std::int64_t& number) {
+        number = reply.integer_at(i);
+        return reply.at(i).is_integer();
+      });
+    default:
+      return true;
+  }
+}
+
+bool ReplyKinds::fits(const PlainReply& reply) const {
+  if (reply.kind() == ReplyKind::kText) return allow_text(reply.text());
+  return allow_array(2, [&](std::size_t i, std::int64_t& number) {
+    number = i == 0 ? *reply.integer : *reply.second;
+    return true;
+  });
+}
+
+bool ReplyKinds::allow_text(std::string_view text) const {
+  if (!decimal_) return true;
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && last == end;
+}
+
+template <typename Element>
+bool ReplyKinds::allow_array(std::size_t size, const Element& element) const {
+  if (array_ == Array::kAny) return true;
+  if (!allow_size(size)) return false;
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    std::int64_t number = 0;
+    if (!element(i, number) || !allow_element(number, before)) return false;
+    before = number;
+  }
+  return true;
+}
+
+bool ReplyKinds::allow_size(std::size_t size) const {
+  if (array_ == Array::kFew) return size == 2 || size == 3;
+  return array_ == Array::kPlaces ? size <= count_ : size == count_;
+}
+
+bool ReplyKinds::allow_element(std::int64_t number, std::int64_t before) const {
+  if (array_ == Array::kFew) return true;
+  if (array_ == Array::kEach) return number >= 0;
+  return number > before && static_cast<std::size_t>(number) <= count_;
 }
 
 }  // namespace holdfast::resp

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "resp/reply_kinds.h"
+#include "resp/reply.h"
 
 namespace holdfast::script {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/digits.h"
-#include "resp/reply_kinds.h"
+#include "resp/reply.h"
 #include "script/script.h"
 
 namespace holdfast::script {

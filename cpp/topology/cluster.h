@@ -15,7 +15,6 @@
 #include "topology/deferred_requests.h"
 #include "topology/slot_map.h"
 #include "topology/slots_query.h"
-#include "topology/topology_refresh.h"
 
 namespace holdfast::topology {
 

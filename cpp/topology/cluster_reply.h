@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "net/endpoint.h"
 #include "resp/reply.h"
-#include "topology/slot.h"
+#include "topology/slot_map.h"
 
 // The replies of a server about its cluster. An empty or unknown host in a reply ("", nil, "?")
 // stands for the host at which the server was `queried`.

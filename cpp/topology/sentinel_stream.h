@@ -7,7 +7,6 @@
 
 #include "base/mutex.h"
 #include "client/reconnecting_stream.h"
-#include "net/loop.h"
 #include "net/pollable.h"
 #include "topology/sentinel_machine.h"
 

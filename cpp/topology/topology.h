@@ -12,8 +12,8 @@
 #include "client/connection.h"
 #include "client/subscriber.h"
 #include "net/endpoint.h"
-#include "net/loop.h"
-#include "topology/slot.h"
+#include "net/pollable.h"
+#include "topology/slot_map.h"
 
 namespace holdfast::topology {
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/parker.h"
 #include "base/shown.h"
 #include "base/trace.h"
-#include "base/wake_batch.h"
 
 namespace holdfast::sync {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/parker.h"
 #include "base/shown.h"
-#include "base/wake_batch.h"
 
 namespace holdfast::sync {
 

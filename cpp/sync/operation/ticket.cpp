@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/hex.h"
+#include "base/digits.h"
 #include "base/types.h"
 #include "sync/recipes/kinds.h"
 

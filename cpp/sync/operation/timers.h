@@ -5,7 +5,6 @@
 
 #include "base/mutex.h"
 #include "base/timer_wheel.h"
-#include "net/loop.h"
 #include "net/pollable.h"
 
 namespace holdfast::sync {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/wake_batch.h"
-#include "client/send_batch.h"
+#include "base/parker.h"
+#include "client/connection.h"
 
 namespace holdfast::sync {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/owner.h"
+#include "base/types.h"
 
 namespace holdfast::sync {
 

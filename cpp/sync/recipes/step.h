@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/owner.h"
 #include "base/types.h"
 #include "lease/renewal.h"
 #include "script/writer.h"

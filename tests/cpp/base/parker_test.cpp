@@ -9,8 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/wake_batch.h"
-
 namespace holdfast {
 namespace {
 

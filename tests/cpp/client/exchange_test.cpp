@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "client/connection.h"
 #include "client/exchange_fixture.h"
-#include "client/send_batch.h"
 
 namespace holdfast::client {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/interpreter.h"
+#include "base/process.h"
 #include "guard/held_page.h"
 #include "guard/process.h"
 #include "guard/releases.h"

@@ -12,8 +12,6 @@
 #include <set>
 #include <string>
 
-#include "guard/page_layout.h"
-
 namespace holdfast::guard {
 namespace {
 

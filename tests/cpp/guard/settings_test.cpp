@@ -5,7 +5,7 @@
 #include <string>
 
 #include "guard/held_page.h"
-#include "guard/servers.h"
+#include "guard/server.h"
 
 namespace holdfast::guard {
 namespace {

@@ -1,10 +1,8 @@
-#include "resp/reply_kinds.h"
-
 #include <gtest/gtest.h>
 
 #include <string_view>
 
-#include "resp/plain_reply.h"
+#include "resp/reply.h"
 
 namespace holdfast::resp {
 namespace {

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "resp/plain_reply.h"
-
 namespace holdfast::resp {
 namespace {
 

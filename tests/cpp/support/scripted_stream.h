@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "net/descriptor.h"
-#include "net/loop.h"
+#include "net/pollable.h"
 #include "net/transport.h"
 
 namespace holdfast::simulation {

@@ -6,7 +6,7 @@
 #include "lua_scripts.h"
 #include "support/commands.h"
 #include "support/renewed_holds.h"
-#include "topology/slot.h"
+#include "topology/slot_map.h"
 
 namespace holdfast::simulation {
 

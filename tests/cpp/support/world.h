@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "net/loop.h"
+#include "net/pollable.h"
 
 namespace holdfast::simulation {
 

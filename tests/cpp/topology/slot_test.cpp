@@ -1,8 +1,8 @@
-#include "topology/slot.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "topology/slot_map.h"
 
 namespace holdfast::topology {
 namespace {

@@ -1,8 +1,8 @@
-#include "topology/topology_refresh.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
+
+#include "topology/slots_query.h"
 
 namespace holdfast::topology {
 namespace {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string_view>
 
-#include "net/loop.h"
 #include "net/pollable.h"
 #include "net/transport.h"
 
