@@ -208,7 +208,8 @@ def test_fewer_permits_are_published_while_there_are_some(
 ) -> None:
     semaphore.put(5)
     assert semaphore.add_permits(ONE, -3) == 2
-    assert listener.messages() == told(2)
+    assert semaphore.add_permits(TWO, -1) == 1
+    assert listener.messages() == told(2, 1)
 
 
 def test_permits_are_added_up_to_the_greatest_number_of_java(semaphore: Semaphore) -> None:
