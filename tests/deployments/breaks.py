@@ -168,7 +168,12 @@ BREAKS = (
         (33,),
         "a server that is met on the way is spoken to without TLS",
         "cpp/topology/cluster_node.cpp",
-        (("  link.address = address;\n", "  link.address = address;\n  link.tls = {};\n"),),
+        (
+            (
+                "  setup.link.address = address;\n",
+                "  setup.link.address = address;\n  setup.link.tls = {};\n",
+            ),
+        ),
         "tests/deployments/test_cluster_tls.py::test_holder_and_waiter_follow_a_slot_over_tls",
     ),
     Break(
@@ -196,7 +201,7 @@ BREAKS = (
     Break(
         (33,),
         "messages go to all servers whatever their channel",
-        "cpp/topology/setup.h",
+        "cpp/topology/topology.h",
         (('return "spublish";', 'return "publish";'),),
         "tests/wire/test_replay_deployments.py::test_in_a_cluster",
     ),

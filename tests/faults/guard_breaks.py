@@ -20,7 +20,7 @@ TRANSFERS = "cpp/lease/transfers.cpp"
 KEEPER = "cpp/lease/lease_keeper.cpp"
 PAGE = "cpp/guard/held_page.cpp"
 OF_GUARD = "cpp/guard/releases.cpp"
-SERVERS = "cpp/guard/servers.cpp"
+SERVERS = "cpp/guard/server.cpp"
 MAIN = "cpp/guard/main.cpp"
 
 

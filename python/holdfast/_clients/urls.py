@@ -3,9 +3,9 @@
 Messages quote only the scheme of the URL: a '/', '?', '#' or '@' in a password that was not
 percent-encoded makes pieces of the password look like a port, a path or an option.
 ``urllib.parse.urlsplit`` quotes them, and knows one host only.
-"""
 
-from __future__ import annotations
+Annotations are evaluated here: ``typing`` compiles the postponed ones of a ``NamedTuple``.
+"""
 
 import re
 import sys
