@@ -24,7 +24,7 @@ struct AwaitableKind {
 };
 
 // The awaitable of an operation. It has only those methods of a Future that asyncio's Task calls; a
-// Future takes two rounds of the event loop, this takes one. A lazy one begins, like a
+// Future takes two rounds of the event loop, this takes one: see step(). A lazy one begins, like a
 // coroutine, in the task that awaits it; until then it is a coroutine to asyncio, and no Future. A
 // native object of Python, used on its loop's thread, but for its end.
 struct Awaitable {
@@ -69,8 +69,8 @@ struct Awaitable {
   PyObject* awaited();
   // Schedules the task's next step with the loop, if the task already waits.
   void call_soon();
-  // Calls the next step directly. Throws the exceptions that end the loop: SystemExit,
-  // KeyboardInterrupt.
+  // Calls the next step directly, where that overtakes no callback that is due: one of them may
+  // cancel the task. Throws the exceptions that end the loop: SystemExit, KeyboardInterrupt.
   void step();
 };
 

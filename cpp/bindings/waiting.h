@@ -62,7 +62,8 @@ struct Waitable {
 void set_greenlets(const pybind11::object& wait, const pybind11::object& owner);
 
 // Waits, without the GIL, until no thread is inside wait_for() or calls a password callable, for at
-// most `seconds`.
+// most `seconds`. The interpreter's end calls it, with the clients closed; it releases no lock, as
+// that would need a server that may be out of reach.
 void see_out(double seconds);
 
 }  // namespace holdfast::bindings

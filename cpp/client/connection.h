@@ -24,7 +24,8 @@ namespace holdfast::client {
 // Driver::kLoop it is always the loop. One thread at a time writes, by a WriteTurn: with kCallers
 // submit() sends at once, together with the requests that others submit meanwhile; with kLoop the
 // loop sends the collected requests, unless an EventLoopReader has a lease, or the request is
-// deferred: then submit() sends.
+// deferred: then submit() sends. Where many threads are to go on at once, as the readers of a freed
+// write lock, one of them is woken, and writes for all.
 class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
  public:
   using Setup = ConnectionSetup;

@@ -11,10 +11,10 @@
 
 namespace holdfast::engine {
 
-// Renews the credentials of a client's open connections: calls their source once in each period,
-// and lets the topology send what it returns. What fails is posted (Event::kNotRenewed) and tried
-// again after a tenth of the period (0.1 s to 10 s); the connections keep what they have. Without
-// an open connection the source is not called. Thread-safe.
+// Renews the credentials of a client's open connections: calls their source once in each period for
+// all of them, and lets the topology send what it returns. What fails is posted
+// (Event::kNotRenewed) and tried again after a tenth of the period (0.1 s to 10 s); the connections
+// keep what they have. Without an open connection the source is not called. Thread-safe.
 class Reauthentication final : public net::Pollable,
                                public std::enable_shared_from_this<Reauthentication> {
  public:

@@ -10,7 +10,8 @@
 
 namespace holdfast::net {
 
-// A Transport over a bare socket, TCP or unix.
+// A Transport over a bare socket, TCP or unix. Keep-alive probes, TCP_USER_TIMEOUT and EPOLLRDHUP
+// find dead peers, instead of a PING every few seconds from each client.
 class SocketTransport final : public Transport {
  public:
   SocketTransport(const Address& address, Millis user_timeout);

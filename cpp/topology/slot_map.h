@@ -27,8 +27,9 @@ using ServerNumber = std::uint32_t;
 
 // Maps hash slots to servers. A slot that moves has no server at first: the requests sent to its
 // old server are answered there, redirected by it, or handed over, and only then may others go to
-// the new one, so that no request is overtaken. The reply to a *fence*, a separate request behind
-// the others, marks that moment. Does no I/O.
+// the new one, so that no request is overtaken: a release that follows by MOVED could free its
+// owner's next grant. The reply to a *fence*, a separate request behind the others, marks that
+// moment. Does no I/O.
 class SlotMap {
  public:
   struct Fence {

@@ -90,8 +90,10 @@ enum class LeaveReason {
   kTrying,   // while an attempt was under way, or a signal not yet acted upon
 };
 
-// The waiters of one client: a queue for each channel, of which only the head tries. It does no I/O
-// and reads no clock. Thread-safe; its lock is a leaf but for Subscriptions'.
+// The waiters of one client: a queue for each channel, of which only the head tries, so the number
+// of commands for an acquisition does not grow with the waiters. A subscription lingers for 100 ms,
+// so a busy lock is not subscribed to again and again. It does no I/O and reads no clock.
+// Thread-safe; its lock is a leaf but for Subscriptions'.
 //
 // No wake-up is missed: a channel has a sequence that grows with every message and every confirmed
 // subscription. A waiter that read it before a failed attempt may sleep only while it is unchanged.

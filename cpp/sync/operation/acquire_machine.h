@@ -47,7 +47,8 @@ enum class Verdict {
 // whether another owner holds the lock), or in the queue behind another waiter of this client.
 // Until then the driver's requests end at `latest`, and so does a confirmation by replicas.
 // A server that refuses to work for the moment (LOADING, READONLY, ...) has answered: it is tried
-// again until the deadline, or without one until the refusal budget is spent.
+// again until the deadline, or without one until the refusal budget is spent: an endless wait would
+// hide a wrong URL.
 class AcquireMachine {
  public:
   struct Options {
