@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
-#include "base/parker.h"
 
 namespace holdfast {
 

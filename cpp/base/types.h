@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/ref.h"
-#include "base/types.h"
 
 namespace holdfast {
 

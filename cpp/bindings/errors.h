@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "base/limit.h"
-#include "bindings/errors.h"
 #include "engine/client.h"
 #include "sync/operation/operation.h"
 #include "sync/recipes/recipe.h"

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "guard/held_page.h"
 #include "net/descriptor.h"
 
 namespace holdfast::guard {

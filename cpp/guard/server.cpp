@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "client/login.h"
 #include "net/address_map.h"
 #include "resp/command.h"
 
@@ -52,12 +53,7 @@ Status Server::greet(const Settings& settings, TimePoint deadline) {
     commands += command.bytes();
     ++count;
   };
-  const net::Credentials& who = settings.credentials;
-  if (!who.username.empty()) {
-    say({"AUTH", who.username, who.password});
-  } else if (!who.password.empty()) {
-    say({"AUTH", who.password});
-  }
+  if (const auto auth = client::auth_command(settings.credentials)) say(*auth);
   if (!settings.database.empty()) say({"SELECT", settings.database});
   if (count == 0) return {};
   const auto replies = request(commands, count, deadline);

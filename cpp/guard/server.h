@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "guard/held_page.h"
-#include "guard/server.h"
 #include "guard/settings.h"
 #include "net/endpoint.h"
 #include "net/transport.h"

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "net/pollable.h"
 
 namespace holdfast::net {
 

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "resp/reply.h"
 
 struct redisReply;
 struct redisReader;
