@@ -63,7 +63,8 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Start s
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   Hold* const hold = entry ? entry->current() : nullptr;
-  if (hold != nullptr) (void)book_.lose_if_over(*hold);
+  if (!start.at) start.at = book_.clock.now();
+  if (hold != nullptr) book_.lose_if_over(*hold, *start.at);
   if (const std::optional<std::string> lost = close_block(name, owner, hold)) {
     ReleasePlan plan;
     plan.verdict = ReleasePlan::Verdict::kLost;

@@ -97,7 +97,7 @@ BREAKS = (
         (41,),
         "messages may lie while a waiter sleeps where it waited for its reply",
         "cpp/sync/operation/operation.cpp",
-        (("  if (parker_ != &Parker::of_this_thread()) to->expect();\n", ""),),
+        (("  if (!by_this_thread()) to->expect();\n", ""),),
         "deferring_threads",
     ),
     Break(
@@ -113,8 +113,8 @@ BREAKS = (
         "cpp/sync/operation/operation.cpp",
         (
             (
-                "  serve_control_.listens.store(false);\n  wake(parker_);\n",
-                "  serve_control_.listens.store(false);\n",
+                "  control().listens.store(false);\n  wake(parker());\n",
+                "  control().listens.store(false);\n",
             ),
         ),
         "threads",

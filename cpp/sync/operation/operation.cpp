@@ -20,21 +20,13 @@ std::optional<std::int64_t> number_of(const resp::Reply& reply) {
 }
 
 Operation::Operation(std::shared_ptr<const Context> context, LockName name)
-    : context_(std::move(context)),
+    : Awaited(std::move(context)),
       name_(std::move(name)),
-      connection_(context_->topology->route(key(), topology::Traffic::kCalls)) {}
+      connection_(this->context().topology->route(key(), topology::Traffic::kCalls)) {}
 
-std::optional<Outcome> Operation::wait(Interrupt* interrupt) {
-  Parker& parker = Parker::of_this_thread();
-  wait_by(parker);
-  try {
-    const bool in_line = begin(now()) && send_first(&parker);
-    if (in_line && serve_control_.done.load()) serve(parker, TimePoint{});  // others lead
-    return await(interrupt);
-  } catch (...) {  // no memory, threads or descriptors
-    cancel_quietly();
-    throw;
-  }
+void Operation::start(Parker* here) {
+  const bool in_line = begin(now()) && send_first(here);
+  if (here != nullptr && in_line && control().done.load()) left(*here);  // others lead
 }
 
 // The thread writes and reads by itself where it can.
@@ -54,145 +46,61 @@ bool Operation::submit_first(Parker* here) {
   return refused.ok();
 }
 
-// What it has begun must not go on for a caller that does not know of it.
-void Operation::cancel_quietly() noexcept {
-  try {
-    give_up();
-  } catch (...) {
-    return;
-  }
-}
-
-std::optional<Outcome> Operation::await(Interrupt* interrupt) {
-  Parker& parker = Parker::of_this_thread();
-  while (!serve_control_.done.load(std::memory_order_acquire)) {
-    wait_in(parker, interrupt != nullptr ? now() + kInterruptSlice : kNever);
-    if (serve_control_.done.load(std::memory_order_acquire)) break;
-    if (now() >= serve_control_.end()) time_is_up(now());
-    if (interrupt != nullptr && !serve_control_.done.load() && stopped_by(*interrupt)) {
-      give_up();
-      return std::nullopt;
-    }
-  }
-  return final_outcome();
-}
-
-void Operation::wait_in(Parker& parker, TimePoint slice) {
+void Operation::wait_in(Parker& here, TimePoint slice) {
   Listening listening;
-  if (serve_control_.listens.load(std::memory_order_acquire)) {
+  if (control().listens.load(std::memory_order_acquire)) {
     const MutexLock lock(mutex_);
     listening = listening_;
   }
-  if (!listening.to) return connection_->serve(parker, serve_control_, slice);
-  listening.to->wait_for_message({parker, *listening.channel, listening.excludes, serve_control_},
-                                 slice);
+  if (!listening.to) return serve(here, slice);
+  listening.to->wait_for_message({here, *listening.channel, listening.excludes, control()}, slice);
 }
 
-void Operation::give_up() {
-  cancel();
-  leave();
-}
-
-// What still comes must not look for this thread, and is for others to read.
-void Operation::leave() {
-  {
-    const MutexLock lock(mutex_);
-    parker_ = nullptr;
-  }
-  connection_->serve(Parker::of_this_thread(), serve_control_, TimePoint{});
-}
-
-void Operation::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
-                          Parker* reader) {
-  report_to(std::move(completion), id, reader);
-  try {
-    if (begin(now())) (void)send_first(nullptr);
-  } catch (...) {
-    cancel_quietly();
-    throw;
-  }
-}
-
-void Operation::report_to(std::shared_ptr<Completion> completion, std::uint64_t id,
-                          Parker* reader) {
-  completion_ = std::move(completion);
-  id_ = id;
-  reader_ = reader;
-}
+// A look without time for it: it leaves what is still to be read to others.
+void Operation::left(Parker& here) { serve(here, TimePoint{}); }
 
 void Operation::stop_serving(Parker& parker) {
   {
     const MutexLock lock(mutex_);
-    reader_ = nullptr;
+    stop_reading();
     if (finished()) return;
   }
-  // A look without time for it: it leaves what is still to be read to others.
-  connection_->serve(parker, serve_control_, TimePoint{});
+  left(parker);
 }
 
 Status Operation::submit() {
-  return submit(std::min(after(now(), context_->command_timeout), latest()));
+  return submit(std::min(after(now(), context().command_timeout), latest()));
 }
 
 Status Operation::submit(TimePoint by) {
   await_again();
   deadline = by;
-  const auto connection = context_->topology->route(key(), topology::Traffic::kCalls);
+  const auto connection = context().topology->route(key(), topology::Traffic::kCalls);
   // The thread reads from connection_ only; what goes another way now is read by the loop.
-  return connection->submit(shared_from_this(), connection == connection_ ? reader() : nullptr);
+  return connection->submit(shared_from_this(),
+                            connection == connection_ ? reader_of_reply() : nullptr);
 }
 
 // Who reads the reply to a request; null: another thread, or the loop.
-Parker* Operation::reader() {
-  if (parker_ == nullptr) return reader_;
-  if (!serve_control_.listens.load()) return parker_;
-  const bool here = parker_ == &Parker::of_this_thread();
+Parker* Operation::reader_of_reply() {
+  if (!by_thread()) return reader();
+  if (!control().listens.load()) return parker();
   // Where a message is for many waiters, each sleeps on until its reply is there.
-  if (!here && !listening_.excludes) return nullptr;
-  serve_control_.listens.store(false);
-  wake(parker_);
-  return parker_;
-}
-
-void Operation::wake_at(TimePoint at) {
-  const bool was_timed = timed_;
-  const bool here = parker_ == &Parker::of_this_thread();
-  // To wake the thread only for it to sleep again, for a shorter time, would cost more.
-  timed_ = parker_ == nullptr || (!here && at < serve_control_.end());
-  if (timed_) return context_->timers->arm(shared_from_this(), at);
-  if (was_timed) context_->timers->disarm(*this);
-  serve_control_.set_until(at);
+  if (!by_this_thread() && !listening_.excludes) return nullptr;
+  control().listens.store(false);
+  wake(parker());
+  return parker();
 }
 
 void Operation::listen(const std::string& channel, bool excludes) {
-  auto to = context_->topology->subscriber(channel);
+  auto to = context().topology->subscriber(channel);
   if (!to) return;
-  if (parker_ == nullptr) return to->listen();
+  if (!by_thread()) return to->listen();
   // It sleeps where it waited for the reply that another thread has read, and need not wake.
-  if (parker_ != &Parker::of_this_thread()) to->expect();
+  if (!by_this_thread()) to->expect();
   listening_ = {std::move(to), &channel, excludes};
-  serve_control_.listens.store(true, std::memory_order_release);
+  control().listens.store(true, std::memory_order_release);
 }
-
-void Operation::finish(Outcome outcome) {
-  if (timed_) context_->timers->disarm(*this);
-  if (finished()) return;
-  outcome_ = std::move(outcome);
-  if (const auto completion = std::exchange(completion_, nullptr)) {
-    completion->done(id_, *outcome_);
-  }
-  Parker* const waits = parker_ != nullptr ? parker_ : reader_;
-  if (waits == nullptr) return;
-  serve_control_.done.store(true, std::memory_order_release);
-  wake(waits);
-}
-
-// The waiting thread itself, busy with its own reply, sees for itself.
-void Operation::wake(Parker* parker) {
-  if (parker != &Parker::of_this_thread()) WakeBatch::notify(*parker);
-}
-
-void Operation::on_time() { time_is_up(now()); }
 
 namespace {
 

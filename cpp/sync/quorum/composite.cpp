@@ -15,53 +15,18 @@ constexpr Millis kReading{1};
 }  // namespace
 
 Composite::Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members)
-    : context_(std::move(context)), name_(std::move(name)) {
+    : Awaited(std::move(context)), name_(std::move(name)) {
   calls_.reserve(members);
 }
 
-std::optional<Outcome> Composite::wait(Interrupt* interrupt) {
-  parker_ = &Parker::of_this_thread();
-  set_waiter(parker_);
-  try {
-    return wait_here(interrupt);
-  } catch (...) {  // no memory, threads or descriptors
-    cancel_quietly();
-    throw;
+void Composite::start(Parker* here) {
+  thread_ = here;
+  {
+    const MutexLock lock(mutex_);
+    const Status refused = enter();
+    refused.ok() ? deliver({Event::Kind::kStart}) : finish({Verdict::kFailed, refused});
   }
-}
-
-// What it has begun must not go on for a caller that does not know of it.
-void Composite::cancel_quietly() noexcept {
-  set_waiter(nullptr);
-  try {
-    cancel();
-  } catch (...) {
-    return;
-  }
-}
-
-std::optional<Outcome> Composite::wait_here(Interrupt* interrupt) {
-  start(true);
-  TimePoint look = interrupt != nullptr ? after(now(), kInterruptSlice) : kNever;
-  bool interrupted = false;
-  for (work(); !finished(); work()) {
-    read(std::min(until_, look));
-    work();
-    look_at_clock();
-    if (finished() || now() < look) continue;
-    look = after(now(), kInterruptSlice);
-    interrupted = interrupt->pending();
-    if (interrupted) cancel();
-  }
-  set_waiter(nullptr);
-  return interrupted ? std::nullopt : outcome_;
-}
-
-void Composite::start(bool by_thread) {
-  const MutexLock turn(turn_);
-  const Status refused = enter(by_thread);
-  if (!refused.ok()) return finish({Verdict::kFailed, refused});
-  deliver({Event::Kind::kStart});
+  work();
 }
 
 // What the members send to one server at once goes out in one piece.
@@ -70,78 +35,62 @@ void Composite::deliver(const Event& event) {
   handle(event);
 }
 
-void Composite::set_waiter(Parker* parker) {
-  const MutexLock lock(mutex_);
-  waiter_ = parker;
+void Composite::wait_in(Parker& here, TimePoint slice) {
+  read(here, std::min(control().end(), slice));
+  work();
 }
 
-void Composite::read(TimePoint slice) {
+void Composite::read(Parker& here, TimePoint slice) {
   const auto next = std::find_if(calls_.begin(), calls_.end(),
                                  [](const MemberCall& each) { return !each.served_by_loop; });
-  if (next == calls_.end()) return parker_->park(context_->clock, slice);
+  if (next == calls_.end()) return here.park(context().clock, slice);
   const ExchangePtr operation = next->operation;
-  if (calls_.size() == 1) return operation->serve(*parker_, slice);
-  operation->serve(*parker_, std::min(slice, after(now(), kReading)));
+  if (calls_.size() == 1) return operation->serve(here, slice);
+  operation->serve(here, std::min(slice, after(now(), kReading)));
   next->served_by_loop = true;
-  operation->stop_serving(*parker_);
-}
-
-void Composite::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
-                          Parker* /*reader*/) {
-  completion_ = std::move(completion);
-  id_ = id;
-  try {
-    start(false);
-    work();  // sets the timer
-  } catch (...) {
-    completion_.reset();
-    cancel_quietly();
-    throw;
-  }
+  operation->stop_serving(here);
 }
 
 void Composite::cancel() {
   {
-    const MutexLock turn(turn_);
+    const MutexLock lock(mutex_);
     leave();
     deliver({Event::Kind::kCancel});
   }
-  work();  // disarms the timer
-}
-
-void Composite::done(std::uint64_t id, Outcome outcome) { post({id, std::move(outcome)}); }
-
-void Composite::post(Arrival arrival) {
-  const WakeBatch wakes;
-  const MutexLock lock(mutex_);
-  arrived_.push_back(std::move(arrival));
-  if (parker_ == nullptr) {
-    if (arrived_.size() == 1) context_->timers->call(shared_from_this());
-  } else if (waiter_ != nullptr && waiter_ != &Parker::of_this_thread()) {
-    WakeBatch::notify(*waiter_);
-  }
-}
-
-void Composite::on_time() {
   work();
-  look_at_clock();
+}
+
+void Composite::done(std::uint64_t id, Outcome outcome) {
+  const WakeBatch wakes;
+  const MutexLock lock(arrivals_mutex_);
+  arrived_.push_back({id, std::move(outcome)});
+  if (thread_ != nullptr) return wake(thread_);
+  if (arrived_.size() == 1) context().timers->call(shared_from_this());
+}
+
+void Composite::time_is_up(TimePoint now) {
+  work();
+  {
+    const MutexLock lock(mutex_);
+    if (!finished() && now >= until_) {
+      wake_at(kNever);
+      deliver({Event::Kind::kTime});
+    }
+  }
   work();
 }
 
 void Composite::work() {
-  const MutexLock turn(turn_);
+  const MutexLock lock(mutex_);
   while (std::optional<Arrival> arrival = next()) take(std::move(*arrival));
 }
 
 std::optional<Composite::Arrival> Composite::next() {
-  const MutexLock lock(mutex_);
-  if (!arrived_.empty()) {
-    Arrival first = std::move(arrived_.front());
-    arrived_.pop_front();
-    return first;
-  }
-  if (parker_ == nullptr) context_->timers->arm(shared_from_this(), until_);
-  return std::nullopt;
+  const MutexLock lock(arrivals_mutex_);
+  if (arrived_.empty()) return std::nullopt;
+  Arrival first = std::move(arrived_.front());
+  arrived_.pop_front();
+  return first;
 }
 
 void Composite::take(Arrival arrival) {
@@ -154,17 +103,10 @@ void Composite::take(Arrival arrival) {
   deliver({Event::Kind::kMember, member, std::move(arrival.outcome)});
 }
 
-void Composite::look_at_clock() {
-  const MutexLock turn(turn_);
-  if (finished() || now() < until_) return;
-  until_ = kNever;
-  deliver({Event::Kind::kTime});
-}
-
 void Composite::call(std::size_t member, const ExchangePtr& operation) {
   const std::uint64_t id = ++last_;
   calls_.push_back({id, member, operation});
-  operation->finish_to(shared_from_this(), id, parker_);
+  operation->finish_to(shared_from_this(), id, thread_);
 }
 
 void Composite::forget(std::size_t member) {
@@ -182,18 +124,19 @@ bool Composite::has_call(std::size_t member) const {
 ExchangePtr Composite::drop(std::vector<MemberCall>::iterator place) {
   ExchangePtr operation = std::move(place->operation);
   calls_.erase(place);
-  if (parker_ != nullptr) operation->stop_serving(*parker_);
+  if (thread_ != nullptr) operation->stop_serving(*thread_);
   return operation;
+}
+
+void Composite::wake_at(TimePoint at) {
+  until_ = at;
+  Awaited::wake_at(at);
 }
 
 void Composite::finish(Outcome outcome) {
   while (!calls_.empty()) (void)drop(calls_.begin());
-  until_ = kNever;
-  outcome_ = std::move(outcome);
   leave();
-  if (const auto completion = std::exchange(completion_, nullptr)) {
-    completion->done(id_, *outcome_);
-  }
+  Awaited::finish(std::move(outcome));
 }
 
 }  // namespace holdfast::sync

@@ -10,7 +10,7 @@
 
 #include "base/mutex.h"
 #include "base/parker.h"
-#include "sync/operation/operation.h"
+#include "sync/operation/awaited.h"
 
 namespace holdfast::sync {
 
@@ -20,23 +20,18 @@ namespace holdfast::sync {
 // sockets), and leaves late replies to the loop. After finish_to() the loop reads for all members.
 // handle() of a subclass runs on one thread at a time: the waiting one, or the loop's, but for the
 // beginning and a cancel(), which are the caller's: before a task ends its members are released.
-class Composite : public Exchange,
+class Composite : public Awaited,
                   public Completion,
-                  public Timed,
                   public std::enable_shared_from_this<Composite> {
  public:
   // `context`: that of any member. `members`: how many there are.
   Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members);
 
-  using Exchange::finish_to;
-  std::optional<Outcome> wait(Interrupt* interrupt) final;
   // The loop reads for it, whichever thread waits for it beside others.
-  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) final;
-  void serve(Parker& parker, TimePoint slice) final { parker.park(context_->clock, slice); }
+  void serve(Parker& parker, TimePoint slice) final { parker.park(context().clock, slice); }
   void stop_serving(Parker& /*parker*/) final {}
   void cancel() final;
   const LockName& name() const final { return name_; }
-  std::string_view client_id() const final { return context_->client_id; }
   About about() final { return about_; }
   std::vector<Part> parts() const final { return parts_; }
   void set_about(const About& about, std::vector<Part> members) {  // before it begins
@@ -48,8 +43,8 @@ class Composite : public Exchange,
 
  protected:
   // Before its beginning: a failure ends it. And once its caller no longer waits.
-  virtual Status enter(bool /*by_thread*/) { return {}; }
-  virtual void leave() {}
+  virtual Status enter() HOLDFAST_REQUIRES(mutex_) { return {}; }
+  virtual void leave() HOLDFAST_REQUIRES(mutex_) {}
 
   struct Event {
     enum class Kind {
@@ -63,17 +58,16 @@ class Composite : public Exchange,
     Outcome outcome{};
   };
 
-  virtual void handle(const Event& event) = 0;
+  virtual void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) = 0;
 
-  // For handle().
-  void call(std::size_t member, const ExchangePtr& operation);  // begins it; kMember follows
-  void forget(std::size_t member);  // it may go on by itself; no kMember follows
-  bool has_call(std::size_t member) const;
-  bool calling() const { return !calls_.empty(); }
-  void wake_at(TimePoint at) { until_ = at; }
-  void finish(Outcome outcome);
-  bool finished() const { return outcome_.has_value(); }
-  TimePoint now() const { return context_->clock.now(); }
+  // For handle(). It is begun, and kMember follows:
+  void call(std::size_t member, const ExchangePtr& operation) HOLDFAST_REQUIRES(mutex_);
+  // It may go on by itself; no kMember follows.
+  void forget(std::size_t member) HOLDFAST_REQUIRES(mutex_);
+  bool has_call(std::size_t member) const HOLDFAST_REQUIRES(mutex_);
+  bool calling() const HOLDFAST_REQUIRES(mutex_) { return !calls_.empty(); }
+  void wake_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
+  void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
 
  private:
   struct MemberCall {
@@ -87,38 +81,29 @@ class Composite : public Exchange,
     Outcome outcome;
   };
 
-  void on_time() final;
-  std::optional<Outcome> wait_here(Interrupt* interrupt);
-  void start(bool by_thread) HOLDFAST_EXCLUDES(turn_);
-  void cancel_quietly() noexcept;
-  void post(Arrival arrival) HOLDFAST_EXCLUDES(mutex_);
-  std::optional<Arrival> next() HOLDFAST_EXCLUDES(mutex_);
-  void work() HOLDFAST_EXCLUDES(turn_);
-  void read(TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
-  void set_waiter(Parker* parker) HOLDFAST_EXCLUDES(mutex_);
-  void look_at_clock() HOLDFAST_EXCLUDES(turn_);
-  void deliver(const Event& event);
-  void take(Arrival arrival);
-  ExchangePtr drop(std::vector<MemberCall>::iterator place);
+  std::shared_ptr<Timed> timed() final { return shared_from_this(); }
+  void start(Parker* here) final;
+  void wait_in(Parker& here, TimePoint slice) final;
+  void time_is_up(TimePoint now) final;
+  std::optional<Arrival> next() HOLDFAST_EXCLUDES(arrivals_mutex_);
+  void work() HOLDFAST_EXCLUDES(mutex_);
+  void read(Parker& here, TimePoint slice) HOLDFAST_UNCHECKED;
+  void deliver(const Event& event) HOLDFAST_REQUIRES(mutex_);
+  void take(Arrival arrival) HOLDFAST_REQUIRES(mutex_);
+  ExchangePtr drop(std::vector<MemberCall>::iterator place) HOLDFAST_REQUIRES(mutex_);
 
-  const std::shared_ptr<const Context> context_;
   const LockName name_;
   About about_;
   std::vector<Part> parts_;
 
-  Parker* parker_ = nullptr;  // of the thread that is in wait(); set before the beginning
-  // Held while handle() runs. With parker_, only its thread uses what follows.
-  Mutex turn_;
-  std::vector<MemberCall> calls_;
-  std::uint64_t last_ = 0;
-  TimePoint until_ = kNever;
-  std::optional<Outcome> outcome_;
-  std::shared_ptr<Completion> completion_;
-  std::uint64_t id_ = 0;
+  Parker* thread_ = nullptr;  // which is in wait(); set before the beginning
+  // Only that thread changes them, if there is one.
+  std::vector<MemberCall> calls_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t last_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  TimePoint until_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
 
-  Mutex mutex_;  // taken after turn_; held while the timer is set
-  Parker* waiter_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // of the thread that is in wait() now
-  std::deque<Arrival> arrived_ HOLDFAST_GUARDED_BY(mutex_);
+  Mutex arrivals_mutex_;  // taken after mutex_
+  std::deque<Arrival> arrived_ HOLDFAST_GUARDED_BY(arrivals_mutex_);
 };
 
 }  // namespace holdfast::sync

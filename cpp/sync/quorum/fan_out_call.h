@@ -36,9 +36,9 @@ class FanOutCall final : public Composite {
   FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan);
 
  private:
-  void handle(const Event& event) override;
-  void run(const std::vector<Step>& steps);
-  void go_further();
+  void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
+  void run(const std::vector<Step>& steps) HOLDFAST_REQUIRES(mutex_);
+  void go_further() HOLDFAST_REQUIRES(mutex_);
 
   Plan plan_;
   Answers answers_;

@@ -18,13 +18,13 @@ QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, Lock
       operations_(members_.size()) {}
 
 // For the whole time, not only during a member's request: its owner has one acquisition of each.
-Status QuorumAcquire::enter(bool by_thread) {
+Status QuorumAcquire::enter() {
   attempts_.reserve(members_.size());
   for (const auto& member : members_) {
     attempts_.push_back(member->attempt());
     if (!attempts_.back().begin()) {
       attempts_.clear();
-      return member->under_way(by_thread);
+      return member->under_way(by_thread());
     }
   }
   return {};

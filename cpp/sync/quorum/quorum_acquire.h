@@ -39,12 +39,12 @@ class QuorumAcquire final : public Composite {
  private:
   using Machine = QuorumMachine;
 
-  Status enter(bool by_thread) override;
-  void leave() override;
-  void handle(const Event& event) override;
-  void apply(const Machine::Action& action);
-  void call(std::size_t member, QuorumMember::How how);
-  void give_back(std::size_t member);
+  Status enter() HOLDFAST_REQUIRES(mutex_) override;
+  void leave() HOLDFAST_REQUIRES(mutex_) override;
+  void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
+  void apply(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
+  void call(std::size_t member, QuorumMember::How how) HOLDFAST_REQUIRES(mutex_);
+  void give_back(std::size_t member) HOLDFAST_REQUIRES(mutex_);
   std::vector<TimePoint> trusted() const;
 
   const std::shared_ptr<Stats> stats_;
