@@ -91,8 +91,9 @@ class CallFixture : public ::testing::Test {
     release({kReleased});
     script.got.clear();
   }
-  // A pending release and an armed timer keep the context.
+  // A waiter, a pending release and an armed timer keep the context.
   ~CallFixture() override {
+    context->waits->closed(Status::closed("over")).run();
     context->topology->close(Status::closed("over"));
     context->keeper->close();
     (void)context->timers->step(script.clock.now() + std::chrono::hours(1));
