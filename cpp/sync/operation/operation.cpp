@@ -26,7 +26,7 @@ Operation::Operation(std::shared_ptr<const Context> context, LockName name)
 
 void Operation::start(Parker* here) {
   const bool in_line = begin(now()) && send_first(here);
-  if (here != nullptr && in_line && control().done.load()) left(*here);  // others lead
+  if (here != nullptr && in_line && !control().serves(now())) left(*here);  // others lead
 }
 
 // The thread writes and reads by itself where it can.

@@ -21,10 +21,12 @@ class OneServer final : public topology::Topology {
   }
   void subscribe(const std::string&) override {}
   void release(const std::string&, Duration) override {}
-  std::shared_ptr<client::Subscriber> subscriber(const std::string&) override { return nullptr; }
+  std::shared_ptr<client::Subscriber> subscriber(const std::string&) override { return messages; }
   std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return "the server"; }
   void close(const Status& why) override { calls_->close(why); }
+
+  std::shared_ptr<client::Subscriber> messages;  // null: none come
 
  private:
   const std::shared_ptr<client::Connection> calls_;

@@ -21,7 +21,8 @@ namespace holdfast::simulation {
 // A loop that never steps anything: what a test leaves to it stays undone.
 class NoLoop final : public net::Loop {
  public:
-  void drive(std::shared_ptr<net::Pollable>) override {}
+  void drive(std::shared_ptr<net::Pollable>) override { ++driven; }
+  int driven = 0;  // how often it was to step something
 };
 
 // What the far end of a ScriptedStream says, and gets.
