@@ -17,6 +17,7 @@ ACQUIRE = "cpp/sync/operation/acquire.cpp"
 CONTENDED = "cpp/sync/operation/contended.cpp"
 RELEASE = "cpp/sync/operation/hold_release.cpp"
 PENDING = "cpp/sync/operation/release.cpp"
+OPERATION = "cpp/sync/operation/operation.cpp"
 QUERY = "cpp/sync/operation/query_operation.cpp"
 TESTS = (
     "*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*:SeveralPermitsTest.*"
@@ -125,6 +126,12 @@ BREAKS = (
         ACQUIRE,
         "  if (late || !keep({count_, sent.last, answer.value, now})) return false;\n",
         "  if (late) return false;\n  (void)keep({count_, sent.last, answer.value, now});\n",
+    ),
+    lost(
+        "a thread that waits for a message leaves the calls of others unread",
+        OPERATION,
+        "in_line && !control().serves(now())",
+        "in_line && control().done.load()",
     ),
     # Contended: begin, complete, conclude
     lost(
