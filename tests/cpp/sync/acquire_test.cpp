@@ -24,6 +24,9 @@ const std::vector<std::string> kLifeNames{"sent", "asleep", "trying", "granted"}
 class AcquireLifeTest : public CallFixture {
  public:
   AcquireLifeTest() { set_up(CallerKind::kTask, kinds_with_holds().front()); }
+  ~AcquireLifeTest() override {  // what backs off has a timer, which keeps it
+    if (call) call->cancel();
+  }
 
   // Alice's acquisition has come to that state.
   void begin(Life life) {
