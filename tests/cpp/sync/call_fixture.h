@@ -96,7 +96,8 @@ class CallFixture : public ::testing::Test {
     context->waits->closed(Status::closed("over")).run();
     context->topology->close(Status::closed("over"));
     context->keeper->close();
-    (void)context->timers->step(script.clock.now() + std::chrono::hours(1));
+    script.clock.advance(std::chrono::hours(1));
+    (void)context->timers->step(script.clock.now());
   }
 
   using Replies = std::initializer_list<std::string>;
