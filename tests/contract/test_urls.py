@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 import traceback
 
@@ -169,10 +170,9 @@ def test_options_are_left_to_the_caller() -> None:
     assert read.options == [("lease", "5"), ("client_name", "a&b+c"), ("lease", "6")]
 
 
-@pytest.mark.parametrize("url", BAD, ids=lambda url: url[:40].encode("unicode_escape").decode())
-def test_a_bad_url_is_refused_by_its_fault(url: str) -> None:
-    with pytest.raises(ValueError, match=BAD[url]):
-        read_url(url)
+def test_a_bad_url_is_refused_by_its_fault() -> None:
+    refusals = {url: _refusal(url) or "none" for url in BAD}
+    assert {url: why for url, why in refusals.items() if not re.search(BAD[url], why)} == {}
 
 
 def test_a_refusal_quotes_nothing_of_a_password() -> None:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
 from holdfast import _core
+from holdfast._clients.urls import read_url
 from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
     DEFAULTS,
@@ -183,8 +184,6 @@ def _take_address_map(endpoint: _core.Endpoint, values: dict[str, Any]) -> Addre
 
 
 def _parse(url: str) -> tuple[_core.Endpoint, list[tuple[str, str]]]:
-    from holdfast._clients.urls import read_url
-
     _check_encodable("url", url)
     read = read_url(url)
     endpoint = _core.Endpoint(
