@@ -42,7 +42,7 @@ class LeaseKeeperTest : public ::testing::Test {
     };
   }
   ~LeaseKeeperTest() override {
-    client_->close();
+    if (!client_->closed()) client_->close();
     loop_.run(kSoon);
     loop_.stop();
   }

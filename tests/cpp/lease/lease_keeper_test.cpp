@@ -229,7 +229,7 @@ TEST_F(LeaseKeeperTest, ALossHasItsCauseBesideTheReason) {
   pass(Millis(25000));
   EXPECT_EQ(cause, Cause::kLeaseOver) << events.back();
   renewed(kAlice);
-  (void)keeper().close();
+  client().close();
   pass(kLease);
   EXPECT_EQ(cause, Cause::kClosed);
 }
