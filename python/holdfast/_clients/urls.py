@@ -118,7 +118,7 @@ def _number(text: str, most: int) -> int:
 
 
 def _read_options(query: str) -> list[tuple[str, str]]:
-    options = []
+    options: list[tuple[str, str]] = []
     for option in filter(None, query.split("&")):
         name, mark, value = option.partition("=")
         if not mark or not re.fullmatch(r"[0-9A-Za-z_]+", name):

@@ -166,13 +166,13 @@ void Schedule::check() {
   }
 }
 
-// A waiter sleeps beside what it could have, and could know.
-// Not behind an unanswered renewal of the owner's, for which an acquire waits for the command
-// time-out.
+// A waiter sleeps beside what it could have, and could know. Not one behind an unanswered renewal
+// of its owner: that may last for the command time-out.
 bool Schedule::stalled(const LockName& lock) {
   if (!server_.well()) return false;
   return std::any_of(actors_.begin(), actors_.end(), [&](const auto& a) {
-    return a->waits_for(lock) && !a->client().keeper().renewal_on_wire(lock, a->number()) && ledger_.open_to(lock, a->field(), a->channel()) &&
+    return a->waits_for(lock) && !a->client().keeper().renewal_on_wire(lock, a->number()) &&
+           ledger_.open_to(lock, a->field(), a->channel()) &&
            a->client().reachable(network_, a->channel());
   });
 }

@@ -343,31 +343,33 @@ TEST_F(ThreadCallTest, AForcedReleaseThatWasSentBeforeItsCommandLeavesItsGrant) 
   EXPECT_FALSE(keeper().lost(lock->name(), kAlice));
 }
 
+class Later final : public Clock {  // no thread sleeps on the clock of the test: it moves on
+ public:
+  explicit Later(ManualClock& moves) : moves_(moves) {}
+  TimePoint now() const override {
+    moves_.advance(kInterruptSlice);
+    return kNever - Millis(1);
+  }
+
+ private:
+  ManualClock& moves_;
+};
+
+class Looking final : public Interrupt {
+ public:
+  explicit Looking(std::function<void()> looks) : looks_(std::move(looks)) {}
+  bool pending() override {
+    looks_();
+    return true;
+  }
+
+ private:
+  const std::function<void()> looks_;
+};
+
 // A thread that reads its reply behind an unread one may go on to wait for a message. It reads its
 // connection no more: for a call that has come meanwhile the loop has to.
 TEST_F(ThreadCallTest, BeforeItWaitsForAMessageAReaderIsFoundForTheCallsOfOthers) {
-  class Later final : public Clock {  // no thread sleeps on the clock of the test: it moves on
-   public:
-    explicit Later(ManualClock& moves) : moves_(moves) {}
-    TimePoint now() const override {
-      moves_.advance(kInterruptSlice);
-      return kNever - Millis(1);
-    }
-
-   private:
-    ManualClock& moves_;
-  };
-  class Looking final : public Interrupt {
-   public:
-    explicit Looking(std::function<void()> looks) : looks_(std::move(looks)) {}
-    bool pending() override {
-      looks_();
-      return true;
-    }
-
-   private:
-    const std::function<void()> looks_;
-  };
   const Later later(script.clock);
   NoLoop of_messages;
   static_cast<OneServer&>(*context->topology).messages = std::make_shared<client::Subscriber>(
