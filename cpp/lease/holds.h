@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -64,7 +65,7 @@ class Holds {
   };
 
   struct Entry {
-    Entry(const LockName& its_name, OwnerNumber its_owner) : name(its_name), owner(its_owner) {}
+    Entry(LockName its_name, OwnerNumber its_owner) : name(std::move(its_name)), owner(its_owner) {}
 
     bool leaves() const { return hold && hold->state == HoldState::kReleasing; }
     Hold* current() const { return leaves() ? nullptr : hold.get(); }

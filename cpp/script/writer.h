@@ -71,7 +71,8 @@ class Call {
     std::memcpy(to + rest, from.data() + rest, kHalf);
   }
   static char* end_line(char* to) {
-    std::memcpy(to, "\r\n", 2);
+    to[0] = '\r';
+    to[1] = '\n';
     return to + 2;
   }
   static char* write_size(char* to, std::size_t size) {

@@ -42,7 +42,7 @@ std::optional<Outcome> Awaited::await(Parker& here, Interrupt* interrupt) {
     if (control_.done.load(std::memory_order_acquire)) break;
     const TimePoint now = this->now();
     if (now >= control_.end()) time_is_up(now);
-    if (now < look || control_.done.load()) continue;
+    if (interrupt == nullptr || now < look || control_.done.load()) continue;
     look = kNever;
     if (stopped_by(*interrupt)) {
       give_up();

@@ -57,6 +57,7 @@ __all__ = [
     "keep_no_longer",
     "loss_of",
     "note",
+    "observe_by",
     "run_on",
     "running",
     "start",

@@ -36,7 +36,7 @@ bool left[OWNERS];
 bool other_waits;
 byte passed_by;                      /* hand-overs since the other client has begun to wait */
 
-/* Contended::accept_offer: sent while the heir cannot leave. */
+/* Contended::accept_offer: sent while the next waiter cannot leave. */
 inline offer(heir) {
   offered[heir] = true;
   handovers++;
