@@ -10,10 +10,10 @@ import redis
 from tests.support.servers import Server
 from tests.wire.lua.steps import MINUTE, Bytes, Listener, Lock, Message, evaluated
 
-NAME = b"myLock"
-QUEUE = b"redisson_lock_queue:{myLock}"
-TIMEOUTS = b"redisson_lock_timeout:{myLock}"
-CHANNEL = b"redisson_lock__channel:{myLock}"
+NAME = b"myStep"
+QUEUE = b"redisson_lock_queue:{myStep}"
+TIMEOUTS = b"redisson_lock_timeout:{myStep}"
+CHANNEL = b"redisson_lock__channel:{myStep}"
 
 # Our waiters: their numbers lie from 2^40 up to 2^52, whatever the client's UUID is.
 ALICE = b"5921d8b5-5d8d-8a2b-800b-a469f20f66c2:1099511627776"

@@ -9,8 +9,8 @@ import redis
 
 from tests.wire.lua.steps import ALICE, BOB, MINUTE, NAME, Bytes, Message, evaluated
 
-CHANNEL = b"redisson_rwlock:{myLock}"
-PREFIX = b"{myLock}"
+CHANNEL = b"redisson_rwlock:{myStep}"
+PREFIX = b"{myStep}"
 BY_READERS = [Message("message", CHANNEL, b"0")]
 BY_WRITER = [Message("message", CHANNEL, b"1")]
 READS, WRITES = {b"mode": b"read"}, {b"mode": b"write"}

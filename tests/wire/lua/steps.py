@@ -28,9 +28,9 @@ KEEPER = b"5921d8b5-5d8d-4a2b-800b-a469f20f66c2:0"
 
 SECOND, MINUTE = 1000, 60_000
 
-NAME = b"myLock"
-CHANNEL = b"redisson_lock__channel:{myLock}"
-COUNTER = b"redisson_lock_token:{myLock}"
+NAME = b"myStep"
+CHANNEL = b"redisson_lock__channel:{myStep}"
+COUNTER = b"redisson_lock_token:{myStep}"
 
 
 @cache

@@ -29,7 +29,7 @@ def test_a_reader_is_a_field_and_a_timeout_key(rw: ReadWriteLock, server: Server
     assert rw.read_acquire(ALICE, MINUTE) is None
     assert rw.holds == READS | {ALICE: b"1"}
     assert rw.left == about(MINUTE)
-    assert rw.timeouts == {b"{myLock}:" + ALICE + b":rwlock_timeout:1"}
+    assert rw.timeouts == {b"{myStep}:" + ALICE + b":rwlock_timeout:1"}
     assert server.inspect.get(rw.timeout(ALICE)) == b"1"
     assert rw.read_left(ALICE) == about(MINUTE)
 
