@@ -56,6 +56,8 @@ _SHARES = 16
 """Of the ports: two workers of a run have none in common."""
 
 _START_BOUND = 20.0
+_ANSWER_BOUND = 30.0
+"""Seconds for a reply to a test's own command: longer than a starved machine needs."""
 
 
 @lru_cache
@@ -260,6 +262,8 @@ class Server:
             "password": self.password,
             "protocol": 2,
             "retry": Retry(NoBackoff(), 0),
+            "socket_timeout": _ANSWER_BOUND,
+            "socket_connect_timeout": _ANSWER_BOUND,
         }
         return redis.Redis(host="127.0.0.1", **{**defaults, **options})
 
