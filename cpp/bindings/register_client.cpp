@@ -59,7 +59,7 @@ py::tuple histogram_bounds() {
   return bounds;
 }
 
-// The kind of a ticket's lock, and the name without the client's prefix.
+// The kind of a ticket's lock, the name without the client's prefix, and the ticket's owner.
 py::tuple read_ticket(const Client& client, const std::string& text) {
   const Result<sync::Ticket> ticket = sync::parse_ticket(text);
   if (!ticket.ok()) raise(exception_for(ticket.status()));
@@ -72,7 +72,8 @@ py::tuple read_ticket(const Client& client, const std::string& text) {
                                         "; attach() it with a client whose "
                                         "name_prefix the name begins with")));
   }
-  return py::make_tuple(ticket.value().kind, py::bytes(name.substr(prefix.size())));
+  return py::make_tuple(ticket.value().kind, py::bytes(name.substr(prefix.size())),
+                        ticket.value().field);
 }
 
 // Nothing for "auto".

@@ -19,7 +19,9 @@ from tests.contract import permits as of_permits
 from tests.contract.conftest import Stage
 from tests.contract.permits import Permits
 from tests.support.losses import Program, entered, left, refused, until
+from tests.support.owners import MakeClient
 from tests.support.renewals import SHORT
+from tests.support.servers import Server
 
 USER = "night-shift"
 BY_OPERATOR = f"it was released by force at 2.* by user 'default', connection {USER}"
@@ -180,6 +182,23 @@ def test_so_does_the_error_of_a_body_that_the_loss_cancelled(
         alice.inside(lock, body)
     said = vars(caught.value)["__notes__"][0] if fails else caught.value
     forced.check(said)
+
+
+def _attach(client: Any, server: Server, lock: Any) -> Program:
+    ticket = yield (yield lock.hold()).detach()
+    with holdfast.Client(server.url, client_name=USER) as operator:
+        assert inspect.force_release(operator, lock.name)
+    with refused() as caught:
+        yield client.attach(ticket)
+    assert re.search(BY_OPERATOR, str(caught.value)), caught.value
+
+
+@pytest.mark.parametrize("word", ["lock", "fenced_lock"])
+def test_so_does_the_error_of_a_ticket(
+    alice: Any, server: Server, make_client: MakeClient, word: str
+) -> None:
+    client = make_client(server.url)
+    alice.do(_attach, client, server, getattr(client, word)("orders"))
 
 
 def _permit_by_release(semaphore: Any, forced: Callable[[], Program]) -> Program:

@@ -220,7 +220,9 @@ def _forced(client: AnyClient, key: bytes, owner: int, within: float | None = No
     with suppress(HoldfastError, OSError, ImportError):
         from holdfast._locks.force import forcing
 
-        forced = forcing(client._core, key, owner, within)
+        core = client._core
+        owners = {f"{core.id}:{owner}", _core.permit_id(core.id, owner)}
+        forced = forcing(core, key, owners, within)
     if forced is None:
         return None
     reason = f"it was released by force {forced}"

@@ -17,7 +17,7 @@ from holdfast._engine.process import NO_OWNER
 from holdfast._locks.kinds import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     Ask = Callable[[Sequence[tuple[bytes, ...]]], list[Any]]
 
@@ -213,16 +213,16 @@ def _parsed(entry: bytes) -> ForcedRelease | None:
 
 
 def forcing(
-    core: _core.Client, key: bytes, owner: int, within: float | None = None
+    core: _core.Client, key: bytes, owners: Collection[str], within: float | None = None
 ) -> ForcedRelease | None:
-    """Of an owner of this process, which has lost its hold: its release by force, if recorded.
+    """The release by force that ended a hold of one of these owners, if it is recorded.
 
-    ``owner``: a thread, a task, a hold object or a permit. ``within``: how many seconds the server
-    has to answer; ``None``: the command time-out.
+    ``owners``: as ``Owner.id``. ``within``: how many seconds the server has to answer; ``None``:
+    the command time-out.
     """
-    mine = {f"{core.id}:{owner}", _core.permit_id(core.id, owner)}
     ask = partial(_core.send_commands, core, key, within=within)
-    return next((each for each in read_forced(ask, key) if not mine.isdisjoint(each.owners)), None)
+    forced = read_forced(ask, key)
+    return next((each for each in forced if any(one in owners for one in each.owners)), None)
 
 
 #: For a fair lock that is only released: it does not wait.

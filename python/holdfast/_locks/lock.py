@@ -45,6 +45,7 @@ __all__ = [
     "Lock",
     "attach",
     "checked",
+    "forced_ticket",
     "lock_of",
 ]
 
@@ -231,13 +232,25 @@ def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any, name: Any) -> An
     if not ticket.isascii():
         msg = "ticket is not a ticket of Hold.detach(): it is not ASCII"
         raise ValueError(msg)
-    kind, key = client._core.read_ticket(ticket)
+    kind, key, _ = client._core.read_ticket(ticket)
     if wanted is not None and wanted != key:
         msg = f"ticket is for {quoted(key)}, not for {quoted(wanted)}: nothing was attached"
         raise ValueError(msg)
     if kind == "write_lock":
         return client.read_write_lock(_shown(key), lease=lease, on_lost=on_lost).write
     return getattr(client, kind)(_shown(key), lease=lease, on_lost=on_lost)
+
+
+def forced_ticket(client: BaseClient, ticket: str, error: NotOwnedError) -> NotOwnedError:
+    """The error of ``attach()``, with who has released the ticket's lock by force, if recorded."""
+    _, name, owner = client._core.read_ticket(ticket)
+    with suppress(HoldfastError, OSError, ImportError):  # the error itself is what matters
+        from holdfast._locks.force import forcing
+
+        key = _core.options_of(client._core).name_prefix + name
+        if forced := forcing(client._core, key, {owner}):
+            return type(error)(f"{error}; it was released by force {forced}")
+    return error
 
 
 def _shown(key: bytes) -> Name:
@@ -554,7 +567,9 @@ def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any)
     try:
         core.attach(ticket, hold._owner, ms, renewed, hold._listener())
         return hold
-    except BaseException:
+    except BaseException as error:
         core.give_back(ticket, hold._owner)
         hold._unwatch()
+        if isinstance(error, NotOwnedError):
+            raise forced_ticket(client, ticket, error) from None
         raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop
+from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop, to_thread
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -38,7 +38,7 @@ from holdfast._engine.loop import (
 )
 from holdfast._engine.process import NO_OWNER
 from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
-from holdfast._locks.lock import BaseHold, HoldWatching, checked, lock_of
+from holdfast._locks.lock import BaseHold, HoldWatching, checked, forced_ticket, lock_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -486,7 +486,11 @@ async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name
     try:
         await core.start_attach(queue, ticket, hold._owner, ms, renewed, hold._listener())
         return hold
-    except BaseException:
+    except BaseException as error:
         core.give_back(ticket, hold._owner)
         hold._unwatch()
+        if isinstance(error, NotOwnedError):
+            with suppress(RuntimeError):  # no thread is left for the question, or the loop closes
+                error = await to_thread(forced_ticket, client, ticket, error)
+            raise error from None
         raise

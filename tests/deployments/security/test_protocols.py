@@ -36,8 +36,10 @@ def _life(alice: Any, bob: Any, mine: Any, theirs: Any, server: Server) -> None:
 def test_either_protocol(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server, protocol: int
 ) -> None:
-    client = make_client(private_server.url, protocol=protocol, client_name="by-keyword")
-    other = make_client(f"{private_server.url}?protocol={protocol}&client_name=by-url")
+    client = make_client(
+        private_server.url, protocol=protocol, client_name="by-keyword", tracking="off"
+    )
+    other = make_client(f"{private_server.url}?protocol={protocol}&client_name=by-url&tracking=off")
     _life(alice, bob, client.lock(NAME), other.lock(NAME), private_server)
     spoken = {c["name"].partition(":")[0]: c.get("resp") for c in private_server.connections()}
     assert set(spoken) == {"by-keyword", "by-url"}
