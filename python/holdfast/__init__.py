@@ -36,6 +36,7 @@ from ._clients.threads import *  # noqa: F403 - a client, and all that it makes
 if TYPE_CHECKING:
     from holdfast import asyncio, inspect
     from holdfast._engine.stats import Histogram, Stats
+    from holdfast._locks.holders import Holder
 
 __all__: list[str] = []
 __all__ += _client.__all__
@@ -43,6 +44,7 @@ __all__ += [
     "Backoff",
     "Histogram",
     "Hold",
+    "Holder",
     "HoldfastError",
     "LockError",
     "LockLostError",
@@ -69,6 +71,11 @@ def __getattr__(name: str) -> Any:
 
         # Annotations are evaluated in this module.
         globals().update(Histogram=_stats.Histogram, Stats=_stats.Stats)
+        return globals()[name]
+    if name == "Holder":
+        from holdfast._locks import holders
+
+        globals().update(Holder=holders.Holder)
         return globals()[name]
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -23,6 +23,7 @@ FLOORS = (
     "_locks.decorators _engine.workers",
     "_engine.log",
     "_locks.force _clients.options",
+    "_locks.holders",
     "_engine.events",
     "_clients.base",
     "_locks.base",

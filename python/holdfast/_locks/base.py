@@ -25,6 +25,7 @@ from holdfast._engine.arguments import (
     checked_lease,
     checked_name,
     checked_wait,
+    encoded_text,
 )
 from holdfast._engine.errors import (
     ConnectionError,
@@ -39,6 +40,8 @@ from holdfast._engine.errors import (
 
 if TYPE_CHECKING:
     from types import FunctionType
+
+    from holdfast._locks.holders import Asking, Holder
 
 __all__ = [
     "BaseLock",
@@ -426,6 +429,13 @@ class BaseLock(Synchronizer):
 
     def _known_owner(self) -> int | None:
         return self._owner()
+
+    def _holders(self) -> Asking[list[Holder]]:
+        """What ``holders()`` asks."""
+        from holdfast._locks.holders import holders  # dataclasses are slow to import
+
+        client = self._client
+        return holders(client._core, client._name_prefix + encoded_text("name", self.name))
 
 
 def seconds_left(ms: int | None) -> float | None:

@@ -35,6 +35,8 @@ from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeVar
 
+    from holdfast._locks.holders import Holder
+
     P = ParamSpec("P")
     R = TypeVar("R")
 
@@ -394,6 +396,15 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
     def ttl(self) -> float | None:
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
         return seconds_left(self._core.ttl())
+
+    def holders(self) -> list[Holder]:
+        """Who holds it, according to the server, with what their clients say of themselves.
+
+        Of a read-write lock both sides; of a lock made of locks the owners of its members.
+        """
+        from holdfast._locks.holders import answer
+
+        return answer(self._holders())
 
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""

@@ -44,10 +44,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import ParamSpec, TypeVar
 
+    from holdfast._locks.holders import Asking, Holder
+
+    T = TypeVar("T")
     P = ParamSpec("P")
     R = TypeVar("R")
 
-__all__ = ["Hold", "Lock", "attach"]
+__all__ = ["Hold", "Lock", "answered", "attach"]
+
+
+async def answered(asking: Asking[T], within: float | None = None) -> T:
+    """Send the questions on a thread beside the loop: see ``holders.answer``."""
+    from holdfast._locks.holders import answer
+
+    return await to_thread(answer, asking, within)
 
 
 class TaskWatcher(Watcher):
@@ -280,6 +290,10 @@ class Lock(BaseLock, _core.TaskLock):
     async def ttl(self) -> float | None:
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
         return seconds_left(await request(self._core.start_ttl))
+
+    async def holders(self) -> list[Holder]:
+        """Who holds it, according to the server, as ``holdfast.Lock.holders``."""
+        return await answered(self._holders())
 
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""

@@ -28,6 +28,8 @@ from holdfast._locks.lock import Lock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast._locks.holders import Asking, Holder
+
 __all__ = [
     "EXPONENTIAL",
     "Backoff",
@@ -362,6 +364,16 @@ class QuorumSide(BaseLock):
         for member in self._members:
             member._refuse_upgrade()
 
+    def _holders(self) -> Asking[list[Holder]]:
+        from holdfast._locks.holders import of_several
+
+        return of_several([member._holders() for member in self._members], self._may_be_missing)
+
+    @property
+    def _may_be_missing(self) -> int:
+        """How many members may be out of reach."""
+        return 0
+
 
 def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Members:
     """The members: at least one lock, each once, of open clients; raises for others."""
@@ -487,6 +499,10 @@ class BaseRedLock(QuorumSide):
             ):
                 return each
         return None
+
+    @property
+    def _may_be_missing(self) -> int:
+        return (len(self._members) - 1) // 2
 
     @property
     def validity(self) -> float | None:
