@@ -9,10 +9,11 @@ with a comment that names what it takes and gives:
     -- ARGV[2...]  names: one or more, read with an index that is not a number
     -- returns  1: granted
 
-A result is `nil`, `decimal` (a text), `error`, or else a number: `1`, `>= 0`, `< limit`, `any`; or
-an array of numbers: `{i, ...}` is some of the places, from 1 on, of what the call is about, in
-order; `{left, ...}` a number for each of them, 0 or more; `{left, next}` are two, or three. The
-engine takes a reply of no other kind, and out of these ranges, for the script's.
+A result is `nil`, `decimal` (a text of digits), `text` (any), `error`, `list` (an array of
+anything), or else a number: `1`, `>= 0`, `< limit`, `any`; or an array of numbers: `{i, ...}` is
+some of the places, from 1 on, of what the call is about, in order; `{left, ...}` a number for each
+of them, 0 or more; `{left, next}` are two, or three. The engine takes a reply of no other kind, and
+out of these ranges, for the script's.
 
 Each index that the code uses is named there, each named one is used, and none is left out. A script
 that makes the name of a key begins with the line `--!df flags=allow-undeclared-keys`, by which
@@ -48,13 +49,14 @@ OPEN_INDEX = re.compile(r"(?P<first>[1-9]\d*)(?P<open>\.\.\.)?")
 WHAT = re.compile(r"\s+[a-z][a-z0-9_]*: \S")
 RETURNS = re.compile(r"--\s*returns\s+(?P<result>.*)")
 RESULT = re.compile(
-    r"(?:(?P<kind>nil|decimal|error)|(?P<array>\{[^}]*\})"
+    r"(?:(?P<kind>nil|decimal|text|list|error)|(?P<array>\{[^}]*\})"
     r"|any|(?P<number>-?\d+)|(?P<order>[<>]=?) (?:(?P<limit>-?\d+)|[a-z_]+)): \S"
 )
 USED = re.compile(r"\b(?P<list>KEYS|ARGV)\b(?:\s*\[\s*(?P<index>\d+)\s*\])?")
 CALL = re.compile(r"redis\.p?call\(\s*'(?P<command>\w+)'\s*,\s*(?P<key>[^,()]+\(?)")
 LOCAL = re.compile(r"(?m)^\s*local (?P<names>[\w, ]+) = (?P<values>.+)$")
 DECLARED = re.compile(r"KEYS\[\d+\]|[A-Za-z_]\w*")
+KINDS = {"nil": "kNil", "decimal": "kText", "text": "kText", "list": "kArray", "error": ""}
 CHANNELS = {"publish", "spublish"}
 UNDECLARED = "--!df flags=allow-undeclared-keys"
 WORD = re.compile(r"[a-z][a-z0-9_]*")
@@ -237,7 +239,7 @@ def replies_of(source: str) -> str:
     arrays = {array_of(named["array"]) for named in results if named["array"]}
     allowed = " | ".join(f"resp::ReplyKind::{kind}" for kind in kinds) or "resp::ReplyKind::kNil"
     text = f"resp::ReplyKinds({allowed})" + within(*numbers_of(source))
-    if "kText" in kinds:
+    if "decimal" in {named["kind"] for named in results}:
         text += ".decimal()"
     return text + "".join(f".arrays_of(resp::ReplyKinds::Array::{each})" for each in sorted(arrays))
 
@@ -287,7 +289,7 @@ def kind_of(named: re.Match[str]) -> str:
     """The kind of a result, as resp::ReplyKind has it; empty for an error."""
     if named["array"]:
         return "kArray"
-    return {"nil": "kNil", "decimal": "kText", "error": ""}.get(named["kind"], "kInteger")
+    return KINDS.get(named["kind"], "kInteger")
 
 
 def array_of(text: str) -> str:

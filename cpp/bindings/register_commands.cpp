@@ -1,16 +1,21 @@
-// Commands sent as they are, for looking at a deployment: holdfast.inspect is built on them.
+// Commands sent as they are, for looking at a deployment: holdfast.inspect is built on them. And
+// steps of the scripts in lua/ with keys and arguments of Python: see holdfast._locks.steps.
 
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/shown.h"
 #include "bindings/errors.h"
+#include "bindings/operations.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
@@ -18,6 +23,7 @@
 #include "net/transport.h"
 #include "resp/reply.h"
 #include "sync/operation/command_operation.h"
+#include "sync/operation/query_operation.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
@@ -45,22 +51,78 @@ py::object converted(const resp::Reply& reply, const LockName& name, const std::
   return elements;
 }
 
-py::list send_commands(Client& client, const std::string& name,
-                       const std::vector<sync::CommandOperation::Words>& commands,
-                       std::optional<double> within) {
-  py::list replies;
-  if (commands.empty()) return replies;
+// What a caller sends, and the replies to it.
+struct Sending {
+  sync::ExchangePtr exchange;
+  std::function<py::object()> reply;  // after its end
+};
+
+using Words = sync::CommandOperation::Words;
+
+// `commands` is not empty.
+Sending sending_of(Client& client, const std::string& name, const std::vector<Words>& commands,
+                   std::optional<double> within) {
   const auto context = client.started();
   const auto operation =
       std::make_shared<sync::CommandOperation>(context, LockName(name), commands);
   if (within) operation->deadline = after(context->clock.now(), wait_time(*within));
-  (void)wait_for(OperationKind::kCall, operation);
-  const std::string server = context->topology->text();
-  for (const std::optional<resp::Reply>& reply : operation->replies()) {
-    replies.append(converted(*reply, operation->name(), server));
-  }
-  return replies;
+  return {operation, [operation, context] {
+            py::list replies;
+            const std::string server = context->topology->text();
+            for (const std::optional<resp::Reply>& reply : operation->replies()) {
+              replies.append(converted(*reply, operation->name(), server));
+            }
+            return replies;
+          }};
 }
+
+py::object send_commands(Client& client, const std::string& name,
+                         const std::vector<Words>& commands, std::optional<double> within) {
+  if (commands.empty()) return py::list();
+  const Sending sending = sending_of(client, name, commands, within);
+  (void)wait_for(OperationKind::kCall, sending.exchange);
+  return sending.reply();
+}
+
+// Null if no script has the name.
+const script::Script* find_script(std::string_view name) {
+  const auto& all = script::lua::all;
+  const auto* const found = std::find_if(
+      std::begin(all), std::end(all), [name](const script::Script* s) { return s->name == name; });
+  return found == std::end(all) ? nullptr : *found;
+}
+
+const script::Script& script_for(const std::string& name, const Words& keys, const Words& args) {
+  const script::Script* const script = find_script(name);
+  if (script == nullptr) throw py::value_error("no script has this name: " + name);
+  const bool published = args.size() + 1 == script->args;
+  const bool fits = keys.size() == script->keys && (published || args.size() == script->args);
+  if (keys.empty() || script->head.empty() || !fits) {
+    throw py::value_error("the script has another number of parameters: " + name);
+  }
+  return *script;
+}
+
+// The first of `keys` says which server. A last argument that is not given is the command by which
+// scripts publish.
+Sending step_of(Client& client, const std::string& name, const Words& keys, const Words& args) {
+  const script::Script& script = script_for(name, keys, args);
+  const auto context = client.started();
+  const auto reply = std::make_shared<std::optional<resp::Reply>>();
+  const LockName first(keys.front());
+  sync::Query query{first, [&script, keys, args](script::Writer& out) {
+                      script::Call call = out.call(script);
+                      for (const std::string& key : keys) call << key;
+                      for (const std::string& arg : args) call << arg;
+                      if (args.size() < script.args) call << out.publish();
+                    }};
+  query.reply = reply;
+  return {sync::call_of(context, std::move(query)), [reply, first] {
+            return *reply ? converted(**reply, first, {}) : py::object(py::none());
+          }};
+}
+
+sync::ExchangePtr exchange_of(Sending& sending) { return sending.exchange; }
 
 py::list addresses(const net::Endpoint& endpoint) {
   py::list all;
@@ -92,10 +154,8 @@ net::Endpoint sentinel_at(const net::Endpoint& endpoint, const std::string& host
 
 // None if no script has the name.
 py::object script_text(const std::string& name) {
-  for (const script::Script* script : script::lua::all) {
-    if (script->name == name) return bytes_of(script->text);
-  }
-  return py::none();
+  const script::Script* const script = find_script(name);
+  return script == nullptr ? py::object(py::none()) : bytes_of(script->text);
 }
 
 struct NamedKey {
@@ -112,6 +172,8 @@ constexpr NamedKey kKeys[] = {{"lock_channel", sync::keys::kLockChannel},
                               {"fair_timeouts", sync::keys::kFairTimeouts},
                               {"permit_timeouts", sync::keys::kPermitTimeouts},
                               {"read_timeout", sync::keys::kReadTimeout},
+                              {"state", sync::keys::kState},
+                              {"changed_channel", sync::keys::kChangedChannel},
                               {"request", sync::keys::kRequest}};
 
 py::dict derived_keys() {
@@ -126,7 +188,9 @@ py::dict derived_keys() {
 py::list kinds() {
   py::list words;
   for (const sync::LockKind& kind : sync::kLockKinds) words.append(kind.word);
-  for (const auto kind : sync::kCounterKinds) words.append(kind().word);
+  for (const auto kind : sync::kCounterKinds) {
+    if (kind != &sync::revision) words.append(kind().word);  // by which others wait: no kind
+  }
   words.append(sync::renewed_permit_recipe().kind());
   return words;
 }
@@ -136,6 +200,12 @@ py::list kinds() {
 void register_commands(py::module_& module) {
   module.def("send_commands", &send_commands, py::arg(), py::arg(), py::arg(),
              py::arg("within") = py::none());
+  py::class_<Sending> sending(module, "Sending");
+  Operations(sending).add(OperationKind::kCall, "wait", &exchange_of);
+  sending.def("reply", [](const Sending& self) { return self.reply(); });
+  module.def("sending_of", &sending_of, py::arg(), py::arg(), py::arg(),
+             py::arg("within") = py::none());
+  module.def("step_of", &step_of);
   module.def("options_of", [](const Client& client) { return client.options(); });
   module.def("addresses", &addresses);
   module.def("server_at", &server_at);

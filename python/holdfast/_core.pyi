@@ -105,6 +105,27 @@ def send_commands(
     within: float | None = None,
 ) -> list[Any]: ...
 
+# What is to be sent, once, by wait() or start_wait(); reply() is for after its end.
+@final
+class Sending:
+    def wait(self) -> Any: ...
+    def start_wait(self, queue: PendingQueue, /) -> Any: ...
+    def reply(self) -> Any: ...
+
+def sending_of(
+    client: Client,
+    name: bytes,
+    commands: Sequence[Sequence[bytes]],
+    /,
+    within: float | None = None,
+) -> Sending: ...
+
+# A step of lua/, by its name, such as "lock/ttl"; the first key says which server. ValueError: no
+# such script, or another number of parameters. Its reply() raises no error: wait() does.
+def step_of(
+    client: Client, script: str, keys: Sequence[bytes], args: Sequence[bytes], /
+) -> Sending: ...
+
 # A copy: changes to it do not affect the client.
 def options_of(client: Client, /) -> ClientOptions: ...
 def addresses(endpoint: Endpoint, /) -> list[tuple[str, int, str]]: ...  # host, port, path

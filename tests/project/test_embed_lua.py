@@ -54,6 +54,23 @@ def test_only_code_is_embedded(tmp_path: Path) -> None:
     assert embedded(root) == "local a = '--x'\nreturn KEYS[1] .. ARGV[1] .. a"
 
 
+@pytest.mark.parametrize(
+    ("result", "replies"),
+    [
+        ("decimal", "resp::ReplyKinds(resp::ReplyKind::kText).decimal()"),
+        ("text", "resp::ReplyKinds(resp::ReplyKind::kText)"),
+        ("list", "resp::ReplyKinds(resp::ReplyKind::kArray)"),
+    ],
+)
+def test_the_header_has_the_replies_that_the_script_names(
+    tmp_path: Path, result: str, replies: str
+) -> None:
+    head = HEADER.replace("returns  1:", f"returns  {result}:")
+    root = write(tmp_path, {"lock/give.lua": head + BODY})
+    assert embed(root, "--header", str(root / "scripts.h")).returncode == 0
+    assert f" {replies},\n" in (root / "scripts.h").read_text()
+
+
 FLAG = "--!df flags=allow-undeclared-keys\n"
 MADE = [
     "return redis.call('pexpire', KEYS[1] .. ':x', ARGV[1])\n",

@@ -54,6 +54,10 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
   if (!reply.ok()) return failed(unreachable_status(reply.status(), name()));
   if (refusal) return refused(reply.value().text());
+  if (query_.reply) {
+    query_.reply->emplace(std::move(reply.value()));
+    return finish({Verdict::kGranted});
+  }
   std::optional<std::int64_t> value = number_of(reply.value());
   if (query_.answered) query_.answered(value, sent);
   finish({Verdict::kGranted, {}, value});

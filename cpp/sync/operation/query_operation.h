@@ -12,7 +12,8 @@ namespace holdfast::sync {
 
 // A query of a client, or a single step that may be repeated without a further effect. One that
 // gives something back is a StepRelease.
-// Outcome::value is the reply, which must be an integer, a decimal string, or nil.
+// Outcome::value is the reply, which must be an integer, a decimal string, or nil, unless `reply`
+// takes it.
 struct Query {
   LockName name;
   // Appends the command.
@@ -24,6 +25,9 @@ struct Query {
 
   // Where the command time-out ends later: how long its caller waits.
   std::optional<Millis> within{};
+
+  // Not null: gets the reply, of any kind, before the end with kGranted; Outcome::value is nothing.
+  std::shared_ptr<std::optional<resp::Reply>> reply{};
 };
 
 // A query from its first byte to its end.

@@ -62,7 +62,10 @@ const CounterKind& semaphore();
 // A string, the count until it opens; without one it is open (Redisson's RCountDownLatch).
 const CounterKind& count_down_latch();
 
-inline constexpr std::array kCounterKinds{&semaphore, &count_down_latch};
+// The revision of a state (keys::kState): its waiters wait until it is another than they know.
+const CounterKind& revision();
+
+inline constexpr std::array kCounterKinds{&semaphore, &count_down_latch, &revision};
 
 // As find_lock_kind().
 inline const CounterKind* find_counter_kind(std::string_view word) {

@@ -14,7 +14,8 @@ namespace {
 // Those that only the name says, in the order of Part.
 constexpr std::array kKeys{keys::kLockChannel,  keys::kSemaphoreChannel, keys::kLatchChannel,
                            keys::kSidesChannel, keys::kBraced,           keys::kTokenCounter,
-                           keys::kFairQueue,    keys::kFairTimeouts,     keys::kPermitTimeouts};
+                           keys::kFairQueue,    keys::kFairTimeouts,     keys::kPermitTimeouts,
+                           keys::kState};
 
 constexpr std::string_view kWriterEnd = ":write";
 

@@ -49,6 +49,7 @@ enum class Part : std::uint8_t {
   kFairQueue,
   kFairTimeouts,
   kPermitTimeouts,
+  kState,
   // Texts.
   kName,
   kRequest,      // the key of the owner's request
