@@ -37,6 +37,17 @@ if TYPE_CHECKING:
     from holdfast import asyncio, inspect
     from holdfast._engine.stats import Histogram, Stats
     from holdfast._locks.holders import Holder
+    from holdfast._locks.once import Once
+
+#: The modules that are imported on first use, to keep the import of the package fast.
+_LATE = {
+    "Histogram": "holdfast._engine.stats",
+    "Holder": "holdfast._locks.holders",
+    "Once": "holdfast._locks.once",
+    "Stats": "holdfast._engine.stats",
+    "asyncio": "holdfast.asyncio",
+    "inspect": "holdfast.inspect",
+}
 
 __all__: list[str] = []
 __all__ += _client.__all__
@@ -50,6 +61,7 @@ __all__ += [
     "LockLostError",
     "LockTimeout",
     "NotOwnedError",
+    "Once",
     "RedLock",
     "ServerError",
     "StaleTokenError",
@@ -61,21 +73,13 @@ __all__ += [
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use, to keep the import of the package fast.
-    if name in {"asyncio", "inspect"}:
-        import importlib
+    if name not in _LATE:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    import importlib
 
-        return importlib.import_module(f"holdfast.{name}")
-    if name in {"Histogram", "Stats"}:  # dataclasses are slow to import
-        from holdfast._engine import stats as _stats
-
-        # Annotations are evaluated in this module.
-        globals().update(Histogram=_stats.Histogram, Stats=_stats.Stats)
-        return globals()[name]
-    if name == "Holder":
-        from holdfast._locks import holders
-
-        globals().update(Holder=holders.Holder)
-        return globals()[name]
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    found = importlib.import_module(_LATE[name])
+    if found.__name__ != f"holdfast.{name}":
+        found = getattr(found, name)
+    globals()[name] = found  # annotations are evaluated in this module
+    return found

@@ -32,8 +32,19 @@ AFTER = {
 from fastapi.testclient import TestClient
 with TestClient(app) as test_client:
     assert test_client.get("/report").json() == "done"
+    for cents in (5, 7):  # the second request gets the result of the first
+        response = test_client.post(
+            f"/accounts/1/payments?cents={cents}", headers={"Idempotency-Key": "a"}
+        )
+        assert response.json() == {"account": 1, "charged": 5}, response.text
+    assert test_client.post("/accounts/1/payments?cents=7").status_code == 422
 """,
-    "celery": "assert export.apply((7,)).get() is None\n",
+    "celery": """
+assert export.apply((7,)).get() is None
+for _ in range(2):
+    assert charge.apply((7,)).get() == {"order": 7, "charged": True}
+assert client.once("charge:7").status() == "done"
+""",
 }
 
 NEEDS = {

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from holdfast._locks.decorators import Calling, Skipping
+    from holdfast._locks.once import Codec
+    from holdfast._locks.task_once import Once
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -230,6 +232,40 @@ class Client(BaseClient):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    def once(
+        self,
+        key: Name,
+        *,
+        keep: Seconds = 86400.0,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        codec: Codec | None = None,
+    ) -> Once:
+        """What runs once under this key, and keeps its result; nothing is sent yet.
+
+        Arguments as of ``holdfast.Client.once``.
+        """
+        from holdfast._locks.task_once import Once
+
+        return Once(self, key, keep=keep, lease=lease, wait=wait, codec=codec)
+
+    def once_each(
+        self,
+        template: str,
+        *,
+        keep: Seconds = 86400.0,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        codec: Codec | None = None,
+    ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
+        """Decorate a coroutine function: it runs once for each key, which its arguments name.
+
+        As ``holdfast.Client.once_each`` decorates a function.
+        """
+        from holdfast._locks.task_once import once_each
+
+        return once_each(self, template, keep=keep, lease=lease, wait=wait, codec=codec)
 
     if TYPE_CHECKING:
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from holdfast._locks.decorators import Calling, Skipping
+    from holdfast._locks.once import Codec, Once
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -193,6 +194,44 @@ class Client(BaseClient):
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
         return CountDownLatch(self, name)
+
+    def once(
+        self,
+        key: Name,
+        *,
+        keep: Seconds = 86400.0,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        codec: Codec | None = None,
+    ) -> Once:
+        """What runs once under this key, and keeps its result; nothing is sent yet.
+
+        ``keep``: seconds for which the result stays on the server. ``lease``: of the one that runs,
+        as of ``lock``. ``wait``: how long the others wait for it; ``None``: without limit.
+        ``codec``: an object with ``dumps`` and ``loads``, for results that are neither JSON nor
+        bytes.
+        """
+        from holdfast._locks.once import Once
+
+        return Once(self, key, keep=keep, lease=lease, wait=wait, codec=codec)
+
+    def once_each(
+        self,
+        template: str,
+        *,
+        keep: Seconds = 86400.0,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        codec: Codec | None = None,
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """Decorate a function: it runs once for each key, which its arguments name.
+
+        ``template``: as of ``locked``: ``"invoice:{number}"``; the other arguments are those of
+        ``once``. Raises as ``locked`` does, before the first call.
+        """
+        from holdfast._locks.once import once_each
+
+        return once_each(self, template, keep=keep, lease=lease, wait=wait, codec=codec)
 
     if TYPE_CHECKING:
 

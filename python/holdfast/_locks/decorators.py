@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         wait: None
 
 
-__all__ = ["async_decorated", "async_locked", "decorated", "finished", "locked"]
+__all__ = ["async_decorated", "async_locked", "decorated", "finished", "locked", "naming"]
 
 BUSY = ("wait", "raise", "skip")
 
@@ -175,25 +175,36 @@ class Naming:
         if not self._fields:
             lock = self._lock(self._template.format())
             return lambda args, kwargs: lock
-        known = inspect.signature(function)
-        for field in self._fields:
-            if field not in known.parameters:
-                msg = (
-                    f"field {field!r} of the template {self._template!r} is not a parameter of "
-                    f"{function!r}{known}"
-                )
-                raise ValueError(msg)
-
-        def lock_of(args: Any, kwargs: Any) -> Any:
-            bound = known.bind(*args, **kwargs)
-            bound.apply_defaults()
-            return self._lock(self._template.format_map(bound.arguments))
-
-        return lock_of
+        name_of = naming(self._template, self._fields, function)
+        return lambda args, kwargs: self._lock(name_of(args, kwargs))
 
     def skips(self, error: LockTimeout) -> bool:
         """Whether to skip the call: the lock is busy, and no server refused to work."""
         return self._busy == "skip" and is_busy(error)
+
+
+def naming(
+    template: str, fields: list[str], function: Callable[..., Any]
+) -> Callable[[Any, Any], str]:
+    """The function that fills in a template for a call of `function` with (args, kwargs).
+
+    Raises ``ValueError`` for a field that is no parameter of it.
+    """
+    known = inspect.signature(function)
+    for field in fields:
+        if field not in known.parameters:
+            msg = (
+                f"field {field!r} of the template {template!r} is not a parameter of "
+                f"{function!r}{known}"
+            )
+            raise ValueError(msg)
+
+    def name_of(args: Any, kwargs: Any) -> str:
+        bound = known.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return template.format_map(bound.arguments)
+
+    return name_of
 
 
 def checked_more(kind: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -244,13 +255,18 @@ def _fields(template: str) -> Iterator[str]:
             yield from _fields(spec or "")
 
 
-def checked_function(function: Any, *, asynchronous: bool) -> None:
-    """Raise ``TypeError`` for a function that a lock of this client cannot decorate."""
+def checked_function(
+    function: Any, *, asynchronous: bool, what: str = "a lock {} decorates"
+) -> None:
+    """Raise ``TypeError`` for a function that a lock of this client cannot decorate.
+
+    ``what``: the thing that has the function, with a place for the words of its client.
+    """
     found = _kind_of(function)
     wanted = "a coroutine function" if asynchronous else "a function"
     if found != wanted:
         which = "of an asyncio client" if asynchronous else "of a client for threads"
-        msg = f"a lock {which} decorates {wanted}, not {found}: {function!r}"
+        msg = f"{what.format(which)} {wanted}, not {found}: {function!r}"
         raise TypeError(msg)
 
 
@@ -268,8 +284,8 @@ def finished(result: Any, function: Any) -> Any:
     if end is not None:
         end()
     msg = (
-        f"{function!r}, decorated by a lock, returned a {type(result).__name__!r} object, whose "
-        f"work would run after the release of the lock: {advice}"
+        f"{function!r}, which runs inside of a lock, returned a {type(result).__name__!r} object, "
+        f"whose work would run after the release of the lock: {advice}"
     )
     raise TypeError(msg)
 

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from holdfast._clients import tasks as _client
 from holdfast._clients.tasks import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary]
 from holdfast._locks.task_lock import Hold
 from holdfast._locks.tasks import RedLock
 
+if TYPE_CHECKING:
+    from holdfast._locks.task_once import Once
+
 __all__: list[str] = []
 __all__ += _client.__all__
-__all__ += ["Hold", "RedLock"]
+__all__ += ["Hold", "Once", "RedLock"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use, to keep the import of the package fast.
+    if name == "Once":
+        from holdfast._locks.task_once import Once
+
+        return Once
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

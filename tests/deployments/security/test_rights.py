@@ -25,6 +25,7 @@ from tests.support.waiting import BOUND, eventually
 pytestmark = pytest.mark.servers("real")
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "wire-protocol.md"
+RIGHTS = PAGE.with_name("rights.md")
 NAME = "app:name"
 SECRET = "hunter2"
 
@@ -252,6 +253,25 @@ def live(
 @pytest.mark.costly
 def test_the_rights_are_enough(kind: Kind, live: Callable[[list[str]], None]) -> None:
     live(rights_of(kind.title))
+
+
+@pytest.mark.costly
+def test_a_once_needs_the_rights_of_a_lock_and_those_of_its_row(
+    private_server: Server, flavour: Flavour, alice: Any, bob: Any
+) -> None:
+    row = re.search(r"(?m)^\| (.*~holdfast_result.*?) \|", RIGHTS.read_text(encoding="utf-8"))
+    assert row is not None
+    rights = [*rights_of("lock"), *re.findall(r"`(\S+)`", row[1])]
+    admin = private_server.inspect
+    words = ["reset", "on", f">{SECRET}", "resetchannels", "-@all", *rights]
+    admin.execute_command("ACL", "SETUSER", "app", *words)
+    life = Life(private_server, flavour, alice, bob, lambda client: client.once(NAME))
+    with ExitStack() as stack:
+        stack.callback(life.end)
+        once = life.thing()
+        assert [alice.do(once.run, lambda: 7), alice.do(once.run, lambda: 8)] == [7, 7]
+        assert bob.do(once.status) == "done"
+        assert bob.do(once.forget)
 
 
 @pytest.mark.slow
