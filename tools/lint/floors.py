@@ -24,6 +24,7 @@ FLOORS = (
     "_engine.log",
     "_locks.force _clients.options",
     "_locks.holders",
+    "_locks.waiters",
     "_engine.events",
     "_clients.base",
     "_locks.steps",

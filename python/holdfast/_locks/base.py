@@ -396,7 +396,10 @@ class BaseLock(Synchronizer):
         self._watchers.pop(self._key(), None)
 
     def _refuse_upgrade(self) -> None:
-        """Raise ``LockError`` if the caller would wait for itself."""
+        """Before each acquire of some kinds: raise ``LockError`` if it would wait for itself."""
+
+    def _begins(self, owner: int) -> None:
+        """Called before a hold object of that number acquires the lock."""
 
     def _timed_out(self, seconds: float | None = None) -> LockTimeout:
         seconds = self._wait if seconds is None else seconds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
@@ -17,7 +17,7 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.loop import owner_of_this_task
 from holdfast._locks.base import BaseLock
-from holdfast._locks.task_lock import Lock, TaskWatcher
+from holdfast._locks.task_lock import Lock, TaskWatcher, answered
 from holdfast._locks.threads import (
     EXPONENTIAL,
     Backoff,
@@ -35,6 +35,9 @@ from holdfast._locks.threads import (
     may_stand,
     title_of,
 )
+
+if TYPE_CHECKING:
+    from holdfast._locks.holders import Holder
 
 __all__ = [
     "FairLock",
@@ -55,7 +58,7 @@ class FairLock(BaseFairLock, Lock):
     that of ``holdfast.FairLock``.
     """
 
-    __slots__ = ("_queue_timeout_ms",)
+    __slots__ = ("_queue_timeout_ms", "_waiter")
 
     def __init__(
         self,
@@ -66,7 +69,16 @@ class FairLock(BaseFairLock, Lock):
         **options: Unpack[TaskLockOptions],
     ) -> None:
         self._queue_timeout_ms = checked_queue_timeout(queue_timeout, client._lease_ms)
+        self._waiter = 0
         super().__init__(client, name, **options)
+
+    async def queue(self) -> list[Holder]:
+        """Who waits for it, according to the server, as ``holdfast.FairLock.queue``."""
+        return await answered(self._queue())
+
+    async def position(self) -> int | None:
+        """The place of this object's waiter, as ``holdfast.FairLock.position``."""
+        return await answered(self._position())
 
 
 class FencedLock(BaseFencedLock, Lock):

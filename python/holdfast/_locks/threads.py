@@ -74,11 +74,37 @@ class BaseFairLock(BaseLock):
     __slots__ = ()
 
     _word = "fair_lock"
+    _may_wait_for_itself = True  # for _refuse_upgrade(), which knows each owner that begins
+
     _queue_timeout_ms: int
+    #: The owner whose acquire began last; 0 before the first one.
+    _waiter: int
 
     def _new_core(self, name: bytes) -> _core.Lock:
         timeout_ms = self._queue_timeout_ms
         return _core.new_lock(self._client._core, self._word, name, 0, timeout_ms, None)
+
+    def _refuse_upgrade(self) -> None:
+        self._waiter = self._owner() or _core.this_thread()
+
+    def _begins(self, owner: int) -> None:
+        self._waiter = owner
+
+    def _queue(self) -> Asking[list[Holder]]:
+        """What ``queue()`` asks."""
+        from holdfast._locks.waiters import queue
+
+        return queue(self._client._core, self._full_key())
+
+    def _position(self) -> Asking[int | None]:
+        """What ``position()`` asks."""
+        from holdfast._locks.waiters import position
+
+        owner = f"{self._client.id}:{self._waiter}"
+        return position(self._client._core, self._full_key(), owner)
+
+    def _full_key(self) -> bytes:
+        return self._client._name_prefix + encoded_text("name", self.name)
 
 
 class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
@@ -94,7 +120,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
     What it guarantees, and what it does not, is in ``docs/synchronizers/fair_lock.md``.
     """
 
-    __slots__ = ("_queue_timeout_ms",)
+    __slots__ = ("_queue_timeout_ms", "_waiter")
 
     def __init__(
         self,
@@ -105,7 +131,28 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
         **options: Unpack[LockOptions],
     ) -> None:
         self._queue_timeout_ms = checked_queue_timeout(queue_timeout, client._lease_ms)
+        self._waiter = 0
         super().__init__(client, name, **options)
+
+    def queue(self) -> list[Holder]:
+        """Who waits for it, according to the server: the next one first, of all programs.
+
+        ``holds`` is 0, and ``ttl`` how many seconds the waiter keeps its place if it has died. A
+        waiter that has died before is left out.
+        """
+        from holdfast._locks.holders import answer
+
+        return answer(self._queue())
+
+    def position(self) -> int | None:
+        """The place in ``queue()`` of this object's waiter; ``None`` when none waits.
+
+        For other threads to read: 0 is the next one. Of several owners that wait by one object it
+        is that of the one whose acquire began last; for others make an object each.
+        """
+        from holdfast._locks.holders import answer
+
+        return answer(self._position())
 
 
 class BaseFencedLock(BaseLock):

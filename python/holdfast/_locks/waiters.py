@@ -1,0 +1,59 @@
+"""Who waits for a fair lock, in order: its queue on the server. Questions as in ``holders``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast._locks.holders import Holder, named
+from holdfast._locks.kinds import key_beside
+
+if TYPE_CHECKING:
+    from holdfast import _core
+    from holdfast._locks.holders import Asking
+
+__all__ = ["position", "queue"]
+
+
+def queue(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
+    """The waiters of the fair lock at the key, the next one first, without those that have died."""
+    left = yield from _places(core, key)
+    found = [Holder(owner, None, 0, seconds) for owner, seconds in left.items()]
+    return (yield from named(core, key, found))
+
+
+def position(core: _core.Client, key: bytes, owner: str) -> Asking[int | None]:
+    """The place of an owner in that queue, 0 for the next one; ``None``: it has no place."""
+    left = yield from _places(core, key)
+    return list(left).index(owner) if owner in left else None
+
+
+def _places(core: _core.Client, key: bytes) -> Asking[dict[str, float]]:
+    """The owners in the order of the queue, and the seconds for which each counts as alive."""
+    waiting, alive, clock = raised(
+        (
+            yield (
+                core,
+                key,
+                [
+                    (b"LRANGE", key_beside("fair_queue", key), b"0", b"-1"),
+                    (b"ZRANGE", key_beside("fair_timeouts", key), b"0", b"-1", b"WITHSCORES"),
+                    (b"TIME",),
+                ],
+            )
+        )
+    )
+    now = int(clock[0]) * 1000 + int(clock[1]) / 1000
+    until = dict(zip(alive[::2], map(float, alive[1::2]), strict=True))
+    return {
+        owner.decode(errors="backslashreplace"): (until[owner] - now) / 1000
+        for owner in waiting
+        if until.get(owner, now) > now
+    }
+
+
+def raised(replies: list[Any]) -> list[Any]:
+    """The replies; raises an error among them."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
