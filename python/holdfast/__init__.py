@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from holdfast._engine.stats import Histogram, Stats
     from holdfast._locks.holders import Holder
     from holdfast._locks.once import Once
+    from holdfast._locks.slots import Slot, Slots
 
 #: The modules that are imported on first use, to keep the import of the package fast.
 _LATE = {
     "Histogram": "holdfast._engine.stats",
     "Holder": "holdfast._locks.holders",
     "Once": "holdfast._locks.once",
+    "Slot": "holdfast._locks.slots",
+    "Slots": "holdfast._locks.slots",
     "Stats": "holdfast._engine.stats",
     "asyncio": "holdfast.asyncio",
     "inspect": "holdfast.inspect",
@@ -64,6 +67,8 @@ __all__ += [
     "Once",
     "RedLock",
     "ServerError",
+    "Slot",
+    "Slots",
     "StaleTokenError",
     "Stats",
     "__version__",

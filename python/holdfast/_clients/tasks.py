@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast._locks.decorators import Calling, Skipping
     from holdfast._locks.once import Codec
     from holdfast._locks.task_once import Once
+    from holdfast._locks.task_slots import Slot, Slots
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -266,6 +267,24 @@ class Client(BaseClient):
         from holdfast._locks.task_once import once_each
 
         return once_each(self, template, keep=keep, lease=lease, wait=wait, codec=codec)
+
+    def slots(
+        self,
+        name: Name,
+        n_or_values: int | Sequence[str],
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Slot], object] | None = None,
+    ) -> Slots:
+        """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
+
+        ``n_or_values``, ``lease``, ``wait``: as of ``holdfast.Client.slots``. ``on_lost``: the
+        same, called on the loop of the task that acquired; it may be a coroutine function.
+        """
+        from holdfast._locks.task_slots import Slots
+
+        return Slots(self, name, n_or_values, lease=lease, wait=wait, on_lost=on_lost)
 
     if TYPE_CHECKING:
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from holdfast._locks.decorators import Calling, Skipping
     from holdfast._locks.once import Codec, Once
+    from holdfast._locks.slots import Slot, Slots
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -232,6 +233,26 @@ class Client(BaseClient):
         from holdfast._locks.once import once_each
 
         return once_each(self, template, keep=keep, lease=lease, wait=wait, codec=codec)
+
+    def slots(
+        self,
+        name: Name,
+        n_or_values: int | Sequence[str],
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Slot], object] | None = None,
+    ) -> Slots:
+        """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
+
+        ``n_or_values``: how many, or the value of each (``["gpu0", "gpu1"]``); all users of the
+        name must give the same. ``lease``: seconds after which a slot is free without a release
+        (``None``: it is renewed until it is released); ``wait``: how long ``with`` waits for one;
+        ``on_lost``: called once with a slot that is found lost.
+        """
+        from holdfast._locks.slots import Slots
+
+        return Slots(self, name, n_or_values, lease=lease, wait=wait, on_lost=on_lost)
 
     if TYPE_CHECKING:
 

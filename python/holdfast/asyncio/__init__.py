@@ -11,17 +11,24 @@ from holdfast._locks.tasks import RedLock
 
 if TYPE_CHECKING:
     from holdfast._locks.task_once import Once
+    from holdfast._locks.task_slots import Slot, Slots
+
+#: The modules that are imported on first use, to keep the import of the package fast.
+_LATE = {
+    "Once": "holdfast._locks.task_once",
+    "Slot": "holdfast._locks.task_slots",
+    "Slots": "holdfast._locks.task_slots",
+}
 
 __all__: list[str] = []
 __all__ += _client.__all__
-__all__ += ["Hold", "Once", "RedLock"]
+__all__ += ["Hold", "Once", "RedLock", "Slot", "Slots"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported on first use, to keep the import of the package fast.
-    if name == "Once":
-        from holdfast._locks.task_once import Once
+    if name not in _LATE:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    import importlib
 
-        return Once
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)
+    return getattr(importlib.import_module(_LATE[name]), name)

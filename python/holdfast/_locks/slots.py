@@ -1,0 +1,518 @@
+"""One of N: numbered slots, each of which one owner has at a time.
+
+A slot is a permit of the permit semaphore of the same name, which the engine renews, the guard
+returns, and whose loss is reported; and then a step on the server (``lua/slots/take.lua``) that
+gives the permit the lowest slot that no permit in use has. What fails between the two gives the
+permit back.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from weakref import WeakValueDictionary
+
+from holdfast import _core
+from holdfast._clients.base import BaseClient
+from holdfast._engine.arguments import (
+    ACQUIRE_KEYWORDS,
+    UNSET,
+    Name,
+    Seconds,
+    Unset,
+    checked_callback,
+    checked_count,
+    checked_name,
+    checked_timeout,
+    instead_of,
+    milliseconds,
+)
+from holdfast._engine.errors import (
+    HoldfastError,
+    LockTimeout,
+    NotOwnedError,
+    braced,
+    quoted,
+)
+from holdfast._locks.base import Synchronizer
+from holdfast._locks.kinds import key_beside
+from holdfast._locks.permit_semaphore import BasePermitSemaphore, PermitSemaphore
+from holdfast._locks.steps import step
+
+if TYPE_CHECKING:
+    from holdfast._locks.holders import Asking, Holder
+
+__all__ = ["BaseSlot", "BaseSlots", "Slot", "Slots"]
+
+#: Each acquire names all of them to the server.
+MOST_SLOTS: Final = 1000
+#: Of each value, in bytes.
+LONGEST_VALUE: Final = 1024
+#: Of a lease that is not renewed, what its owner trusts: the rest is for clocks that differ.
+TRUSTED: Final = 0.99
+
+#: The replies of lua/slots/take.lua that are no slot.
+OTHER_NUMBER: Final = -1
+OTHER_VALUES: Final = -2
+
+Step = tuple[str, list[bytes], list[bytes]]
+
+epoch_now = _core.epoch
+
+
+def checked_slots(what: str, given: Any) -> tuple[str, ...] | int:
+    """How many slots there are, or the value of each."""
+    if isinstance(given, int):
+        number = checked_count(what, given)
+        if number > MOST_SLOTS:
+            msg = f"{what} must be at most {MOST_SLOTS}, not {number}"
+            raise ValueError(msg)
+        return number
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        msg = f"{what} must be int, or a list of str, not {type(given).__name__}"
+        raise TypeError(msg)
+    values = tuple(_checked_value(what, value) for value in given)
+    if not 1 <= len(values) <= MOST_SLOTS:
+        msg = f"{what} must have 1 to {MOST_SLOTS} values, not {len(values)}"
+        raise ValueError(msg)
+    if len(set(values)) < len(values):
+        twice = next(value for value in values if values.count(value) > 1)
+        msg = f"{what} must have different values: {twice!r} is there twice"
+        raise ValueError(msg)
+    return values
+
+
+def _checked_value(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        msg = f"{what} must have values of type str, not {type(value).__name__}"
+        raise TypeError(msg)
+    if len(checked_name(what, value)) > LONGEST_VALUE or "\n" in value:
+        msg = f"{what} must have values of one line, of at most {LONGEST_VALUE} bytes"
+        raise ValueError(msg)
+    return value
+
+
+def _boot_time() -> float:
+    """Seconds that a suspended machine counts, too."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _shown(lines: str) -> str:
+    """The values of slots, for a message."""
+    return repr(lines.split("\n")) if lines else "none"
+
+
+def read_holder(said: str, ttl: float) -> Holder:
+    """The holder of a slot, as the taking client has described it."""
+    from holdfast._locks.holders import Holder
+
+    owner, pid, host = [*said.split(" ", 2), "", ""][:3]
+    number = int(pid) if pid.isdecimal() else None
+    return Holder(owner, None, 1, ttl, host=host or None, pid=number)
+
+
+def _with_host(one: Holder, found: Holder) -> Holder:
+    """The same with the host and the process of the grant, where its client does not say them."""
+    from dataclasses import replace
+
+    return one if one.host else replace(one, host=found.host, pid=found.pid)
+
+
+class BaseSlot:
+    """The common part of the slots for threads and for tasks."""
+
+    __slots__ = (
+        "__weakref__",
+        "_epoch",
+        "_permit",
+        "_renewed",
+        "_slots",
+        "_until",
+        "index",
+        "token",
+        "value",
+    )
+
+    #: Its number, from 0 on.
+    index: int
+    #: Its value; ``None`` where the slots have numbers only.
+    value: str | None
+    #: A number that grows with each grant of this slot: by it a resource refuses late owners.
+    token: int
+
+    def __init__(self, slots: BaseSlots, permit: str, index: int, token: int) -> None:
+        self._slots = slots
+        self._permit = permit
+        self._epoch = epoch_now()
+        self._renewed = True
+        #: After extend(): until when it is trusted.
+        self._until: float | None = None
+        self.index = index
+        self.value = slots._values[index] if slots._values else None
+        self.token = token
+
+    @property
+    def lost(self) -> bool:
+        """Whether the slot is known to be gone, and has not been released; no command is sent.
+
+        After ``extend()`` it is by the local clock alone; in a child of ``fork()`` it is.
+        """
+        if self._epoch != epoch_now():
+            return True
+        if self._until is not None:
+            return _boot_time() >= self._until
+        return self._permit in self._slots._semaphore._gone
+
+    def _about(self, error: NotOwnedError) -> NotOwnedError:
+        return type(error)(f"slot {self.index} of {quoted(self._slots.name)}: {error}")
+
+    def _check_process(self) -> None:
+        if self._epoch != epoch_now():
+            msg = (
+                f"slot {self.index} of {quoted(self._slots.name)} belongs to the parent process: "
+                "a child of fork() holds nothing"
+            )
+            raise NotOwnedError(msg)
+
+    def _extending(self, lease: Seconds) -> float:
+        """Check a new lease; until when it is trusted if it is granted now."""
+        seconds = milliseconds("lease", lease) / 1000
+        self._check_process()
+        return _boot_time() + seconds * TRUSTED
+
+    def _extended(self, until: float) -> None:
+        self._renewed = False
+        self._until = until
+
+    def __repr__(self) -> str:
+        which = f"{self.index}" if self.value is None else f"{self.index} ({self.value!r})"
+        state = " lost" if self.lost else ""
+        return f"<Slot {which} of {quoted(self._slots.name)}{state}>"
+
+    def __del__(self, epoch: Callable[[], int] = epoch_now) -> None:
+        # No caller can release it any more: it is not renewed, and expires with its lease.
+        if hasattr(self, "token") and self._renewed and self._epoch == epoch():
+            with suppress(HoldfastError):  # the client was closed
+                self._slots._semaphore._let_go([bytes.fromhex(self._permit)])
+
+
+class BaseSlots(Synchronizer):
+    """The common part of the slots for threads and for tasks: everything except waiting."""
+
+    __slots__ = (
+        "_compared",
+        "_entered",
+        "_key",
+        "_number",
+        "_on_lost",
+        "_semaphore",
+        "_taken",
+        "_values",
+    )
+
+    _released_word = "a slot of "
+    _class: ClassVar[type[BaseSlot]]
+
+    _semaphore: BasePermitSemaphore
+
+    def __init__(
+        self, client: BaseClient, name: Name, n_or_values: Any, on_lost: Callable[[Any], Any] | None
+    ) -> None:
+        super().__init__(client, name)
+        checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
+        self._on_lost = on_lost
+        self._key = client.name_prefix + checked_name("name", name)
+        self._describe(checked_slots("n_or_values", n_or_values))
+        self._taken: WeakValueDictionary[str, BaseSlot] = WeakValueDictionary()
+        # The slots of `with`, oldest first: epoch, thread or task, slot.
+        self._entered: list[tuple[int, Any, Any]] = []
+
+    def _describe(self, slots: tuple[str, ...] | int) -> None:
+        """From now on this object's slots are these."""
+        self._values = () if isinstance(slots, int) else slots
+        self._number = slots if isinstance(slots, int) else len(slots)
+        #: Whether the server's number and values have been found to be these.
+        self._compared = False
+
+    # ---- what is sent: the step's word, its keys and its arguments
+
+    def _take_step(self, permit: str = "") -> Step:
+        """``permit``: to be given a slot; empty: the number and the values are compared only."""
+        keys = [self._key, key_beside("permit_timeouts", self._key), self._hash]
+        owner = f"{self._client.id}:{self._number_of(permit)}" if permit else ""
+        holder = f"{owner} {os.getpid()} {socket.gethostname()}".encode()
+        raw = bytes.fromhex(permit)
+        return "slots/take", keys, [raw, b"%d" % self._number, self._encoded_values, holder]
+
+    def _taken_step(self) -> Step:
+        return "slots/taken", [key_beside("permit_timeouts", self._key), self._hash], []
+
+    def _resize_step(self) -> Step:
+        return "slots/resize", [self._hash], [self._encoded_values]
+
+    @property
+    def _hash(self) -> bytes:
+        return braced(self._key, b"holdfast_slots:")
+
+    @property
+    def _encoded_values(self) -> bytes:
+        return "\n".join(self._values).encode()
+
+    def _number_of(self, permit: str) -> int:
+        """The owner's number in a permit's id of this client; see ``permit_id.cpp``."""
+        mixed = int(_core.permit_id(self._client.id, 0)[16:], 16)
+        return mixed ^ int(permit[16:], 16)
+
+    # ---- what the replies mean
+
+    def _agreed(self, reply: Any) -> None:
+        """Raise what the server objects to: another number or other values."""
+        verdict, said = reply
+        if verdict == OTHER_NUMBER:
+            msg = (
+                f"{quoted(self.name)} has {said} slots, not {self._number}: all its users must "
+                f"give the same number; resize() changes it"
+            )
+            raise ValueError(msg)
+        if verdict == OTHER_VALUES:
+            theirs, own = _shown(said.decode()), _shown("\n".join(self._values))
+            msg = (
+                f"the slots of {quoted(self.name)} have the values {theirs}, not {own}: all its "
+                f"users must give the same; resize() changes them"
+            )
+            raise ValueError(msg)
+        self._compared = True
+
+    def _assigned(self, permit: str, reply: Any) -> Any:
+        """The slot that the permit has been given; ``None``: the permit is gone."""
+        self._agreed(reply)
+        place, token = reply
+        if place < 0:
+            return None
+        slot = self._class(self, permit, place, int(token))
+        self._taken[permit] = slot
+        return slot
+
+    def _holders(self, reply: Any) -> Asking[dict[int, Holder]]:
+        """Who has each slot, with what the clients say of themselves; see ``holders.py``."""
+        from holdfast._locks.holders import named
+
+        found = self._found(reply)
+        said = yield from named(self._client._core, self._key, list(found.values()))
+        return {
+            place: _with_host(one, found[place]) for place, one in zip(found, said, strict=True)
+        }
+
+    def _found(self, reply: Any) -> dict[int, Holder]:
+        holders: dict[int, Holder] = {}
+        numbered = not self._values
+        places = {word.encode(): place for place, word in enumerate(self._values)}
+        for word, ms, holder in zip(reply[::3], reply[1::3], reply[2::3], strict=True):
+            # Others are left from before a resize.
+            place = places.get(word, int(word) if numbered and word.isdigit() else None)
+            if place is not None:
+                holders[place] = read_holder(holder.decode(errors="replace"), ms / 1000)
+        return dict(sorted(holders.items()))
+
+    def _report(self, permit: str) -> Any:
+        """Of a permit that is lost, on the thread or loop of ``on_lost``."""
+        slot = self._taken.get(permit)
+        return self._on_lost(slot) if self._on_lost is not None and slot is not None else None
+
+    # ---- blocks
+
+    def _leave(self, caller: object) -> Any:
+        """The caller's latest slot, else the oldest."""
+        epoch = epoch_now()
+        # A child of fork() must not release the slots of its parent.
+        while all_ := [each for each in list(self._entered) if each[0] == epoch]:
+            mine = [each for each in all_ if each[1] == caller] or all_[:1]
+            with suppress(ValueError):  # another thread has taken it
+                self._entered.remove(mine[-1])
+                return mine[-1][2]
+        msg = f"{quoted(self.name)} was not entered, or entered by another process"
+        raise NotOwnedError(msg)
+
+    def _timed_out(self, seconds: float) -> LockTimeout:
+        return LockTimeout(
+            f"timed out after {seconds:g} s waiting for a slot of {quoted(self.name)}: "
+            f"all {self._number} are taken"
+        )
+
+
+class Slot(BaseSlot):
+    """A slot that this process has been granted, by ``client.slots(…)``.
+
+    Belongs to no thread: any one may release it. A slot that no variable refers to is not renewed.
+    """
+
+    __slots__ = ()
+
+    _slots: Slots
+
+    def release(self) -> None:
+        """Release the slot; waiters wake.
+
+        Raises ``NotOwnedError`` when it was released or has expired, ``LockLostError``, a kind of
+        that, (once) when this client renewed it and found it gone; ``ConnectionError`` when the
+        server is out of reach: it may be called again.
+        """
+        self._check_process()
+        try:
+            self._slots._semaphore.release(self._permit)
+        except NotOwnedError as error:
+            self._renewed = False
+            raise self._about(error) from None
+        self._renewed = False
+
+    def extend(self, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on; ``False`` when the slot was released or has expired.
+
+        This client no longer renews it, and no longer calls ``on_lost`` for it.
+        """
+        until = self._extending(lease)
+        extended = self._slots._semaphore.extend(self._permit, lease)
+        self._extended(until if extended else 0.0)
+        return extended
+
+
+class Slots(BaseSlots):
+    """Numbered slots, of which each has one owner at a time, shared by all that use the name.
+
+    Made by ``client.slots(name, n)``. A slot is renewed until it is released, and free when its
+    lease ends, also of a process that was killed.
+    """
+
+    __slots__ = ()
+
+    _class = Slot
+    _semaphore: PermitSemaphore
+
+    def __init__(
+        self,
+        client: BaseClient,
+        name: Name,
+        n_or_values: int | Sequence[str],
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Slot], object] | None = None,
+    ) -> None:
+        super().__init__(client, name, n_or_values, on_lost)
+        self._semaphore = PermitSemaphore(
+            client,
+            name,
+            permits=self._number,
+            lease=lease,
+            wait=wait,
+            on_lost=None if on_lost is None else self._report,
+        )
+
+    @instead_of(ACQUIRE_KEYWORDS)
+    def acquire(
+        self,
+        blocking: bool = True,
+        timeout: Seconds | None = None,
+        *,
+        lease: Seconds | Unset | None = UNSET,
+    ) -> Slot | None:
+        """Take the lowest free slot; ``None`` when none was free in time.
+
+        ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit. ``lease``: after how many seconds the slot is free; ``None``: it is renewed;
+        by default that of ``client.slots(…)``.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ValueError`` where the name has another number of slots, or other
+        values; ``ConnectionError`` and ``ServerError`` as the locks.
+        """
+        seconds = checked_timeout(blocking, timeout)
+        self._semaphore._lease_of(lease)
+        return self._take(bool(blocking), seconds, lease)
+
+    def _take(self, blocking: bool, seconds: float, lease: Any) -> Slot | None:
+        if not self._compared:
+            self._agreed(self._send(*self._take_step()))
+        end = time.monotonic() + seconds
+        while True:
+            left = seconds if seconds < 0 else max(0.0, end - time.monotonic())
+            acquire = partial(self._semaphore.acquire, lease=lease)
+            permits: list[str | None] = []
+            try:
+                # By the interpreter's own calls, between which no signal handler runs.
+                permits.extend(map(acquire, (blocking,), (left if blocking else None,)))
+                if permits[0] is None:
+                    return None
+                slot: Slot | None = self._assigned(permits[0], self._send_take(permits[0]))
+            except BaseException:
+                self._give_back(permits)
+                raise
+            if slot is not None:
+                return slot
+            self._give_back(permits)  # it died before it had a slot
+
+    def _send_take(self, permit: str) -> Any:
+        return self._send(*self._take_step(permit))
+
+    def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
+        return step(self._client._core, word, keys, args)
+
+    def _give_back(self, permits: list[str | None]) -> None:
+        for permit in permits:
+            if permit is not None:
+                with suppress(HoldfastError):  # it goes on in the background, or ends by itself
+                    self._semaphore.release(permit)
+
+    def taken(self) -> dict[int, Holder]:
+        """The slots that are taken, by any client, and who has each."""
+        from holdfast._locks.holders import answer
+
+        return answer(self._holders(self._send(*self._taken_step())))
+
+    def resize(self, n_or_values: int | Sequence[str]) -> None:
+        """Change the number of slots, or their values; waiters wake.
+
+        Slots in use stay so. Other objects and programs must then give the same: theirs raise
+        ``ValueError``, unless they have a slot, which they keep.
+        """
+        self._describe(checked_slots("n_or_values", n_or_values))
+        self._send(*self._resize_step())
+        self._semaphore.set_permits(self._number)
+
+    def __enter__(self) -> Slot:
+        """Take a slot; after ``wait`` seconds it raises ``LockTimeout``."""
+        slots: list[Slot] = []
+        try:
+            wait = self._semaphore._wait
+            slots.extend(filter(None, map(self._take, (True,), (wait,), (UNSET,))))
+            if not slots:
+                raise self._timed_out(wait)
+            self._entered.append((epoch_now(), threading.get_ident(), slots[0]))
+            return slots[0]
+        except BaseException:
+            self._give_back([slot._permit for slot in slots])
+            raise
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release the latest slot that the calling thread has entered with, else the oldest.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
+        try:
+            self._leave(threading.get_ident()).release()
+        except HoldfastError as error:
+            if exc is None:
+                raise
+            self._note(exc, error)

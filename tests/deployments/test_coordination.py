@@ -1,0 +1,44 @@
+"""What is built on permits works in a cluster and behind sentinels as on one server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.clusters import Cluster
+from tests.support.owners import MakeClient
+from tests.support.sentinels import Service
+from tests.support.waiting import BOUND, eventually
+
+pytestmark = pytest.mark.servers("real")
+
+LONG = 40.0
+"""Seconds that a busy machine may take to fail over."""
+
+
+@pytest.mark.parametrize("name", ["mySlots", "{tag}:slots", "slots {with} braces"])
+def test_slots_of_a_cluster_are_in_one_of_its_slots(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, name: str
+) -> None:
+    mine, theirs = (make_client(cluster.url).slots(name, ["a", "b"]) for _ in range(2))
+    taken = [alice.do(mine.acquire) for _ in range(2)]
+    assert [slot.value for slot in taken] == ["a", "b"]
+    waiting = bob.begin(theirs.acquire)
+    eventually(lambda: cluster.listeners("redisson_sc:{" + name + "}") > 0 or "{" in name)
+    alice.do(taken[0].release)
+    assert waiting.result(BOUND).value == "a"
+    assert list(alice.do(theirs.taken)) == [0, 1]
+
+
+@pytest.mark.costly
+@pytest.mark.timeout(120)
+def test_a_slot_survives_a_failover(service: Service, make_client: MakeClient, alice: Any) -> None:
+    slots = make_client(service.url, lease=12.0, command_timeout=LONG).slots("mySlots", 2)
+    slot = alice.do(slots.acquire)
+    service.fail_over()
+    assert alice.do(slots.acquire).index == 1
+    assert list(alice.do(slots.taken)) == [0, 1]
+    assert not slot.lost
+    alice.do(slot.release)
+    assert alice.do(slots.acquire).token > slot.token

@@ -1,0 +1,238 @@
+"""Slots under faults: owners that die in each state, lost replies, cancelled and forked owners."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import IMPATIENT, SHORT
+from tests.support.owners import MakeClient
+from tests.support.processes import StartChild
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
+
+NAME = "mySlots"
+TIMEOUTS = "{mySlots}:timeout"
+CHANNEL = "redisson_sc:{mySlots}"
+
+HOLDING = """
+slot = slots.acquire()
+say("there", slot.index)
+hear("end")
+"""
+
+WITHOUT_A_SLOT = """
+from holdfast._locks.slots import BaseSlots
+made = BaseSlots._take_step
+def halt(self, permit=""):
+    if permit:
+        say("there", 0)
+        hear("end")
+    return made(self, permit)
+BaseSlots._take_step = halt
+slots.acquire()
+"""
+
+WAITING = """
+slots.acquire(), slots.acquire()
+say("there", 1)
+slots.acquire()
+"""
+
+BEGIN = """
+slots = holdfast.Client(URL, lease=LEASE).slots(NAME, 2)
+"""
+
+FORKING = """
+slots = holdfast.Client(URL).slots(NAME, 1)
+try:
+    with slots as slot:
+        child = os.fork() == 0
+        if not child:
+            os.wait()
+            say("parent", slot.lost, list(slots.taken()))
+        else:
+            try:
+                slot.release()
+            except holdfast.NotOwnedError as error:
+                say("child", slot.lost, error)
+except holdfast.NotOwnedError:
+    os._exit(0)
+say("end", list(slots.taken()))
+"""
+
+GUARDED = """
+slot = holdfast.Client(URL, lease=60.0, guard=True).slots(NAME, 1).acquire()
+say("there", slot.index)
+hear("end")
+"""
+
+
+class Between:
+    """Does something between the permit and the slot of an acquire, once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, slots: Any) -> None:
+        self._patch = monkeypatch
+        self._slots = slots
+
+    def do(self, what: Callable[[], Any]) -> None:
+        make, done = self._slots._take_step, list[str]()
+
+        def make_late(permit: str = "") -> Any:
+            if permit and not done:
+                done.append(permit)
+                what()
+            return make(permit)
+
+        self._patch.setattr(type(self._slots), "_take_step", lambda _, permit="": make_late(permit))
+
+
+@pytest.fixture
+def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
+    """Two slots, of a client that reaches the server through the proxy."""
+    return make_client(proxy.url, command_timeout=IMPATIENT).slots(NAME, 2)
+
+
+@pytest.fixture
+def near(make_client: MakeClient, server: Server) -> Any:
+    """The same slots, of another client."""
+    return make_client(server.url).slots(NAME, 2)
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch, far: Any) -> Between:
+    return Between(monkeypatch, far)
+
+
+@pytest.mark.realtime
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("state", [HOLDING, WITHOUT_A_SLOT, WAITING])
+def test_the_slots_of_a_killed_process_are_free_after_its_lease(
+    server: Server, near: Any, alice: Any, start_child: StartChild, state: str
+) -> None:
+    child = start_child(BEGIN + state, URL=server.url, NAME=NAME, LEASE=SHORT)
+    child.expect("there")
+    since = Stopwatch()
+    child.signal(signal.SIGKILL)
+    taken = [alice.do(near.acquire, timeout=BOUND) for _ in range(2)]
+    assert since.seconds < SHORT + SLACK
+    assert {slot.index for slot in taken} == {0, 1}
+
+
+@pytest.mark.servers("real")
+@pytest.mark.flavours("sync")
+def test_with_a_guard_they_are_free_at_once(
+    server: Server, make_client: MakeClient, alice: Any, start_child: StartChild
+) -> None:
+    child = start_child(GUARDED, URL=server.url, NAME=NAME)
+    child.expect("there")
+    child.signal(signal.SIGKILL)
+    slots = make_client(server.url).slots(NAME, 1)
+    assert alice.do(slots.acquire, timeout=BOUND).index == 0
+
+
+@pytest.mark.flavours("sync")
+def test_a_child_of_fork_has_no_slot_of_its_parent(server: Server, start_child: StartChild) -> None:
+    parent = start_child(FORKING, URL=server.url, NAME=NAME)
+    assert parent.expect("child")[0] == "True"
+    assert parent.expect("parent") == ["False", "[0]"]
+    assert parent.expect("end") == ["[]"]
+
+
+def test_a_slot_whose_reply_is_lost_is_granted_once(
+    far: Any, near: Any, alice: Any, proxy: FaultProxy, between: Between
+) -> None:
+    earlier = alice.do(far.acquire)
+    alice.do(earlier.release)
+    lost: list[Any] = []
+    between.do(lambda: lost.append(proxy.lose_reply()))
+    slot = alice.do(far.acquire)
+    assert lost[0].is_set()
+    assert slot.index == 0
+    assert slot.token > earlier.token
+    assert list(alice.do(near.taken)) == [0]
+    assert alice.do(near.acquire).index == 1
+
+
+def test_a_refused_slot_leaves_nothing_behind(
+    far: Any, server: Server, alice: Any, proxy: FaultProxy, between: Between
+) -> None:
+    alice.do(alice.do(far.acquire).release)
+    between.do(lambda: proxy.replace_reply(b"-ERR refused\r\n"))
+    with pytest.raises(holdfast.ServerError, match="refused"):
+        alice.do(far.acquire)
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+
+
+@pytest.mark.costly
+def test_a_slot_out_of_reach_leaves_nothing_behind(
+    far: Any, server: Server, alice: Any, proxy: FaultProxy, between: Between
+) -> None:
+    between.do(proxy.black_hole)
+    with pytest.raises(holdfast.ConnectionError, match=NAME):
+        alice.do(far.acquire)
+    proxy.heal()
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_task_that_is_cancelled_before_it_has_a_slot_leaves_nothing_behind(
+    far: Any, server: Server, alice: Any, between: Between
+) -> None:
+    def cancel() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    between.do(cancel)
+    with pytest.raises(asyncio.CancelledError):
+        alice.do(far.acquire)
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+
+
+def test_a_wait_that_ends_with_its_client_leaves_nothing_behind(
+    near: Any, server: Server, make_client: MakeClient, flavour: Any, alice: Any
+) -> None:
+    held = [alice.do(near.acquire) for _ in range(2)]
+    client = make_client(server.url)
+    waiting = flavour.actor().begin(client.slots(NAME, 2).acquire)
+    eventually(lambda: server.subscribers(CHANNEL) > 0)
+    alice.do(client.close)
+    with pytest.raises(holdfast.ConnectionError):
+        waiting.result(BOUND)
+    alice.do(held[1].release)
+    assert list(alice.do(near.taken)) == [0]
+    assert server.inspect.zcard(TIMEOUTS) == 1
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("way", ["acquire", "with"])
+def test_an_interrupt_before_the_slot_leaves_nothing_behind(
+    far: Any, server: Server, alice: Any, between: Between, way: str
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    between.do(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        alice.do(far.acquire) if way == "acquire" else alice.inside(far, lambda _: None)
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+
+
+@pytest.mark.realtime
+def test_a_server_that_loses_its_data_is_reported_and_set_up_again(
+    make_client: MakeClient, private_server: Server, alice: Any
+) -> None:
+    lost: list[Any] = []
+    slots = make_client(private_server.url, lease=SHORT).slots(NAME, 2, on_lost=lost.append)
+    slot = alice.do(slots.acquire)
+    private_server.inspect.flushall()
+    eventually(lambda: lost == [slot])
+    again = alice.do(slots.acquire)
+    assert (again.index, again.token > slot.token) == (0, True)
