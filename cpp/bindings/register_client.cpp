@@ -229,7 +229,7 @@ void register_closing(py::module_& module) {
   using engine::Closing;
   py::class_<Closing, std::shared_ptr<Closing>> closing(module, "Closing");
   Operations(closing).add(OperationKind::kCall, "wait", &end_of);
-  closing.def_property_readonly("names", [](const Closing& self) {
+  closing.def_property_readonly("names", [](Closing& self) {
     py::list names;
     for (const std::string& name : self.names()) names.append(py::bytes(name));
     return names;

@@ -253,9 +253,8 @@ std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {
   const bool first = !closed_.exchange(true);
   Core* core = core_.load();
   const bool ours = core->epoch == fork_epoch();
-  if (!first || !ours) return Closing::begin(nullptr, {});
-  std::unique_ptr<Part> part = core->take_part();
-  if (!part) return Closing::begin(nullptr, {});  // another thread has just made it, as closed
+  std::unique_ptr<Part> part = first && ours ? core->take_part() : nullptr;
+  if (!part) return Closing::nothing(core->context);  // another thread may just make it, as closed
   auto reports =
       std::make_shared<Engine::Reports>(Engine::instance(), part->usage.loops().watchdog);
   return Closing::begin(core->context, {std::min(timeout, options_.command_timeout), release_held,

@@ -1,24 +1,20 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/parker.h"
-#include "sync/operation/context.h"
-#include "sync/operation/operation.h"
+#include "sync/operation/awaited.h"
 
 namespace holdfast::engine {
 
-// The end of a client. It is awaited like an operation, or left to the engine's thread. All waits
-// end with kClosed. Pending releases are finished, and grants that still arrive are given back, for
-// `timeout` at most; then the connections are closed, and within 100 ms more all attempts have
-// ended. What is held then is lost later: see LeaseKeeper::close(). Thread-safe.
-class Closing final : public sync::Exchange,
-                      public sync::Timed,
-                      public std::enable_shared_from_this<Closing> {
+// The end of a client. It begins at once, and is awaited like an operation, or left to the engine's
+// loop, which does all of it. All waits end with kClosed. Pending releases are finished, and grants
+// that still arrive are given back, for `timeout` at most; then the connections are closed, and
+// within 100 ms more all attempts have ended. What is held then is lost later: see
+// LeaseKeeper::close(). Thread-safe.
+class Closing final : public sync::Awaited, public std::enable_shared_from_this<Closing> {
  public:
   struct Options {
     Millis timeout{0};
@@ -27,53 +23,44 @@ class Closing final : public sync::Exchange,
     std::shared_ptr<void> reports{};  // kept until what is held is lost: see LeaseKeeper::close()
   };
 
-  // `context` may be null: the client has not connected.
   static std::shared_ptr<Closing> begin(std::shared_ptr<const sync::Context> context,
                                         Options options);
+  // Of a client that another call closes, or has closed: there is nothing to wait for.
+  static std::shared_ptr<Closing> nothing(std::shared_ptr<const sync::Context> context);
 
-  std::optional<sync::Outcome> wait(sync::Interrupt* interrupt) override;
-  using Exchange::finish_to;
-  // The engine's loop does all of it, whichever thread waits.
-  void finish_to(std::shared_ptr<sync::Completion> completion, std::uint64_t id,
-                 Parker* reader) override;
-  void serve(Parker& parker, TimePoint slice) override;
-  void stop_serving(Parker& /*parker*/) override {}
-  void cancel() override;  // the caller no longer waits; it goes on
+  void cancel() override {}  // the caller no longer waits; it goes on
   const LockName& name() const override { return name_; }
 
   // The names of locks that may still be held; before the end: of those that are.
-  std::vector<std::string> names() const;
+  std::vector<std::string> names() HOLDFAST_EXCLUDES(mutex_);
 
  private:
   enum class Stage {
-    kStarting,   // start() looks for unfinished releases
+    kStarting,   // begin() looks for unfinished releases
     kFinishing,  // until no release or attempt is under way, or the timeout is over
-    kEnding,     // the connections are being closed
-    kSettling,   // attempts over them end
-    kClosed,
+    kEnding,     // the connections are being closed; then the records
+    kSettling,   // in between: attempts over the connections end
+    kOver,
   };
 
-  explicit Closing(std::shared_ptr<const sync::Context> context);
-  void start(Options options);
+  Closing(std::shared_ptr<const sync::Context> context, Options options);
+  std::shared_ptr<Timed> timed() override { return shared_from_this(); }
+  void start(Parker* here) override;
+  void time_is_up(TimePoint now) override;
+  void begin() HOLDFAST_EXCLUDES(mutex_);
   void release_held() HOLDFAST_EXCLUDES(mutex_);
-  void on_time() override;
+  bool move_on(Stage from, Stage to) HOLDFAST_EXCLUDES(mutex_);
   void end() HOLDFAST_EXCLUDES(mutex_);
   void settle() HOLDFAST_EXCLUDES(mutex_);
-  bool over() const HOLDFAST_EXCLUDES(mutex_);
+  void close_records() HOLDFAST_EXCLUDES(mutex_);
 
-  const std::shared_ptr<const sync::Context> context_;
   const LockName name_{"close"};
-  mutable Mutex mutex_;
-  TimePoint until_{};
+  Options options_;
+  const TimePoint until_;
+  TimePoint settled_by_{};  // of kSettling
   Stage stage_ HOLDFAST_GUARDED_BY(mutex_) = Stage::kStarting;
-  TimePoint settled_by_ HOLDFAST_GUARDED_BY(mutex_){};  // of kSettling
-  bool over_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  Parker* waiting_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
-  std::shared_ptr<sync::Completion> completion_ HOLDFAST_GUARDED_BY(mutex_);
-  std::uint64_t id_ HOLDFAST_GUARDED_BY(mutex_) = 0;
-  std::vector<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);
-  std::shared_ptr<void> usage_ HOLDFAST_GUARDED_BY(mutex_);
-  std::shared_ptr<void> reports_ HOLDFAST_GUARDED_BY(mutex_);
+  bool awaited_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  std::vector<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);  // of kOver
 };
 
 }  // namespace holdfast::engine

@@ -60,7 +60,7 @@ CALLER_BREAKS = (
         (47,),
         "close waits for nothing",
         "cpp/engine/closing.cpp",
-        (("  if (context_->keeper->idle()) return end();\n", "  end();\n"),),
+        (("  if (context().keeper->idle()) return end();\n", "  end();\n"),),
         f"{PENDING}::test_close_finishes_what_cancelled_tasks_have_left",
     ),
     Break(

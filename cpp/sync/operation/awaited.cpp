@@ -28,6 +28,15 @@ void Awaited::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id
   }
 }
 
+void Awaited::stop_serving(Parker& parker) {
+  {
+    const MutexLock lock(mutex_);
+    reader_ = nullptr;
+    if (finished()) return;
+  }
+  left(parker);
+}
+
 void Awaited::report_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) {
   completion_ = std::move(completion);
   id_ = id;

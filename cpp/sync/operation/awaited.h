@@ -22,6 +22,9 @@ class Awaited : public Exchange, public Timed {
   using Exchange::finish_to;
   std::optional<Outcome> wait(Interrupt* interrupt) final;
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) final;
+  // By default the loop reads for it, whichever thread waits for it beside others.
+  void serve(Parker& parker, TimePoint slice) override { parker.park(context_->clock, slice); }
+  void stop_serving(Parker& parker) override;
   std::string_view client_id() const final { return context_->client_id; }
 
  protected:
@@ -29,7 +32,9 @@ class Awaited : public Exchange, public Timed {
   // Before any other thread knows of it. `here`: the thread in wait(); null: there is none.
   virtual void start(Parker* here) HOLDFAST_EXCLUDES(mutex_) = 0;
   // That thread waits, and reads what it can, until control() is over, or `slice` is.
-  virtual void wait_in(Parker& here, TimePoint slice) HOLDFAST_EXCLUDES(mutex_) = 0;
+  virtual void wait_in(Parker& here, TimePoint slice) HOLDFAST_EXCLUDES(mutex_) {
+    serve(here, slice);
+  }
   // That thread has left: what it would have read is for others to read.
   virtual void left(Parker& /*here*/) HOLDFAST_EXCLUDES(mutex_) {}
   virtual void time_is_up(TimePoint now) HOLDFAST_EXCLUDES(mutex_) = 0;  // wake_at() has come
@@ -42,8 +47,6 @@ class Awaited : public Exchange, public Timed {
   void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
   // After finish(): it goes on without its caller, and its next finish() only ends it.
   void let_caller_go() HOLDFAST_REQUIRES(mutex_) { parker_ = reader_ = nullptr; }
-  // The thread that reads for it among others leaves.
-  void stop_reading() HOLDFAST_REQUIRES(mutex_) { reader_ = nullptr; }
   bool by_thread() const HOLDFAST_REQUIRES(mutex_) { return parker_ != nullptr; }
   bool by_this_thread() const HOLDFAST_REQUIRES(mutex_) {
     return parker_ == &Parker::of_this_thread();

@@ -59,15 +59,6 @@ void Operation::wait_in(Parker& here, TimePoint slice) {
 // A look without time for it: it leaves what is still to be read to others.
 void Operation::left(Parker& here) { serve(here, TimePoint{}); }
 
-void Operation::stop_serving(Parker& parker) {
-  {
-    const MutexLock lock(mutex_);
-    stop_reading();
-    if (finished()) return;
-  }
-  left(parker);
-}
-
 Status Operation::submit() {
   return submit(std::min(after(now(), context().command_timeout), latest()));
 }

@@ -23,7 +23,6 @@ class Operation : public Awaited,
   void serve(Parker& parker, TimePoint slice) final {
     connection_->serve(parker, control(), slice);
   }
-  void stop_serving(Parker& parker) final;
   const LockName& name() const final { return name_; }
   std::string_view key() const final { return name_.bytes(); }
 

@@ -27,9 +27,6 @@ class Composite : public Awaited,
   // `context`: that of any member. `members`: how many there are.
   Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members);
 
-  // The loop reads for it, whichever thread waits for it beside others.
-  void serve(Parker& parker, TimePoint slice) final { parker.park(context().clock, slice); }
-  void stop_serving(Parker& /*parker*/) final {}
   void cancel() final;
   const LockName& name() const final { return name_; }
   About about() final { return about_; }

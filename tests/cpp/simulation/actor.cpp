@@ -237,7 +237,7 @@ void Actor::force(const LockName& lock) {
 void Actor::end() {
   stage_.world.say(field(), " ends");
   client_->keeper().owner_ended(number_);
-  forgotten_ = client_->left_behind() == nullptr;
+  forgotten_ = !client_->left_behind();
   over_ = true;
 }
 

@@ -113,7 +113,7 @@ void Actor::observe(const Event& event) {
 }
 
 void Actor::check() {
-  if (client_->left_behind() != nullptr) return check_left_behind();
+  if (client_->left_behind()) return check_left_behind();
   if (over_ || client_->closed()) return;
   for (auto& [lock, hold] : holds_) check_hold(lock, hold);
   const Millis timeout = client_->plan().command_timeout * 4;
@@ -124,8 +124,8 @@ void Actor::check() {
 }
 
 bool Actor::reported(const std::string& name) const {
-  const std::vector<std::string>* names = client_->left_behind();
-  return names == nullptr || std::find(names->begin(), names->end(), name) != names->end();
+  const auto names = client_->left_behind();
+  return !names || std::find(names->begin(), names->end(), name) != names->end();
 }
 
 // What it may still have on the server is among the names that its closed client reports.

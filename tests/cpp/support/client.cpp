@@ -135,6 +135,11 @@ std::vector<std::string> Client::close_and_wait(Millis timeout, bool release_hel
   return closing_->names();
 }
 
+std::optional<std::vector<std::string>> Client::left_behind() const {
+  if (!ended_) return std::nullopt;
+  return closing_->names();
+}
+
 bool Client::reachable(const Network& network, const std::string& channel) const {
   bool calls = false;
   bool confirmations = plan_.replicas == 0;

@@ -43,8 +43,8 @@ class Client final : public sync::Completion, public std::enable_shared_from_thi
   std::vector<std::string> close_and_wait(Millis timeout, bool release_held);
   bool closed() const { return closed_; }
   // After the end of close(): the names of what may still be held.
-  const std::vector<std::string>* left_behind() const { return left_ ? &*left_ : nullptr; }
-  void done(std::uint64_t /*id*/, sync::Outcome /*outcome*/) override { left_ = closing_->names(); }
+  std::optional<std::vector<std::string>> left_behind() const;
+  void done(std::uint64_t /*id*/, sync::Outcome /*outcome*/) override { ended_ = true; }
 
   // Its connections stand, and the server sends it the messages of the channel (empty: of none).
   bool reachable(const Network& network, const std::string& channel) const;
@@ -75,7 +75,7 @@ class Client final : public sync::Completion, public std::enable_shared_from_thi
   std::shared_ptr<const sync::Context> context_;
   std::shared_ptr<engine::Closing> closing_;
   bool closed_ = false;
-  std::optional<std::vector<std::string>> left_;
+  bool ended_ = false;  // what close() has begun
 };
 
 }  // namespace holdfast::simulation
