@@ -67,7 +67,7 @@ TimePoint WaitRegistry::holds_back(const std::string& channel, std::int64_t want
   const auto found = queues_.find(channel);
   if (found != queues_.end()) {
     const auto& ahead = found->second.waiters;
-    const auto goes_first = [wants](const WaiterPtr& waiter) { return waiter->wants() <= wants; };
+    const auto goes_first = [wants](const WaiterPtr& waiter) { return waiter->wants <= wants; };
     if (std::any_of(ahead.begin(), ahead.end(), goes_first)) return kNever;
   }
   const auto fairness_yield = fairness_yields_.find(channel);
@@ -127,17 +127,17 @@ void WaitRegistry::Queue::notify_head(Calls& calls) const {
 std::int64_t WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
                                         std::string_view payload) const {
   for (const WaiterPtr& waiter : together) {
-    const std::int64_t wanted = waiter->wants();
+    const std::int64_t wanted = waiter->wants;
     if (wanted > permits) continue;
     if (permits != kHoweverMany) permits -= wanted;
-    waiter->since() <= requested ? calls.message(waiter, payload) : calls.signal(waiter);
+    waiter->since <= requested ? calls.message(waiter, payload) : calls.signal(waiter);
   }
   return permits;
 }
 
 void WaitRegistry::Queue::share_behind(Calls& calls, std::int64_t permits) const {
   for (std::size_t place = 1; place < waiters.size() && permits > 0; ++place) {
-    const std::int64_t wanted = waiters[place]->wants();
+    const std::int64_t wanted = waiters[place]->wants;
     if (wanted > permits) continue;
     permits -= wanted;
     calls.signal(waiters[place]);
@@ -146,11 +146,11 @@ void WaitRegistry::Queue::share_behind(Calls& calls, std::int64_t permits) const
 
 bool WaitRegistry::Queue::needs_no_more(std::int64_t permits) const {
   return std::any_of(waiters.begin(), std::prev(waiters.end()),
-                     [permits](const WaiterPtr& waiter) { return waiter->wants() <= permits; });
+                     [permits](const WaiterPtr& waiter) { return waiter->wants <= permits; });
 }
 
 void WaitRegistry::Queue::pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const {
-  const std::int64_t permits = leaver.wants();
+  const std::int64_t permits = leaver.wants;
   if (why == LeaveReason::kTrying && permits > 0) (void)share(calls, permits);
 }
 
@@ -160,10 +160,10 @@ void WaitRegistry::Queue::next_head(Calls& calls, LeaveReason why, TimePoint ret
 
 void WaitRegistry::Queue::let_go(Calls& calls, std::int64_t permits, LeaveReason why,
                                  TimePoint retry_at) const {
-  std::int64_t least = waiters.empty() ? 0 : waiters.front()->wants();
+  std::int64_t least = waiters.empty() ? 0 : waiters.front()->wants;
   for (std::size_t place = 1; permits > 0 && place < waiters.size(); ++place) {
     const WaiterPtr& waiter = waiters[place];
-    const std::int64_t wanted = waiter->wants();
+    const std::int64_t wanted = waiter->wants;
     if (permits <= wanted && wanted < least) notify_next(calls, waiter, why, retry_at);
     least = std::min(least, wanted);
   }
@@ -236,8 +236,8 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   note_idle();
   Queue& queue = found->second;
   // Again, for messages from before it began to wait may be on their way.
-  const bool late = waiter->since() > queue.requested;
-  const std::int64_t wants = waiter->wants();
+  const bool late = waiter->since > queue.requested;
+  const std::int64_t wants = waiter->wants;
   if (fresh || late) subscriptions_.subscribe(channel);
   if (policy == WakePolicy::kTogether) {
     queue.together.push_back(std::move(waiter));
@@ -278,11 +278,11 @@ Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter,
     subscriptions_.release(channel, why == LeaveReason::kGaveUp ? Duration::zero() : kLinger);
   } else if (was_head) {
     queue.next_head(calls, why, retry_at);
-  } else if (why == LeaveReason::kTrying && waiter.wants() > 0) {
+  } else if (why == LeaveReason::kTrying && waiter.wants > 0) {
     // It may have been notified of what the head found free: the head looks what is left.
     queue.notify_head(calls);
   }
-  queue.let_go(calls, waiter.wants(), why, retry_at);
+  queue.let_go(calls, waiter.wants, why, retry_at);
   return calls;
 }
 

@@ -24,20 +24,22 @@ class Waiter {
   virtual ~Waiter() = default;
   // The lock may be free: try. Called for the head of a queue only.
   virtual void on_signal() = 0;
-  // The same, by a message that is newer than since().
+  // The same, by a message that is newer than `since`.
   virtual void on_message(std::string_view /*payload*/) { on_signal(); }
   // You are the head now; it is held, by what is known until `retry_at` at most.
   virtual void on_turn(TimePoint retry_at) = 0;
-  // When it began to wait, if a message means more to it than that it may try: older ones do not.
-  virtual TimePoint since() const { return TimePoint::min(); }
-  // The permits that it needs; 0: whatever is free is enough. With WakePolicy::kTogether it is not
-  // woken for fewer. In a queue, newcomers that need fewer do not hold back behind it, and what is
-  // too little for the head is for those behind it.
-  virtual std::int64_t wants() const { return 0; }
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
   // As the one to which a release hands a lock over; null: it cannot be.
   virtual std::shared_ptr<NextWaiter> next_waiter() { return nullptr; }
+
+  // To be set before join(): when it began to wait, if a message means more to it than that it may
+  // try: older ones do not.
+  TimePoint since = TimePoint::min();
+  // To be set before join(): the permits that it needs; 0: whatever is free is enough. With
+  // WakePolicy::kTogether it is not woken for fewer. In a queue, newcomers that need fewer do not
+  // hold back behind it, and what is too little for the head is for those behind it.
+  std::int64_t wants = 0;
 };
 using WaiterPtr = std::shared_ptr<Waiter>;
 

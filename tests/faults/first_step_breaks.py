@@ -137,8 +137,8 @@ BREAKS = (
     lost(
         "a second acquisition of an owner begins",
         CONTENDED,
-        "    refused = acquire_.attempt_.begin() ? loss()\n",
-        "    refused = acquire_.attempt_.begin() || true ? loss()\n",
+        "    refused = acquire_.attempt_.begin() ? loss(context(), request())\n",
+        "    refused = acquire_.attempt_.begin() || true ? loss(context(), request())\n",
     ),
     lost(
         "a refusal does not settle the release that the attempt overtook",

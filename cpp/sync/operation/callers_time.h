@@ -32,7 +32,11 @@ class CallersTime {
   // restarts has until then: a moment for a try, which has no other limit.
   TimePoint connect_deadline() const { return connect_deadline_; }
 
-  // The failure of one that has been given all its time: `why`, with the name and the seconds.
+  // Whether that failure, seen now, is of one that was given all its time.
+  bool is_late(const Status& why, TimePoint now) const {
+    return now >= deadline_ && why.code() == Code::kUnreachable;
+  }
+  // Then: `why`, with the name and the seconds.
   Status late(std::string_view name, const Status& why) const;
 
  private:

@@ -10,11 +10,34 @@
 
 namespace holdfast::sync {
 
+namespace {
+
+// OK, or the loss of the owner's that a grant would hide: once, if it is not of an open block.
+Status loss(const Context& context, const AcquireRequest& request) {
+  const auto loss = context.keeper->attempts().refuse(request.name(), request.owner);
+  return loss ? Status::lost(*loss) : Status();
+}
+
+AcquireMachine::Event event_of(Acknowledgement outcome) {
+  using Kind = AcquireMachine::Event::Kind;
+  using Outcome = Acknowledgement::Kind;
+  const Kind kind = outcome.kind == Outcome::kConfirmed ? Kind::kConfirmed
+                    : outcome.kind == Outcome::kGone    ? Kind::kForgotten
+                    : outcome.kind == Outcome::kRefused ? Kind::kUnconfirmed
+                                                        : Kind::kAskFailed;
+  return AcquireMachine::Event::of(kind, std::move(outcome.why));
+}
+
+}  // namespace
+
 Acquire::Contended::Contended(Acquire& acquire, bool sent)
     : acquire_(acquire),
-      channel_(recipe().channel(acquire.name(), owner_field()).bytes()),
+      channel_(acquire.recipe().channel(acquire.name(), acquire.field(request().owner)).bytes()),
       machine_(machine_options(request(), context(), acquire.begun_)),
       stats_(*context().stats, request().stats()) {
+  const Recipe& recipe = acquire.recipe();
+  if (recipe.granting_message()) since = acquire.begun_;
+  if (by_count(recipe, acquire.name())) wants = request().amount;
   // Its command is what the first attempt has sent.
   if (sent) (void)machine_.resume(begun(acquire.plan_), acquire.begun_);
 }
@@ -23,17 +46,11 @@ void Acquire::Contended::begin() {
   Status refused;
   {
     const MutexLock lock(acquire_.mutex_);
-    refused = acquire_.attempt_.begin() ? loss()
+    refused = acquire_.attempt_.begin() ? loss(context(), request())
                                         : under_way_status(acquire_.name(), acquire_.by_thread());
   }
   if (!refused.ok()) return deliver(Event::of(Event::Kind::kFailed, refused));
   start();
-}
-
-// OK, or the loss of the owner's that a grant would hide: once, if it is not of an open block.
-Status Acquire::Contended::loss() const {
-  const auto loss = context().keeper->attempts().refuse(acquire_.name(), request().owner);
-  return loss ? Status::lost(*loss) : Status();
 }
 
 // Behind an earlier renewal, which the server has answered soon, unless it answers nothing.
@@ -61,34 +78,23 @@ AcquireMachine::Event Acquire::Contended::ahead() {
   event.count = context().keeper->count(acquire_.name(), request().owner);
   if (event.count > 0 || !machine_.yields()) return event;
   seen_ = context().waits->sequence(channel_);
-  event.at = context().waits->holds_back(channel_, wants());
+  event.at = context().waits->holds_back(channel_, wants);
   event.release_in_flight = context().waits->release_in_flight(channel_);
   return event;
 }
 
 // ---- Events
 
-TimePoint Acquire::Contended::since() const {
-  return recipe().granting_message() ? acquire_.begun_ : TimePoint::min();
-}
-
-std::int64_t Acquire::Contended::wants() const {
-  return by_count(recipe(), acquire_.name()) ? request().amount : 0;
-}
-
 void Acquire::Contended::on_message(std::string_view payload) {
-  if (recipe().granting_message() != payload) return on_signal();
+  if (acquire_.recipe().granting_message() != payload) return on_signal();
   deliver({Event::Kind::kAnswer, {Answer::Kind::kGranted, Millis(0)}});
 }
 
 void Acquire::Contended::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  if (!reply.ok()) {
-    const Status why = late(reply.status());
-    // What was never sent cannot have been granted.
-    return deliver(Event::of(Event::Kind::kFailed, why, sent.times > 0));
-  }
+  // What was never sent cannot have been granted.
+  if (!reply.ok()) return deliver(failed(reply.status(), sent.times > 0));
   if (!reply.value().is_error()) {
-    const Answer answer = recipe().acquired(reply.value());
+    const Answer answer = acquire_.recipe().acquired(reply.value());
     if (answer.kind == Answer::Kind::kHeld) {
       const LockName& name = acquire_.name();
       Trace::record({TraceEntry::Step::kRefused, name.bytes(), name.side(), request().owner});
@@ -111,24 +117,27 @@ void Acquire::Contended::time_is_up(TimePoint now) {
   if (was_held_up) return start();
   Event event{Event::Kind::kTime};
   if (now >= acquire_.time_.latest()) {
-    event.why = late(Status::unreachable("no reply from " + context().topology->text()));
+    event.why =
+        failed(Status::unreachable("no reply from " + context().topology->text()), true).why;
   }
   deliver(std::move(event));
 }
 
-// Why a command has no reply. A member's caller has the time, and names it.
-Status Acquire::Contended::late(const Status& why) const {
+// A command has no reply. A member's caller has the time, and names it.
+AcquireMachine::Event Acquire::Contended::failed(const Status& why, bool unknown) const {
   const CallersTime& time = acquire_.time_;
-  const bool all_time = acquire_.now() >= time.deadline() && why.code() == Code::kUnreachable;
-  return all_time && !request().member ? time.late(acquire_.name().bytes(), why)
-                                       : unreachable_status(why, acquire_.name());
+  const bool late = time.is_late(why, acquire_.now()) && !request().member;
+  return Event::of(
+      Event::Kind::kFailed,
+      late ? time.late(acquire_.name().bytes(), why) : unreachable_status(why, acquire_.name()),
+      unknown);
 }
 
 AcquireMachine::Event Acquire::Contended::answer(const Answer& answer,
                                                  const client::Sent& sent) const {
   Event event{Event::Kind::kAnswer, answer};
   event.sent = sent.last;
-  if (recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
+  if (acquire_.recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
   if (answer.kind == Answer::Kind::kHeld) request().synchronizer->refused(answer.foreign);
   request().report_other(context(), answer);
   return event;
@@ -195,7 +204,7 @@ AcquireMachine::Event Acquire::Contended::attempt(TimePoint until) {
   using Plan = lease::AttemptPlan::Verdict;
   lease::AttemptPlan plan = acquire_.begin_attempt();
   while (plan.verdict == Plan::kLost) {
-    const Status lost = loss();
+    const Status lost = loss(context(), request());
     if (!lost.ok()) return Event::of(Event::Kind::kFailed, lost);
     plan = acquire_.begin_attempt();  // the loss was raised, or forgotten, in between
   }
@@ -218,8 +227,8 @@ AcquireMachine::Event Acquire::Contended::join(bool afresh) {
   using Place = wait::WaitRegistry::Place;
   stats_.waits();
   if (afresh) seen_.reset();
-  const Place place =
-      context().waits->join(channel_, part(this), seen_, wake_policy(recipe(), acquire_.name()));
+  const Place place = context().waits->join(channel_, self(), seen_,
+                                            wake_policy(acquire_.recipe(), acquire_.name()));
   // A closing client first sets this state and then ends all waits.
   if (context().keeper->closing()) {
     return Event::of(Event::Kind::kFailed, closed_status(acquire_.name()));
@@ -245,7 +254,7 @@ void Acquire::Contended::sleep(const Action& action) {
   if (action.new_request) acquire_.take_slot();
   acquire_.wake_at(action.until);
   using Policy = wait::WaitRegistry::WakePolicy;
-  const Policy policy = wake_policy(recipe(), acquire_.name());
+  const Policy policy = wake_policy(acquire_.recipe(), acquire_.name());
   if (machine_.asleep() && policy != Policy::kApart) {
     acquire_.listen(channel_, policy == Policy::kInTurn);
   }
@@ -283,7 +292,9 @@ bool Acquire::Contended::accept_offer(const std::function<void()>& send) {
   return true;
 }
 
-void Acquire::Contended::offer_answered(const Answer& answer, const client::Sent& sent) {
+void Acquire::Contended::offer_answered(const Answer& answer, const client::Sent& sent,
+                                        const Status& why) {
+  if (!why.ok()) return deliver(Event::of(Event::Kind::kRefused, why, true));
   Event event = this->answer(answer, sent);
   event.unknown = true;
   deliver(std::move(event));
@@ -294,39 +305,17 @@ void Acquire::Contended::offer_answered(const Answer& answer, const client::Sent
 Acquire::Contended::Next Acquire::Contended::ask(const Action& action) {
   acquire_.wake_at(acquire_.time_.latest());
   ReplicaAcknowledger& replicas = *context().acknowledger;
-  const AckListenerPtr listener = part<AckListener>(&confirmation_);
+  const auto confirmed = [self = self()](Acknowledgement outcome) {
+    self->deliver(event_of(std::move(outcome)));
+  };
   const bool probes = action.verb == Action::Verb::kProbe;
-  const Status closed = probes ? replicas.probe(listener) : replicas.confirm(listener);
+  const Status closed =
+      probes ? replicas.probe(acquire_.key(), confirmed)
+             : replicas.confirm({acquire_.name(), acquire_.recipe().taking(), terms().owner_field,
+                                 request().lease.time, acquire_.time_.latest()},
+                                confirmed);
   if (closed.ok()) return std::nullopt;
   return Event::of(Event::Kind::kAskFailed, closed);
-}
-
-// A millisecond longer than the grant, so that it is a write on every server.
-void Acquire::Contended::Confirmation::write_again(script::Writer& out) const {
-  acquire_.recipe().taking()->write_again(out, acquire_.name(), of_.owner_field(),
-                                          of_.lease_time() + Millis(1));
-}
-
-Millis Acquire::Contended::Confirmation::longest_wait() const {
-  const Millis longest = acquire_.context().acknowledger->longest_wait(of_.lease_time());
-  const TimePoint latest = acquire_.time_.latest();
-  if (latest == kNever) return longest;
-  // No longer than its caller waits, who then gets the replicas as the reason.
-  const auto left = std::chrono::ceil<Millis>(latest - kLateAnswer - acquire_.now());
-  return std::clamp(left, Millis(1), longest);
-}
-
-void Acquire::Contended::Confirmation::confirmed(Acknowledgement outcome) {
-  switch (outcome.kind) {
-    case Acknowledgement::Kind::kConfirmed:
-      return of_.deliver({Event::Kind::kConfirmed});
-    case Acknowledgement::Kind::kGone:
-      return of_.deliver({Event::Kind::kForgotten});
-    case Acknowledgement::Kind::kRefused:
-      return of_.deliver(Event::of(Event::Kind::kUnconfirmed, std::move(outcome.why)));
-    case Acknowledgement::Kind::kFailed:
-      return of_.deliver(Event::of(Event::Kind::kAskFailed, std::move(outcome.why)));
-  }
 }
 
 }  // namespace holdfast::sync

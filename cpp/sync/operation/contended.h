@@ -35,45 +35,22 @@ class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
   void on_failure(const Status& why) override {
     deliver(Event::of(Event::Kind::kFailed, unreachable_status(why, acquire_.name()), true));
   }
-  TimePoint since() const override;
-  std::int64_t wants() const override;
-  std::shared_ptr<wait::NextWaiter> next_waiter() override { return part(this); }
+  std::shared_ptr<wait::NextWaiter> next_waiter() override { return self(); }
 
   bool accept_offer(const std::function<void()>& send) override;
-  void offer_answered(const Answer& answer, const client::Sent& sent) override;
-  void offer_in_doubt(const Status& why) override {
-    deliver(Event::of(Event::Kind::kRefused, why, true));
+  void offer_answered(const Answer& answer, const client::Sent& sent, const Status& why) override;
+  Terms terms() const override {
+    return {acquire_.field(request().owner), request().lease.time, acquire_.recipe()};
   }
-  std::string owner_field() const override { return acquire_.field(request().owner); }
-  Millis lease_time() const override { return request().lease.time; }
-  const Recipe& recipe() const override { return acquire_.recipe(); }
 
  private:
   using Action = AcquireMachine::Action;
   using Next = std::optional<Event>;
 
-  // The grant that replicas have to confirm.
-  class Confirmation final : public AckListener {
-   public:
-    explicit Confirmation(Contended& of) : of_(of), acquire_(of.acquire_) {}
-    std::string_view granted_key() const override { return acquire_.key(); }
-    void write_again(script::Writer& out) const override;
-    bool written_again(const resp::Reply& reply) const override {
-      return acquire_.recipe().taking()->written_again(reply);
-    }
-    Millis longest_wait() const override;
-    void confirmed(Acknowledgement outcome) override;
-
-   private:
-    Contended& of_;
-    Acquire& acquire_;
-  };
-
   void start() HOLDFAST_EXCLUDES(acquire_.mutex_);
   Event ahead() HOLDFAST_EXCLUDES(acquire_.mutex_);
   Event begun(const lease::AttemptPlan& plan) const;
-  Status loss() const;
-  Status late(const Status& why) const;
+  Event failed(const Status& why, bool unknown) const;
   Event answer(const Answer& answer, const client::Sent& sent) const;
 
   // Carry out an action; what it leads to at once.
@@ -88,10 +65,7 @@ class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
   void notify_others(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(acquire_.mutex_);
 
   // Lives as long as its acquisition.
-  template <typename Part>
-  std::shared_ptr<Part> part(Part* part) {
-    return {acquire_.shared_from_this(), part};
-  }
+  std::shared_ptr<Contended> self() { return {acquire_.shared_from_this(), this}; }
   const AcquireRequest& request() const { return acquire_.request(); }
   const Context& context() const { return acquire_.context(); }
 
@@ -99,7 +73,6 @@ class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
   const std::string channel_;
   AcquireMachine machine_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
   AcquireStats stats_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
-  Confirmation confirmation_{*this};
   bool held_up_ HOLDFAST_GUARDED_BY(acquire_.mutex_) = false;  // by a renewal of the owner's
   std::optional<std::uint64_t> seen_
       HOLDFAST_GUARDED_BY(acquire_.mutex_);  // the channel's sequence before the attempt

@@ -160,7 +160,9 @@ bool HoldRelease::hand_over() {
     return false;
   }
   // It was not sent: the next waiter has to try itself.
-  if (finished()) std::exchange(next_waiter_, nullptr)->offer_answered({Answer::Kind::kHeld}, {});
+  if (finished()) {
+    std::exchange(next_waiter_, nullptr)->offer_answered({Answer::Kind::kHeld}, {}, {});
+  }
   return true;
 }
 
@@ -202,10 +204,10 @@ void HoldRelease::time_is_up(TimePoint now) {
 void HoldRelease::write(script::Writer& out) const {
   Step step{name(), {context().client_id, owner_}, plan_.remaining};
   if (next_waiter_) {
-    const std::string next = next_waiter_->owner_field();
-    step.next = next;
-    step.lease = next_waiter_->lease_time();
-    return next_waiter_->recipe().steps().transfer.write(out, step);
+    const wait::NextWaiter::Terms terms = next_waiter_->terms();
+    step.next = terms.owner_field;
+    step.lease = terms.lease;
+    return terms.recipe.steps().transfer.write(out, step);
   }
   if (step.count == 0) step.other = plan_.other;
   if (step.count == 0 && plan_.closed_until > TimePoint{}) step.stays = plan_.closed_for(now());
@@ -229,7 +231,7 @@ void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
     sent_before_ = sent_before_ || sent.times > 1;
     if (cancelled_ && is(Plan::Verdict::kPartial)) return finish({Verdict::kCancelled});
     if (next_waiter && reply.ok() && !reply.value().is_error()) {
-      answer = next_waiter->recipe().transferred(reply.value());
+      answer = next_waiter->terms().recipe.transferred(reply.value());
       if (answer.kind == Answer::Kind::kGranted) {
         Trace::record({TraceEntry::Step::kHandedOver, name().bytes(), name().side(), owner_});
       }
@@ -244,10 +246,11 @@ void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
 void HoldRelease::answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
                                const Result<resp::Reply>& reply, const client::Sent& sent) const {
   if (!reply.ok()) return next_waiter.on_failure(reply.status());
-  const bool in_doubt = reply.value().is_error() && sent.times > 1;
-  if (!in_doubt) return next_waiter.offer_answered(answer, sent);
-  next_waiter.offer_in_doubt(
-      error_status(reply.value().text(), name(), context().topology->text()));
+  Status why;
+  if (reply.value().is_error() && sent.times > 1) {
+    why = error_status(reply.value().text(), name(), context().topology->text());
+  }
+  next_waiter.offer_answered(answer, sent, why);
 }
 
 void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*/) {

@@ -6,6 +6,7 @@
 
 #include "base/shown.h"
 #include "resp/command.h"
+#include "sync/operation/callers_time.h"
 #include "sync/operation/operation.h"
 
 namespace holdfast::sync {
@@ -30,18 +31,20 @@ class ReplicaAcknowledger::Write final : public client::Request,
                                          public std::enable_shared_from_this<Write> {
  public:
   Write(std::shared_ptr<ReplicaAcknowledger> owner, Item what)
-      : item(std::move(what)), owner_(std::move(owner)), key_(item.listener->granted_key()) {
+      : item(std::move(what)), owner_(std::move(owner)) {
     deadline = item.deadline;
   }
 
-  std::string_view key() const override { return key_; }
+  std::string_view key() const override { return item.grant.name.bytes(); }
+  // A millisecond longer than the grant, so that it is a write on every server.
   resp::ReplyKinds encode(std::string& out, bool by_text) const override {
     script::Writer writer(out, by_text);
-    item.listener->write_again(writer);
+    const UnconfirmedGrant& grant = item.grant;
+    grant.recipe->write_again(writer, grant.name, grant.owner, grant.lease + Millis(1));
     return writer.replies();
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
-    std::optional<Acknowledgement> outcome = owner_->judge_write(item, reply, key_);
+    std::optional<Acknowledgement> outcome = owner_->judge_write(item.grant, reply);
     const MutexLock guard(mutex_);
     outcome_ = std::move(outcome);
     stream_ = sent.stream;
@@ -66,7 +69,6 @@ class ReplicaAcknowledger::Write final : public client::Request,
 
  private:
   const std::shared_ptr<ReplicaAcknowledger> owner_;
-  const std::string key_;
   mutable Mutex mutex_;  // the client may be closed by any thread
   bool followed_up_ HOLDFAST_GUARDED_BY(mutex_) = false;
   std::optional<Acknowledgement> outcome_ HOLDFAST_GUARDED_BY(mutex_);
@@ -80,7 +82,7 @@ class ReplicaAcknowledger::Wait final : public client::Request {
       : connection(std::move(on)), writes(std::move(all)), owner_(std::move(owner)) {
     deadline = TimePoint{};
     for (const WritePtr& write : writes) {
-      wait_time = std::max(wait_time, write->item.listener->longest_wait());
+      wait_time = std::max(wait_time, owner_->longest_wait(write->item.grant));
       deadline = std::max(deadline, write->deadline);
     }
   }
@@ -115,11 +117,12 @@ std::shared_ptr<client::Request> ReplicaAcknowledger::Write::follow_up() {
 // WAIT for no replicas: whether the server and the user's rights have the command.
 class ReplicaAcknowledger::Probe final : public client::Request {
  public:
-  Probe(std::shared_ptr<ReplicaAcknowledger> owner, AckListenerPtr who, ConnectionPtr on)
-      : listener(std::move(who)),
+  Probe(std::shared_ptr<ReplicaAcknowledger> owner, std::string_view key, Confirmed done,
+        ConnectionPtr on)
+      : confirmed(std::move(done)),
         connection(std::move(on)),
         owner_(std::move(owner)),
-        key_(listener->granted_key()) {}
+        key_(key) {}
 
   std::string_view key() const override { return key_; }
   std::string_view subject() const override { return {}; }
@@ -130,7 +133,7 @@ class ReplicaAcknowledger::Probe final : public client::Request {
     owner_->answered_probe(*this, reply);
   }
 
-  const AckListenerPtr listener;
+  const Confirmed confirmed;
   const ConnectionPtr connection;
 
  private:
@@ -143,18 +146,24 @@ ReplicaAcknowledger::ReplicaAcknowledger(const Clock& clock,
                                          ReplicationPolicy acquire_options)
     : clock_(clock), topology_(std::move(topology)), policy_(acquire_options) {}
 
-Millis ReplicaAcknowledger::longest_wait(Millis lease) const {
-  return std::max(Millis(1), std::min({kLongestWait, policy_.command_timeout / 2, lease / 2}));
+Millis ReplicaAcknowledger::longest_wait(const UnconfirmedGrant& grant) const {
+  const Millis longest =
+      std::max(Millis(1), std::min({kLongestWait, policy_.command_timeout / 2, grant.lease / 2}));
+  if (grant.latest == kNever) return longest;
+  // No longer than its caller waits, who then gets the replicas as the reason.
+  const auto left = std::chrono::ceil<Millis>(grant.latest - kLateAnswer - clock_.now());
+  return std::clamp(left, Millis(1), longest);
 }
 
 ReplicaAcknowledger::ConnectionPtr ReplicaAcknowledger::route(std::string_view key) const {
   return topology_->route(key, topology::Traffic::kConfirmations);
 }
 
-Status ReplicaAcknowledger::confirm(AckListenerPtr listener) {
-  const ConnectionPtr connection = route(listener->granted_key());
+Status ReplicaAcknowledger::confirm(UnconfirmedGrant grant, Confirmed confirmed) {
+  const ConnectionPtr connection = route(grant.name.bytes());
+  const TimePoint deadline = after(clock_.now(), policy_.command_timeout);
   const MutexLock guard(mutex_);
-  return add(connection, {std::move(listener), after(clock_.now(), policy_.command_timeout)});
+  return add(connection, {std::move(grant), std::move(confirmed), deadline});
 }
 
 Status ReplicaAcknowledger::add(const ConnectionPtr& connection, Item item) {
@@ -186,20 +195,20 @@ void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& 
       outcome = judge_wait(reply, write->key(), wait.wait_time);
     }
     if (outcome) {
-      due.emplace_back(write->item.listener, std::move(*outcome));
+      due.emplace_back(write->item.confirmed, std::move(*outcome));
     } else {
       again.push_back(write->item);
     }
   }
   next_round(wait.connection, std::move(again), due);
-  for (auto& [listener, outcome] : due) listener->confirmed(std::move(outcome));
+  for (auto& [confirmed, outcome] : due) confirmed(std::move(outcome));
 }
 
 void ReplicaAcknowledger::next_round(const ConnectionPtr& connection, std::vector<Item> again,
                                      Outcomes& due) {
   std::vector<ConnectionPtr> free;
   free.reserve(again.size() + 1);
-  for (const Item& item : again) free.push_back(route(item.listener->granted_key()));
+  for (const Item& item : again) free.push_back(route(item.grant.name.bytes()));
   const MutexLock guard(mutex_);
   for (std::size_t i = 0; i < again.size(); ++i) {
     queues_[free[i].get()].waiting.push_back(std::move(again[i]));
@@ -214,23 +223,23 @@ void ReplicaAcknowledger::next_round(const ConnectionPtr& connection, std::vecto
     const std::vector<Item> items = queue.waiting;
     const Status closed = begin_round(next, queue);
     for (const Item& item : items) {
-      if (!closed.ok()) due.emplace_back(item.listener, Acknowledgement{Kind::kFailed, closed});
+      if (!closed.ok()) due.emplace_back(item.confirmed, Acknowledgement{Kind::kFailed, closed});
     }
   }
 }
 
-std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(const Item& item,
-                                                                const Result<resp::Reply>& reply,
-                                                                const std::string& key) const {
-  const LockName name(key);
-  if (!reply.ok()) return Acknowledgement{Kind::kFailed, unreachable_status(reply.status(), name)};
+std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(
+    const UnconfirmedGrant& grant, const Result<resp::Reply>& reply) const {
+  if (!reply.ok()) {
+    return Acknowledgement{Kind::kFailed, unreachable_status(reply.status(), grant.name)};
+  }
   if (reply.value().is_error()) {
     const std::string_view text = reply.value().text();
     return Acknowledgement{is_temporary(text) ? Kind::kRefused : Kind::kFailed,
-                           error_status(text, name, topology_->text())};
+                           error_status(text, grant.name, topology_->text())};
   }
-  return Acknowledgement{item.listener->written_again(reply.value()) ? Kind::kConfirmed
-                                                                     : Kind::kGone};
+  return Acknowledgement{grant.recipe->written_again(reply.value()) ? Kind::kConfirmed
+                                                                    : Kind::kGone};
 }
 
 Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply,
@@ -267,9 +276,10 @@ bool ReplicaAcknowledger::probed(std::string_view key) const {
   return found != queues_.end() && found->second.probed;
 }
 
-Status ReplicaAcknowledger::probe(AckListenerPtr listener) {
-  ConnectionPtr connection = route(listener->granted_key());
-  const auto probe = std::make_shared<Probe>(shared_from_this(), std::move(listener), connection);
+Status ReplicaAcknowledger::probe(std::string_view key, Confirmed confirmed) {
+  ConnectionPtr connection = route(key);
+  const auto probe =
+      std::make_shared<Probe>(shared_from_this(), key, std::move(confirmed), connection);
   probe->deadline = after(clock_.now(), policy_.command_timeout);
   return connection->submit(probe);
 }
@@ -282,7 +292,7 @@ void ReplicaAcknowledger::answered_probe(const Probe& probe, const Result<resp::
     const MutexLock guard(mutex_);
     queues_[probe.connection.get()].probed = true;
   }
-  probe.listener->confirmed(std::move(outcome));
+  probe.confirmed(std::move(outcome));
 }
 
 }  // namespace holdfast::sync

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,7 +13,7 @@
 #include "base/mutex.h"
 #include "base/types.h"
 #include "client/connection.h"
-#include "script/writer.h"
+#include "sync/recipes/recipe.h"
 #include "topology/topology.h"
 
 namespace holdfast::sync {
@@ -29,21 +30,16 @@ struct Acknowledgement {
   Status why{};
 };
 
-// The owner of a grant that replicas have to acknowledge.
-class AckListener {
- public:
-  virtual ~AckListener() = default;
-  virtual std::string_view granted_key() const = 0;
-  // Appends a command that writes the grant once more, and never restores it. Called like
-  // Request::encode(). And whether the grant is there, by the reply, which is no error.
-  virtual void write_again(script::Writer& out) const = 0;
-  virtual bool written_again(const resp::Reply& reply) const = 0;
-  // The time for the replicas.
-  virtual Millis longest_wait() const = 0;
-  // Any thread, once for each confirm() and each probe(), without locks held.
-  virtual void confirmed(Acknowledgement outcome) = 0;
+// A grant that replicas have to acknowledge.
+struct UnconfirmedGrant {
+  LockName name;
+  const TakingRecipe* recipe;
+  std::string owner;  // its field
+  Millis lease;
+  TimePoint latest;  // of its caller (CallersTime)
 };
-using AckListenerPtr = std::shared_ptr<AckListener>;
+// Any thread, once for each confirm() and each probe(), without locks held.
+using Confirmed = std::function<void(Acknowledgement)>;
 
 // How many replicas have to acknowledge a grant.
 struct ReplicationPolicy {
@@ -65,16 +61,13 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   ReplicaAcknowledger(const Clock& clock, std::shared_ptr<topology::Topology> topology,
                       ReplicationPolicy acquire_options);
 
-  // Any thread, with any lock of the listener's held. Not OK when the client is closed: then
-  // nothing happens and confirmed() is not called.
-  Status confirm(AckListenerPtr listener);
+  // Any thread, with any lock of the caller's held. Not OK when the client is closed: then nothing
+  // happens and `confirmed` is not called.
+  Status confirm(UnconfirmedGrant grant, Confirmed confirmed);
 
   // The server of this key is known to have WAIT. Otherwise probe() checks it.
   bool probed(std::string_view key) const;
-  Status probe(AckListenerPtr listener);
-
-  // The longest wait for replicas, for a grant with this lease.
-  Millis longest_wait(Millis lease) const;
+  Status probe(std::string_view key, Confirmed confirmed);
 
  private:
   class Write;
@@ -84,7 +77,8 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   using WritePtr = std::shared_ptr<Write>;
 
   struct Item {
-    AckListenerPtr listener;
+    UnconfirmedGrant grant;
+    Confirmed confirmed;
     TimePoint deadline;
   };
   struct Queue {
@@ -93,9 +87,10 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
     bool probed = false;
   };
 
-  using Outcomes = std::vector<std::pair<AckListenerPtr, Acknowledgement>>;
+  using Outcomes = std::vector<std::pair<Confirmed, Acknowledgement>>;
 
   ConnectionPtr route(std::string_view key) const;
+  Millis longest_wait(const UnconfirmedGrant& grant) const;
   void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(mutex_);
   void answered_probe(const Probe& probe, const Result<resp::Reply>& reply)
@@ -106,8 +101,8 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
       HOLDFAST_EXCLUDES(mutex_);
 
   // Unset: it has to be sent again.
-  std::optional<Acknowledgement> judge_write(const Item& item, const Result<resp::Reply>& reply,
-                                             const std::string& key) const;
+  std::optional<Acknowledgement> judge_write(const UnconfirmedGrant& grant,
+                                             const Result<resp::Reply>& reply) const;
   Acknowledgement judge_wait(const Result<resp::Reply>& reply, std::string_view key,
                              Millis wait_time) const;
 

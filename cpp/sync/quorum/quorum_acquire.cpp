@@ -64,7 +64,7 @@ void QuorumAcquire::apply(const Machine::Action& action) {
   if (action.verb != Verb::kFinish) return;
   const Stats::Counter end = AcquireStats::counter(action.verdict);
   if (end != Stats::Counter::kAcquired) stats_->add(end);  // each member counts its grant
-  const bool late = action.why.code() == Code::kUnreachable && now() >= time_.deadline();
+  const bool late = time_.is_late(action.why, now());
   finish({action.verdict, late ? time_.late(name().bytes(), action.why) : action.why});
 }
 

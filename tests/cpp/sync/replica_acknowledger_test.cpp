@@ -12,6 +12,7 @@
 #include "resp/command.h"
 #include "support/network.h"
 #include "support/world.h"
+#include "sync/recipes/kinds.h"
 
 namespace holdfast::sync {
 namespace {
@@ -20,23 +21,8 @@ using client::Connection;
 using client::InFlightRequest;
 using Strings = std::vector<std::string>;
 
-class Winner final : public AckListener {
- public:
-  std::string_view granted_key() const override { return "k"; }
-  void write_again(script::Writer& out) const override {
-    out.command({"WRITE", "k"}, resp::ReplyKinds::any());  // its text, too
-  }
-  bool written_again(const resp::Reply& reply) const override { return reply.integer() != 0; }
-  Millis longest_wait() const override { return Millis(1000); }
-  void confirmed(Acknowledgement outcome) override {
-    using Kind = Acknowledgement::Kind;
-    ends.emplace_back(outcome.kind == Kind::kConfirmed ? "confirmed"
-                      : outcome.kind == Kind::kRefused ? "refused"
-                                                       : "failed");
-  }
-
-  Strings ends;
-};
+// Its write is a PEXPIRE.
+const TakingRecipe& recipe() { return *semaphore().recipe.taking(); }
 
 // Two servers, "old" and "new", that take writes; have() says later what the replicas have of them.
 class Servers final : public simulation::Peer {
@@ -45,7 +31,8 @@ class Servers final : public simulation::Peer {
   void arrived(const std::shared_ptr<simulation::Wire>& wire,
                std::vector<simulation::Command> commands) override {
     for (const simulation::Command& command : commands) {
-      const std::string& word = command.words.front();
+      const std::string& first = command.words.front();
+      const std::string word = first == "PEXPIRE" ? "WRITE" : first;
       got.push_back(wire->owner() + " " + word);
       if (word == "WAIT") waiting = wire;
       if (word == "ASKING") wire->reply("+OK\r\n");
@@ -114,7 +101,15 @@ class ReplicaAcknowledgerTest : public ::testing::Test {
   }
 
   Strings confirm() {
-    EXPECT_TRUE(acknowledger->confirm(winner).ok());
+    const auto confirmed = [this](const Acknowledgement& outcome) {
+      using Kind = Acknowledgement::Kind;
+      ends.emplace_back(outcome.kind == Kind::kConfirmed ? "confirmed"
+                        : outcome.kind == Kind::kRefused ? "refused"
+                                                         : "failed");
+    };
+    EXPECT_TRUE(
+        acknowledger->confirm({LockName("k"), &recipe(), "owner", Millis(30000), kNever}, confirmed)
+            .ok());
     return got();
   }
   Strings have(int replicas) {
@@ -135,14 +130,14 @@ class ReplicaAcknowledgerTest : public ::testing::Test {
   std::shared_ptr<Connection> fresh;
   const std::shared_ptr<Two> topology = std::make_shared<Two>();
   std::shared_ptr<ReplicaAcknowledger> acknowledger;
-  const std::shared_ptr<Winner> winner = std::make_shared<Winner>();
+  Strings ends;  // what the grant's owner gets
 };
 
 TEST_F(ReplicaAcknowledgerTest, AWaitBehindTheWriteIsBelieved) {
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT"}));
-  EXPECT_TRUE(winner->ends.empty());
+  EXPECT_TRUE(ends.empty());
   EXPECT_TRUE(have(1).empty());
-  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+  EXPECT_EQ(ends, Strings{"confirmed"});
 }
 
 TEST_F(ReplicaAcknowledgerTest, AWaitInFrontOfTheScriptsTextSaysNothingOfIt) {
@@ -150,25 +145,25 @@ TEST_F(ReplicaAcknowledgerTest, AWaitInFrontOfTheScriptsTextSaysNothingOfIt) {
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "old WRITE", "old WAIT"}));
   servers.waiting->reply(":1\r\n");
   EXPECT_TRUE(got().empty());
-  EXPECT_TRUE(winner->ends.empty());
+  EXPECT_TRUE(ends.empty());
   EXPECT_TRUE(have(1).empty());
-  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+  EXPECT_EQ(ends, Strings{"confirmed"});
 }
 
 TEST_F(ReplicaAcknowledgerTest, TheOldServersReplicasSayNothingOfWhatTheNewOneWrote) {
   servers.of_old = "-MOVED 1 h:1\r\n";
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "new WRITE"}));
   EXPECT_EQ(have(1), (Strings{"new WRITE", "new WAIT"}));
-  EXPECT_TRUE(winner->ends.empty());
+  EXPECT_TRUE(ends.empty());
   have(0);
-  EXPECT_EQ(winner->ends, Strings{"refused"});
+  EXPECT_EQ(ends, Strings{"refused"});
 }
 
 TEST_F(ReplicaAcknowledgerTest, AWriteThatIsSentOnForThisOnceTakesAWaitAlong) {
   servers.of_old = "-ASK 1 h:1\r\n";
   EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "new ASKING", "new WRITE", "new WAIT"}));
   EXPECT_TRUE(have(1).empty());
-  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+  EXPECT_EQ(ends, Strings{"confirmed"});
 }
 
 TEST_F(ReplicaAcknowledgerTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSentOn) {
@@ -176,10 +171,10 @@ TEST_F(ReplicaAcknowledgerTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSent
   confirm();
   const auto at_new = std::exchange(servers.waiting, network.wires().front());
   EXPECT_TRUE(have(1).empty());
-  EXPECT_TRUE(winner->ends.empty());
+  EXPECT_TRUE(ends.empty());
   servers.waiting = at_new;
   have(0);
-  EXPECT_EQ(winner->ends, Strings{"refused"});
+  EXPECT_EQ(ends, Strings{"refused"});
 }
 
 TEST_F(ReplicaAcknowledgerTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
@@ -188,7 +183,7 @@ TEST_F(ReplicaAcknowledgerTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
   old->decommission();
   EXPECT_EQ(got(), (Strings{"new WRITE", "new WAIT"}));
   EXPECT_TRUE(have(1).empty());
-  EXPECT_EQ(winner->ends, Strings{"confirmed"});
+  EXPECT_EQ(ends, Strings{"confirmed"});
 }
 
 TEST_F(ReplicaAcknowledgerTest, AWaitThatIsHandedOverWithoutItsWriteSaysNothing) {
@@ -196,9 +191,9 @@ TEST_F(ReplicaAcknowledgerTest, AWaitThatIsHandedOverWithoutItsWriteSaysNothing)
   old->decommission();
   EXPECT_EQ(got(), Strings{"new WAIT"});
   EXPECT_EQ(have(1), (Strings{"new WRITE", "new WAIT"}));
-  EXPECT_TRUE(winner->ends.empty());
+  EXPECT_TRUE(ends.empty());
   have(0);
-  EXPECT_EQ(winner->ends, Strings{"refused"});
+  EXPECT_EQ(ends, Strings{"refused"});
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ class PermitsInTurnTest : public WaitRegistryTest {
  protected:
   // What each of the three needs.
   void wants(std::int64_t one, std::int64_t two, std::int64_t three) {
-    first->wanted = one;
-    second->wanted = two;
-    third->wanted = three;
+    first->wants = one;
+    second->wants = two;
+    third->wants = three;
   }
 };
 
@@ -23,7 +23,7 @@ TEST_F(PermitsInTurnTest, ANewcomerHoldsBackBehindOneThatNeedsNoMore) {
   EXPECT_EQ(registry.holds_back(kChannel, 3), kNever);
   EXPECT_EQ(registry.holds_back(kChannel, 4), kNever);
   EXPECT_EQ(registry.holds_back(kChannel, 2), TimePoint{});
-  second->wanted = 1;
+  second->wants = 1;
   (void)registry.join(kChannel, second, {});
   EXPECT_EQ(registry.holds_back(kChannel, 2), kNever);
 }

@@ -26,14 +26,10 @@ class Sleeper final : public Waiter {
   }
   void on_failure(const Status& why) override { notified.push_back("failure: " + why.message()); }
 
-  TimePoint since() const override { return began; }
-  std::int64_t wants() const override { return wanted; }
   void on_message(std::string_view payload) override {
     notified.push_back(payload.empty() ? "signal" : "message " + std::string(payload));
   }
 
-  TimePoint began = TimePoint::min();
-  std::int64_t wanted = 0;
   std::vector<std::string> notified;
 };
 
@@ -66,7 +62,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
     registry.subscribed(kChannel).run();
     for (const auto& waiter : waiters) {
       waiter->notified.clear();
-      waiter->wanted = wanted;
+      waiter->wants = wanted;
     }
   }
 

@@ -63,8 +63,8 @@ TEST_F(WaitRegistryTest, ThoseTogetherReceiveTheMessage) {
 
 TEST_F(WaitRegistryTest, AMessageThatMayBeOlderThanAWaiterIsNoWordForIt) {
   using WakePolicy = WaitRegistry::WakePolicy;
-  first->began = kZero;
-  second->began = kZero + Millis(20);
+  first->since = kZero;
+  second->since = kZero + Millis(20);
   (void)registry.join(kChannel, first, {}, WakePolicy::kTogether);
   registry.subscribed(kChannel, kZero + Millis(10)).run();
   (void)registry.join(kChannel, second, {}, WakePolicy::kTogether);
@@ -93,7 +93,7 @@ TEST_F(WaitRegistryTest, AsManyAreNotifiedAsAMessageHasPermitsFor) {
 
 TEST_F(WaitRegistryTest, WhoNeedsMoreThanThereIsIsPassedOver) {
   together({first, second, third}, 1);
-  first->wanted = 3;
+  first->wants = 3;
   registry.message(kChannel, "2").run();
   EXPECT_EQ(first->notified, Notified{});
   EXPECT_EQ(second->notified, Notified{"message 2"});
@@ -119,7 +119,7 @@ TEST_F(WaitRegistryTest, AMessageThatIsNoNumberMayBeForEverybody) {
 
 TEST_F(WaitRegistryTest, WhatIsLeftOverIsForThoseWhoCanUseIt) {
   together({first, second}, 1);
-  first->wanted = 3;
+  first->wants = 3;
   registry.left_over(kChannel, 2).run();
   registry.left_over(kChannel, 0).run();
   registry.left_over("other", 2).run();
@@ -129,7 +129,7 @@ TEST_F(WaitRegistryTest, WhatIsLeftOverIsForThoseWhoCanUseIt) {
 
 TEST_F(WaitRegistryTest, WhoLeavesWithASignalNotActedUponPassesItsPermitsOn) {
   together({first, second, third}, 1);
-  first->wanted = 2;
+  first->wants = 2;
   leave(*first, LeaveReason::kTrying);
   EXPECT_EQ(second->notified, Notified{"signal"});
   EXPECT_EQ(third->notified, Notified{"signal"});
@@ -137,7 +137,7 @@ TEST_F(WaitRegistryTest, WhoLeavesWithASignalNotActedUponPassesItsPermitsOn) {
 
 TEST_F(WaitRegistryTest, ACallThatComesAfterALeaverIsForThoseWhoAreThere) {
   together({second, third}, 1);
-  first->wanted = 1;
+  first->wants = 1;
   registry.not_for(kChannel, *first).run();
   EXPECT_EQ(second->notified, Notified{"signal"});
   EXPECT_EQ(third->notified, Notified{});
