@@ -14,6 +14,7 @@ from tests.faults.caller_breaks import CALLER_BREAKS
 from tests.faults.deferred_breaks import DEFERRED_BREAKS
 from tests.faults.fencing_breaks import FENCING_BREAKS
 from tests.faults.loop_breaks import LOOP_BREAKS
+from tests.faults.once_breaks import ONCE_BREAKS
 from tests.faults.renewal_breaks import RENEWAL_BREAKS
 from tests.faults.stream_breaks import STREAM_BREAKS
 from tests.faults.tracking_breaks import TRACKING_BREAKS
@@ -386,6 +387,7 @@ BREAKS = (
     *CALLER_BREAKS,
     *DEFERRED_BREAKS,
     *FENCING_BREAKS,
+    *ONCE_BREAKS,
     *LOOP_BREAKS,
     *STREAM_BREAKS,
     *RENEWAL_BREAKS,

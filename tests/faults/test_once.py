@@ -92,6 +92,22 @@ def test_a_run_that_outlasts_its_fixed_lease_keeps_nothing(
     assert alice.do(stage.once().run, first) == "second"
 
 
+@pytest.mark.realtime
+def test_a_run_that_is_lost_by_its_clients_clock_keeps_nothing(
+    alice: Any, bob: Any, stage: Stage
+) -> None:
+    """35: also where the server still has its hold; nothing is sent."""
+    client, runs = stage.client(tracking="off"), stage.work(held=True)
+    running = stage.begin(alice, stage.once(client, lease=SHORT), runs)
+    assert stage.server.inspect.pexpire(LOCK, 3_600_000)
+    eventually(lambda: client.stats().lost == 1)
+    runs.goes_on.set()
+    with pytest.raises(holdfast.LockLostError, match="not kept"):
+        running.result(BOUND)
+    assert stage.server.keys() <= {LOCK.encode()}
+    assert bob.do(stage.once().status) in {"new", "running"}
+
+
 @pytest.mark.parametrize("kept", [0, 2], ids=["no byte", "two bytes"])
 def test_a_result_whose_reply_is_lost_is_kept_once(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy, kept: int

@@ -18,6 +18,7 @@ from holdfast._engine.errors import (
     LockLostError,
     LockTimeout,
     braced,
+    is_busy,
     quoted,
 )
 from holdfast._locks.base import BaseLock, Synchronizer
@@ -279,7 +280,7 @@ class Once(BaseOnce):
                     self._kept(step(*self._store(_core.this_thread(), data)))
                     done = made
         except HoldfastError as error:
-            if not entered and isinstance(error, LockTimeout):
+            if not entered and isinstance(error, LockTimeout) and is_busy(error):
                 done = self._found(self._ask(self._read())[0])  # others read it one by one
             if done is None:
                 raise  # else the release has failed, which the engine goes on with

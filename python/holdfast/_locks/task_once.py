@@ -6,7 +6,7 @@ from functools import partial, wraps
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
-from holdfast._engine.errors import HoldfastError, LockTimeout
+from holdfast._engine.errors import HoldfastError, LockTimeout, is_busy
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
 from holdfast._locks.once import RUNS, BaseOnce, Command, OnceSide, Status, raised
 from holdfast._locks.task_lock import Lock
@@ -58,7 +58,7 @@ class Once(BaseOnce):
                     self._kept(await step(*self._store(self._lock._owner(), data)))
                     done = made
         except HoldfastError as error:
-            if not entered and isinstance(error, LockTimeout):
+            if not entered and isinstance(error, LockTimeout) and is_busy(error):
                 done = self._found((await self._ask(self._read()))[0])  # others read it one by one
             if done is None:
                 raise  # else the release has failed, which the engine goes on with

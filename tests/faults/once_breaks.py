@@ -1,0 +1,51 @@
+"""Breaks of what runs once, and of the queue that a fair lock lists."""
+
+from __future__ import annotations
+
+from tests.support.breaking import Break
+
+_ONCE = "python/holdfast/_locks/once.py"
+_TESTS = "tests/faults/test_once.py::"
+
+ONCE_BREAKS = (
+    Break(
+        (28,),
+        "a result is kept while another owner holds the lock of its run",
+        "lua/once/store.lua",
+        (("return gone(KEYS[1], ARGV[1])", "gone(KEYS[1], ARGV[1])"),),
+        f"{_TESTS}test_a_run_whose_lock_is_taken_away_keeps_nothing",
+    ),
+    Break(
+        (35,),
+        "a run that is lost by its client's clock keeps its result",
+        _ONCE,
+        (("if self._lock.lost:", "if False:"),),
+        f"{_TESTS}test_a_run_that_is_lost_by_its_clients_clock_keeps_nothing",
+    ),
+    Break(
+        (52,),
+        "a release that fails hides the result that is kept",
+        _ONCE,
+        (
+            (
+                "            if done is None:\n                raise",
+                "            if True:\n                raise",
+            ),
+        ),
+        f"{_TESTS}test_a_release_that_fails_does_not_hide_the_result",
+    ),
+    Break(
+        (),
+        "a run inside of a run of its key waits for itself",
+        _ONCE,
+        (("_may_wait_for_itself = True", "_may_wait_for_itself = False"),),
+        "tests/contract/test_once.py::test_a_run_inside_of_a_run_of_its_key_is_refused",
+    ),
+    Break(
+        (1,),
+        "a queue lists waiters that have died",
+        "python/holdfast/_locks/waiters.py",
+        (("if until.get(owner, now) > now", "if owner in until"),),
+        "tests/contract/test_fair_queue.py::test_the_dead_are_left_out_and_waiters_of_redisson_are_not",
+    ),
+)
