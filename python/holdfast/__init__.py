@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from holdfast import asyncio, inspect
     from holdfast._engine.stats import Histogram, Stats
     from holdfast._locks.holders import Holder
+    from holdfast._locks.leader import Leader, LeaderInfo
     from holdfast._locks.once import Once
     from holdfast._locks.slots import Slot, Slots
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 _LATE = {
     "Histogram": "holdfast._engine.stats",
     "Holder": "holdfast._locks.holders",
+    "Leader": "holdfast._locks.leader",
+    "LeaderInfo": "holdfast._locks.leader",
     "Once": "holdfast._locks.once",
     "Slot": "holdfast._locks.slots",
     "Slots": "holdfast._locks.slots",
@@ -60,6 +63,8 @@ __all__ += [
     "Hold",
     "Holder",
     "HoldfastError",
+    "Leader",
+    "LeaderInfo",
     "LockError",
     "LockLostError",
     "LockTimeout",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from holdfast._locks.decorators import Calling, Skipping
     from holdfast._locks.once import Codec
+    from holdfast._locks.task_leader import Leader
     from holdfast._locks.task_once import Once
     from holdfast._locks.task_slots import Slot, Slots
 
@@ -285,6 +286,24 @@ class Client(BaseClient):
         from holdfast._locks.task_slots import Slots
 
         return Slots(self, name, n_or_values, lease=lease, wait=wait, on_lost=on_lost)
+
+    def leader(
+        self,
+        name: Name,
+        *,
+        value: str | bytes | None = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Leader], object] | None = None,
+    ) -> Leader:
+        """A candidate for the leadership of this name; nothing is sent yet.
+
+        ``value``, ``lease``, ``wait``: as of ``holdfast.Client.leader``. ``on_lost``: the same,
+        called on the loop of the task that campaigned; it may be a coroutine function.
+        """
+        from holdfast._locks.task_leader import Leader
+
+        return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
 
     if TYPE_CHECKING:
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from holdfast._locks.decorators import Calling, Skipping
+    from holdfast._locks.leader import Leader
     from holdfast._locks.once import Codec, Once
     from holdfast._locks.slots import Slot, Slots
 
@@ -253,6 +254,25 @@ class Client(BaseClient):
         from holdfast._locks.slots import Slots
 
         return Slots(self, name, n_or_values, lease=lease, wait=wait, on_lost=on_lost)
+
+    def leader(
+        self,
+        name: Name,
+        *,
+        value: str | bytes | None = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Leader], object] | None = None,
+    ) -> Leader:
+        """A candidate for the leadership of this name; nothing is sent yet.
+
+        ``value``: what the leader announces, such as its address; at most 1024 bytes.
+        ``lease``: as of ``lock``. ``wait``: how long ``with`` campaigns. ``on_lost``: called once
+        with the leader when its leadership is found lost.
+        """
+        from holdfast._locks.leader import Leader
+
+        return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
 
     if TYPE_CHECKING:
 

@@ -10,11 +10,13 @@ from holdfast._locks.task_lock import Hold
 from holdfast._locks.tasks import RedLock
 
 if TYPE_CHECKING:
+    from holdfast._locks.task_leader import Leader
     from holdfast._locks.task_once import Once
     from holdfast._locks.task_slots import Slot, Slots
 
 #: The modules that are imported on first use, to keep the import of the package fast.
 _LATE = {
+    "Leader": "holdfast._locks.task_leader",
     "Once": "holdfast._locks.task_once",
     "Slot": "holdfast._locks.task_slots",
     "Slots": "holdfast._locks.task_slots",
@@ -22,7 +24,7 @@ _LATE = {
 
 __all__: list[str] = []
 __all__ += _client.__all__
-__all__ += ["Hold", "Once", "RedLock", "Slot", "Slots"]
+__all__ += ["Hold", "Leader", "Once", "RedLock", "Slot", "Slots"]
 
 
 def __getattr__(name: str) -> Any:

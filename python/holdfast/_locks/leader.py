@@ -1,0 +1,406 @@
+"""Leader election for threads, with the part that it shares with that for tasks.
+
+A leader holds the fenced lock of the name. Beside it the state of the name says who leads and with
+which value, as long as that owner holds the lock: see ``lua/leader``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from weakref import ref
+
+from holdfast import _core
+from holdfast._clients.base import BaseClient
+from holdfast._engine.arguments import (
+    Name,
+    Seconds,
+    Self,
+    checked_callback,
+    checked_timeout,
+    checked_wait,
+)
+from holdfast._engine.errors import (
+    HoldfastError,
+    LockLostError,
+    LockTimeout,
+    NotOwnedError,
+    is_busy,
+    quoted,
+)
+from holdfast._locks.base import Synchronizer
+from holdfast._locks.lock import BaseHold, Hold, take_hold
+from holdfast._locks.steps import Argument, Revision, keys_of, step
+from holdfast._locks.threads import FencedLock
+
+if TYPE_CHECKING:
+    from holdfast._locks.holders import Asking, Holder
+
+T = TypeVar("T")
+
+__all__ = ["BaseLeader", "Leader", "LeaderInfo", "Value", "left_of"]
+
+Value = str | bytes | None
+
+#: In bytes, of a text in UTF-8.
+MOST_VALUE: Final = 1024
+
+
+class LeaderInfo(NamedTuple):
+    """The leader of a name, as the server has it."""
+
+    #: What it has announced, such as its address.
+    value: Value
+    #: The fencing token of its election.
+    token: int
+    #: ``<client id>:<number>``; another one for each election.
+    owner: str
+    #: The same owner, with what its client says of itself.
+    holder: Holder
+
+
+def checked_value(value: Any) -> bytes:
+    """A value as the server keeps it: its type, and its bytes."""
+    if value is None:
+        return b"n"
+    if not isinstance(value, str | bytes):
+        msg = f"value must be str, bytes or None, not {type(value).__name__}"
+        raise TypeError(msg)
+    raw = value.encode() if isinstance(value, str) else value
+    if len(raw) > MOST_VALUE:
+        msg = f"value must have at most {MOST_VALUE} bytes, not {len(raw)}"
+        raise ValueError(msg)
+    return (b"s" if isinstance(value, str) else b"b") + raw
+
+
+def value_of(kept: bytes) -> Value:
+    """The value that ``checked_value`` has made."""
+    kind, raw = kept[:1], kept[1:]
+    if kind == b"s":
+        return raw.decode(errors="replace")
+    return raw if kind == b"b" else None
+
+
+def left_of(deadline: float | None) -> float | None:
+    """The seconds until a moment of ``monotonic()``; ``None``: without limit."""
+    return None if deadline is None else max(0.0, deadline - monotonic())
+
+
+class BaseLeader(Synchronizer):
+    """The common part of the leaders for threads and for tasks: everything except waiting."""
+
+    __slots__ = ("_campaigns", "_changes", "_hold", "_keys", "_lock", "_on_lost", "_value", "_wait")
+
+    _released_word = "the leadership of "
+
+    _lock: Any
+    _hold: BaseHold | None
+
+    def __init__(
+        self,
+        client: BaseClient,
+        name: Name,
+        *,
+        value: Value = None,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+    ) -> None:
+        super().__init__(client, name)
+        self._value = checked_value(value)
+        self._keys = keys_of(client, name)
+        checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
+        self._on_lost = on_lost
+        self._wait = checked_wait(wait)
+        self._campaigns: dict[int, object] = {}
+        self._changes = count(1)
+        self._hold = None
+        self._lock = self._new_lock(lease)
+
+    def _new_lock(self, lease: Seconds | None) -> Any:
+        raise NotImplementedError
+
+    def _hold_lost(self) -> Callable[[Any], object]:
+        """The ``on_lost`` of the lock, which does not keep this object alive."""
+        found = ref(self)
+
+        def hold_lost(hold: BaseHold) -> object:
+            leader = found()
+            led = leader is not None and leader._hold is hold
+            return leader._leadership_lost() if leader is not None and led else None
+
+        return hold_lost
+
+    def _leadership_lost(self) -> object:
+        return self._on_lost(self) if self._on_lost is not None else None
+
+    @property
+    def leading(self) -> bool:
+        """Whether this object leads, by the client's clock; nothing is sent."""
+        left = self._hold.left if self._hold is not None else None
+        return left is not None and left > 0
+
+    @property
+    def lost(self) -> bool:
+        """Whether it led last and is known to have lost that, until it is elected again."""
+        return self._hold is not None and self._hold.lost
+
+    @property
+    def token(self) -> int | None:
+        """The fencing token of the election; ``None`` while it does not lead."""
+        return self._hold.token if self._hold is not None else None
+
+    @contextmanager
+    def _campaigning(self) -> Generator[None]:
+        """One campaign of this object at a time; those of a parent of ``fork()`` do not count."""
+        epoch, own = _core.epoch(), object()
+        if self._campaigns.setdefault(epoch, own) is not own:
+            msg = (
+                f"this {type(self).__name__} of {quoted(self.name)} campaigns already: "
+                "make one for each candidate"
+            )
+            raise RuntimeError(msg)
+        try:
+            yield
+        finally:
+            self._campaigns.pop(epoch, None)
+
+    def _owner_of(self, hold: BaseHold) -> str:
+        return f"{self._client._core.id}:{hold._owner}"
+
+    def _setting(self, hold: BaseHold, value: bytes) -> tuple[list[bytes], list[Argument]]:
+        """The parameters of ``leader/set``; raises for a hold that is gone."""
+        token = hold.token
+        if token is None:
+            raise self._no_leader(hold)
+        return list(self._keys), [self._owner_of(hold), token, next(self._changes), value]
+
+    def _withdrawal(self, hold: BaseHold) -> tuple[list[bytes], list[Argument]]:
+        """The parameters of ``leader/withdraw``."""
+        return [self._keys.state, self._keys.channel], [self._owner_of(hold)]
+
+    def _no_leader(self, hold: BaseHold | None) -> NotOwnedError:
+        """The error of a call that only a leader may make."""
+        if hold is not None and (hold.lost or hold.left is not None):
+            why = hold.loss or "the server no longer has its lock"
+            return LockLostError(f"the leadership of {quoted(self.name)} was lost: {why}")
+        msg = f"{quoted(self.name)} is not led by this {type(self).__name__}: call campaign() first"
+        return NotOwnedError(msg)
+
+    def _leading_hold(self) -> Any:
+        """The hold while it leads; raises ``NotOwnedError`` or ``LockLostError``."""
+        hold = self._hold
+        if hold is None or not self.leading:
+            raise self._no_leader(hold)
+        return hold
+
+    def _reading(self) -> tuple[str, list[bytes]]:
+        return "leader/current", [self._keys.name, self._keys.state]
+
+    def _told(self, reply: list[Any]) -> tuple[int, Asking[LeaderInfo] | None]:
+        """The revision, and what to ask for the whole of the leader; ``None``: there is none."""
+        revision = int(reply[0])
+        if revision <= 0:
+            return revision, None
+        _, left, owner, token, value = reply
+        return revision, self._asking(left, owner.decode(), int(token), value_of(value))
+
+    def _asking(self, left: int, owner: str, token: int, value: Value) -> Asking[LeaderInfo]:
+        from holdfast._locks.holders import Holder, named  # dataclasses are slow to import
+
+        alone = Holder(owner, None, 1, left / 1000 if left >= 0 else float("inf"))
+        found = yield from named(self._client._core, self._keys.name, [alone])
+        return LeaderInfo(value, token, owner, found[0])
+
+    def __repr__(self) -> str:
+        what, hold = f"<{type(self).__name__} {quoted(self.name)}", self._hold
+        left = hold.left if hold is not None else None
+        if hold is not None and hold.lost:
+            return f"{what} lost: {hold.loss}>"
+        if left is None:
+            return f"{what} not leading>"
+        return f"{what} leading with token {self.token}, {left:.1f} s left>"
+
+
+class Leader(BaseLeader):
+    """A candidate for the leadership of a name, of which one at a time is elected.
+
+    Made by ``client.leader(name)``. One object is one candidate, which any thread may use. The
+    leadership is that of ``client.fenced_lock(name)``: renewed while the object is there, and over
+    with its lease if the process dies. ``docs/guides/leader-election.md`` has more.
+    """
+
+    __slots__ = ()
+
+    _hold: Hold | None
+
+    def _new_lock(self, lease: Seconds | None) -> FencedLock:
+        lost = self._hold_lost() if self._on_lost is not None else None
+        return FencedLock(self._client, self.name, lease=lease, on_lost=lost)
+
+    def campaign(self, timeout: Seconds | None = None) -> bool:
+        """Wait until this object leads; ``False`` if another one still does after ``timeout``.
+
+        ``timeout``: seconds, 0 not to wait, ``None`` without limit. ``True`` at once while it
+        leads.
+
+        Raises ``TypeError`` or ``ValueError`` for a bad argument, before anything is sent;
+        ``ConnectionError`` when no server answers within ``timeout`` and the command time-out;
+        ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
+        was announced; ``RuntimeError`` while another thread campaigns with this object.
+        """
+        seconds = checked_timeout(True, timeout)
+        try:
+            self._elect(seconds)
+        except LockTimeout as error:
+            if not is_busy(error):
+                raise
+            return False
+        return True
+
+    def _elect(self, seconds: float) -> None:
+        with self._campaigning():
+            if self.leading:
+                return
+            hold = take_hold(self._lock, None if seconds < 0 else seconds)
+            try:
+                self._announce(hold, self._value)
+            except BaseException:
+                with suppress(HoldfastError):
+                    hold.release()
+                raise
+            self._hold = hold
+
+    def _announce(self, hold: Hold, value: bytes) -> None:
+        if step(self._client._core, "leader/set", *self._setting(hold, value)) == 0:
+            raise self._no_leader(hold)
+
+    def resign(self) -> None:
+        """Give the leadership up; the next candidate is elected at once.
+
+        Raises ``NotOwnedError`` when it does not lead, ``LockLostError`` (once) when that was lost,
+        ``ConnectionError`` when the server is out of reach: then the release goes on in the
+        background until the lease is over, and ``resign`` may be called again.
+        """
+        hold = self._hold
+        if hold is None:
+            raise self._no_leader(None)
+        try:
+            if self.leading:
+                with suppress(HoldfastError):  # observers ask again when its lease would end
+                    step(self._client._core, "leader/withdraw", *self._withdrawal(hold))
+        finally:
+            hold.release()
+
+    def set_value(self, value: str | bytes | None) -> None:
+        """Announce another value.
+
+        Raises ``TypeError`` or ``ValueError`` for a value that is too long, before anything is
+        sent; ``NotOwnedError`` when this object does not lead, ``LockLostError`` when that was
+        lost; ``ConnectionError``: either value may be announced.
+        """
+        kept = checked_value(value)
+        self._announce(self._leading_hold(), kept)
+        self._value = kept
+
+    def current(self) -> LeaderInfo | None:
+        """The leader, whichever candidate that is; ``None``: no candidate leads."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[int, LeaderInfo | None]:
+        from holdfast._locks.holders import answer
+
+        revision, asking = self._told(step(self._client._core, *self._reading()))
+        return revision, answer(asking) if asking is not None else None
+
+    def watch(self, timeout: Seconds | None = None) -> Iterator[LeaderInfo | None]:
+        """The leader now, and then each other one, or ``None``, as it is announced.
+
+        It waits for the server's messages. Of changes that follow each other quickly it may show
+        the last one only. It ends after ``timeout`` seconds; ``None``: never.
+
+        Raises ``ConnectionError`` and ``ServerError`` while it waits.
+        """
+        seconds = checked_timeout(True, timeout)
+        return self._watch(None if seconds < 0 else monotonic() + seconds)
+
+    def _watch(self, deadline: float | None) -> Iterator[LeaderInfo | None]:
+        changes = Revision(self._client, self.name)
+        revision, info = self._read()
+        yield info
+        while changes.wait(revision, left_of(deadline)):
+            before = info
+            revision, info = self._read()
+            if said(info) != said(before):
+                yield info
+
+    def run(self, main: Callable[[Leader], T]) -> T:
+        """Campaign, and call ``main`` with this object; again whenever the leadership was lost.
+
+        ``main`` looks at ``leader.leading`` between its steps, and returns when it is false. When
+        ``main`` returns while it leads, this resigns, and returns the same. An error of ``main`` is
+        raised after resigning.
+        """
+        while True:
+            self._elect(-1.0)
+            try:
+                result = main(self)
+            except BaseException as error:
+                if self._leave(error) and isinstance(error, LockLostError):
+                    continue
+                raise
+            if not self._is_over():
+                return result
+
+    def _is_over(self) -> bool:
+        """Resign after ``main`` has returned; whether the leadership was lost before."""
+        if not self.leading and not self.lost:
+            return False  # main has resigned
+        try:
+            self.resign()
+        except LockLostError:
+            return True
+        return False
+
+    def _leave(self, error: BaseException) -> bool:
+        """The same after an error of ``main``."""
+        if self.lost:
+            with suppress(HoldfastError):
+                self.resign()
+            return True
+        if self.leading:
+            self._end(error)
+        return False
+
+    def _end(self, body: BaseException | None) -> None:
+        """Resign at the end of a block; an error of it must not hide the block's."""
+        try:
+            self.resign()
+        except HoldfastError as error:
+            if body is None:
+                raise
+            if body is not error:
+                self._note(body, error)
+
+    def __enter__(self) -> Self:
+        """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
+        self._elect(self._wait)
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Resign. An error of the body is raised; one of ``resign`` is added to it as a note."""
+        self._end(exc)
+
+
+def said(info: LeaderInfo | None) -> tuple[Any, ...] | None:
+    """What a leader has announced, without what time changes."""
+    return info and info[:3]

@@ -1,0 +1,494 @@
+"""Leader election: one candidate leads, and all see which, its value and its token."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.owners import MakeActor, MakeClient
+from tests.support.servers import Server
+from tests.support.waiting import SLACK, eventually, let_pass, settled, stays, taking
+
+NAME = "myLeader"
+STATE = b"holdfast_state:{myLeader}"
+TOKENS = b"redisson_lock_token:{myLeader}"
+CHANNEL = "holdfast_changed:{myLeader}"
+
+
+MakeLeader = Callable[..., Any]
+
+
+@pytest.fixture
+def make_leader(client: Any, make_actor: MakeActor) -> Iterator[MakeLeader]:
+    """Make candidates, of `client` unless another one is given; those that lead resign."""
+    made: list[Any] = []
+
+    def make(value: Any = None, of: Any = None, name: str = NAME, **options: Any) -> Any:
+        made.append((of or client).leader(name, value=value, **options))
+        return made[-1]
+
+    yield make
+    for leader in made:
+        if leader.leading:
+            with suppress(holdfast.LockLostError):
+                make_actor().do(leader.resign)
+
+
+@pytest.fixture
+def leader(make_leader: MakeLeader) -> Any:
+    return make_leader("first")
+
+
+@pytest.fixture
+def other(make_client: MakeClient, make_leader: MakeLeader) -> Any:
+    """A candidate of another client."""
+    return make_leader("second", make_client())
+
+
+@pytest.fixture
+def hasty(make_client: MakeClient, make_leader: MakeLeader) -> Any:
+    """A candidate whose lease is a second."""
+    return make_leader("hasty", make_client(lease=1))
+
+
+def said(info: Any) -> Any:
+    return info and info[:2]
+
+
+class Watching:
+    """The steps of a `watch()`, one at a time, by an owner."""
+
+    def __init__(self, actor: Any, leader: Any, **how: Any) -> None:
+        self._actor = actor
+        self._seen = leader.watch(**how)
+
+    def begin(self) -> Future[Any]:
+        step = getattr(self._seen, "__anext__", None)
+        return self._actor.begin(step or self._seen.__next__)  # type: ignore[no-any-return]
+
+    def next(self) -> Any:
+        return self.begin().result(SLACK)
+
+    def waits(self, server: Server) -> Future[Any]:
+        """The next step, once its client listens."""
+        step = self.begin()
+        eventually(lambda: step.done() or server.subscribers(CHANNEL) == 1)
+        return step
+
+
+def main_of(leader: Any, body: Callable[[Any], Any]) -> Any:
+    """A `main` that calls `body(leader)` until it returns something."""
+
+    def main(led: Any) -> Any:
+        while (result := body(led)) is None:
+            let_pass(0.01)
+        return result
+
+    async def coroutine(led: Any) -> Any:
+        while (result := body(led)) is None:
+            await taking(0.01)
+        return result
+
+    return coroutine if leader._client._asynchronous else main
+
+
+# ---- campaigns
+
+
+def test_who_is_elected_leads_and_is_announced(
+    leader: Any, other: Any, alice: Any, bob: Any
+) -> None:
+    assert (leader.leading, leader.token, leader.lost) == (False, None, False)
+    assert alice.do(other.current) is None
+    assert alice.do(leader.campaign) is True
+    assert (leader.leading, leader.lost) == (True, False)
+    info = bob.do(other.current)
+    assert said(info) == ("first", leader.token)
+    assert info.owner.startswith(leader._client.id + ":")
+    assert (info.holder.owner, info.holder.holds) == (info.owner, 1)
+    assert 0 < info.holder.ttl <= 30
+
+
+def test_a_leader_that_campaigns_again_goes_on(leader: Any, alice: Any, bob: Any) -> None:
+    alice.do(leader.campaign)
+    token = leader.token
+    assert bob.do(leader.campaign, timeout=0) is True
+    assert leader.token == token
+
+
+def test_one_of_them_leads_at_a_time(leader: Any, other: Any, alice: Any, bob: Any) -> None:
+    alice.do(leader.campaign)
+    assert bob.do_briefly(other.campaign, timeout=0) is False
+    waiting = bob.begin(other.campaign)
+    token = leader.token
+    alice.do(leader.resign)
+    assert waiting.result(SLACK) is True
+    assert (leader.leading, leader.lost, leader.token) == (False, False, None)
+    assert other.token > token
+    assert said(alice.do(leader.current)) == ("second", other.token)
+
+
+def test_a_block_campaigns_and_resigns(leader: Any, other: Any, alice: Any, bob: Any) -> None:
+    def block(led: Any) -> Any:
+        assert led is leader
+        return leader.leading
+
+    assert alice.inside(leader, block) is True
+    assert leader.leading is False
+    assert bob.do(other.current) is None
+
+
+def test_a_block_waits_for_its_time(client: Any, other: Any, alice: Any, bob: Any) -> None:
+    alice.do(other.campaign)
+    impatient = client.leader(NAME, wait=0.3)
+    with pytest.raises(holdfast.LockTimeout, match=NAME):
+        bob.inside(impatient, lambda led: led)
+
+
+def test_the_error_of_a_block_is_raised_after_resigning(
+    leader: Any, other: Any, alice: Any
+) -> None:
+    def block(led: Any) -> Any:
+        raise KeyError(led.name)
+
+    with pytest.raises(KeyError, match=NAME):
+        alice.inside(leader, block)
+    assert alice.do(other.campaign, timeout=0) is True
+
+
+def test_it_is_the_fenced_lock_of_the_name(leader: Any, client: Any, alice: Any, bob: Any) -> None:
+    lock = client.fenced_lock(NAME)
+    bob.do(lock.acquire)
+    assert alice.do_briefly(leader.campaign, timeout=0) is False
+    before = bob.do(getattr, lock, "token")
+    bob.do(lock.release)
+    alice.do(leader.campaign)
+    assert leader.token > before
+
+
+def test_one_object_campaigns_once_at_a_time(
+    leader: Any, other: Any, alice: Any, bob: Any, carol: Any
+) -> None:
+    alice.do(other.campaign)
+    waiting = bob.begin(leader.campaign)
+    eventually(lambda: leader._client.stats().waiting == 1)
+    with pytest.raises(RuntimeError, match="campaigns already"):
+        carol.do(leader.campaign)
+    alice.do(other.resign)
+    assert waiting.result(SLACK) is True
+
+
+# ---- resigning and values
+
+
+@pytest.mark.awaited
+def test_only_a_leader_resigns(leader: Any, alice: Any, bob: Any) -> None:
+    with pytest.raises(holdfast.NotOwnedError, match=NAME):
+        alice.do(leader.resign)
+    alice.do(leader.campaign)
+    bob.do(leader.resign)
+    with pytest.raises(holdfast.NotOwnedError, match=NAME):
+        alice.do(leader.resign)
+
+
+def test_nothing_is_left_but_the_counter_of_tokens(leader: Any, alice: Any, server: Server) -> None:
+    alice.do(leader.campaign)
+    assert {NAME.encode(), STATE, TOKENS} <= server.keys()
+    alice.do(leader.resign)
+    eventually(lambda: server.keys() == {TOKENS})
+
+
+VALUES = ["", "10.0.0.7:80", "\u00e4" * 512, b"", b"\x00\xff", None]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
+def test_a_value_is_read_as_it_was_given(
+    make_leader: MakeLeader, other: Any, alice: Any, value: str | bytes | None
+) -> None:
+    alice.do(make_leader(value).campaign)
+    info = alice.do(other.current)
+    assert (info.value, type(info.value)) == (value, type(value))
+
+
+def test_a_leader_changes_its_value(leader: Any, other: Any, alice: Any, bob: Any) -> None:
+    alice.do(leader.campaign)
+    for value in ("other", b"bytes", None):
+        alice.do(leader.set_value, value)
+        assert said(bob.do(other.current)) == (value, leader.token)
+    alice.do(leader.set_value, "last")
+    alice.do(leader.resign)
+    alice.do(leader.campaign)
+    assert bob.do(other.current).value == "last"
+
+
+def test_only_a_leader_sets_a_value(leader: Any, alice: Any) -> None:
+    with pytest.raises(holdfast.NotOwnedError, match=r"myLeader.*campaign\(\) first"):
+        alice.do(leader.set_value, "other")
+    alice.do(leader.campaign)
+    alice.do(leader.resign)
+    with pytest.raises(holdfast.NotOwnedError, match=NAME):
+        alice.do(leader.set_value, "other")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [(1, TypeError), (bytearray(b"a"), TypeError), ("\u00e4" * 513, ValueError)],
+    ids=range(3),
+)
+def test_a_bad_value_is_refused_before_anything_is_sent(
+    make_leader: MakeLeader, leader: Any, alice: Any, bad: Any, server: Server
+) -> None:
+    value, error = bad
+    with pytest.raises(error, match="value must"):
+        make_leader(value)
+    alice.do(leader.campaign)
+    before = server.scripts_run()
+    with pytest.raises(error, match="value must"):
+        alice.do(leader.set_value, value)
+    assert server.scripts_run() == before
+    assert leader.leading
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"name": ""}, ValueError),
+        ({"name": 1}, TypeError),
+        ({"name": NAME, "lease": 0}, ValueError),
+        ({"name": NAME, "wait": -1}, ValueError),
+        ({"name": NAME, "on_lost": 1}, TypeError),
+    ],
+)
+def test_bad_options_are_refused(
+    client: Any, options: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        client.leader(**options)
+
+
+# ---- losses
+
+
+def test_a_loss_is_known_to_the_leader_and_to_all(
+    make_leader: MakeLeader, other: Any, alice: Any, bob: Any
+) -> None:
+    seen: list[Any] = []
+    leader = make_leader(on_lost=seen.append)
+    alice.do(leader.campaign)
+    bob.do(other._lock.force_release)
+    assert bob.do(other.current) is None
+    with pytest.raises(holdfast.LockLostError, match=NAME):
+        alice.do(leader.set_value, "late")
+    with pytest.raises(holdfast.LockLostError, match=NAME):
+        alice.do(leader.resign)
+    eventually(lambda: seen == [leader])
+    assert leader.leading is False
+    assert alice.do(leader.campaign) is True
+    assert (leader.leading, leader.lost) == (True, False)
+    stays(lambda: seen == [leader], 0.1)
+
+
+def test_a_leader_that_is_not_renewed_is_over_with_its_lease(
+    hasty: Any, other: Any, alice: Any, bob: Any, server: Server
+) -> None:
+    alice.do(hasty.campaign)
+    watching = Watching(bob, other)
+    assert watching.next().value == "hasty"
+    step = watching.waits(server)
+    hasty._client._core.pause_renewals(True)
+    assert step.result(SLACK + 1) is None
+    eventually(lambda: hasty.lost)
+    assert hasty.leading is False
+
+
+def test_all_is_flushed_and_the_next_leader_has_a_greater_token(
+    leader: Any, other: Any, alice: Any, bob: Any, server: Server
+) -> None:
+    alice.do(leader.campaign)
+    token = leader.token
+    watching = Watching(bob, other)
+    assert watching.next().token == token
+    server.flush()
+    assert alice.do(other.campaign) is True
+    assert said(watching.next()) in (None, ("second", other.token))
+    assert other.token > token
+
+
+# ---- watching
+
+
+def test_a_watch_shows_the_leader_and_each_change(
+    leader: Any, other: Any, alice: Any, bob: Any, server: Server
+) -> None:
+    watching = Watching(bob, other)
+    assert watching.next() is None
+    step = watching.waits(server)
+    alice.do(leader.campaign)
+    assert said(step.result(SLACK)) == ("first", leader.token)
+    step = watching.waits(server)
+    alice.do(leader.set_value, "other")
+    assert step.result(SLACK).value == "other"
+    step = watching.waits(server)
+    alice.do(leader.resign)
+    assert step.result(SLACK) is None
+    step = watching.waits(server)
+    alice.do(other.campaign)
+    assert said(step.result(SLACK)) == ("second", other.token)
+
+
+def test_a_watch_ends_with_its_time(leader: Any, alice: Any) -> None:
+    watching = Watching(alice, leader, timeout=0.2)
+    assert watching.next() is None
+    with pytest.raises((StopIteration, StopAsyncIteration, RuntimeError)):
+        watching.next()
+
+
+@pytest.mark.servers("real")
+def test_a_watch_sends_nothing_while_nothing_changes(
+    leader: Any, other: Any, alice: Any, bob: Any, server: Server
+) -> None:
+    alice.do(leader.campaign)
+    watching = Watching(bob, other)
+    watching.next()
+    step = watching.waits(server)
+    before = settled(server.scripts_run)
+    stays(lambda: server.scripts_run() == before, 0.3)
+    alice.do(leader.resign)
+    assert step.result(SLACK) is None
+
+
+def test_a_bad_timeout_of_a_watch_is_refused_at_once(leader: Any) -> None:
+    with pytest.raises(ValueError, match="timeout"):
+        leader.watch(timeout=-2)
+
+
+# ---- run
+
+
+def test_run_ends_when_main_returns(leader: Any, other: Any, alice: Any) -> None:
+    def body(led: Any) -> Any:
+        return led.leading, led.token
+
+    leading, token = alice.do(leader.run, main_of(leader, body))
+    assert (leading, token is None) == (True, False)
+    assert leader.leading is False
+    assert alice.do(other.campaign, timeout=0) is True
+
+
+def test_run_raises_the_error_of_main_after_resigning(leader: Any, other: Any, alice: Any) -> None:
+    def body(led: Any) -> Any:
+        raise KeyError(led.name)
+
+    with pytest.raises(KeyError, match=NAME):
+        alice.do(leader.run, main_of(leader, body))
+    assert alice.do(other.campaign, timeout=0) is True
+
+
+def test_run_allows_main_to_resign(leader: Any, alice: Any) -> None:
+    def main(led: Any) -> str:
+        led.resign()
+        return "done"
+
+    async def coroutine(led: Any) -> str:
+        await led.resign()
+        return "done"
+
+    asynchronous = leader._client._asynchronous
+    assert alice.do(leader.run, coroutine if asynchronous else main) == "done"
+
+
+def test_run_campaigns_again_after_a_loss(hasty: Any, other: Any, alice: Any, bob: Any) -> None:
+    tokens: list[int] = []
+
+    def body(led: Any) -> Any:
+        if led.leading and led.token not in tokens:
+            tokens.append(led.token)
+        return "done" if len(tokens) == 2 or not led.leading else None
+
+    running = alice.begin(hasty.run, main_of(hasty, body))
+    eventually(lambda: len(tokens) == 1)
+    bob.do(other._lock.force_release)
+    assert running.result(SLACK) == "done"
+    assert tokens == sorted(set(tokens))
+    assert len(tokens) == 2
+
+
+@pytest.mark.flavours("asyncio")
+def test_run_cancels_main_at_the_loss(hasty: Any, other: Any, alice: Any, bob: Any) -> None:
+    terms: list[str] = []
+
+    async def main(led: Any) -> str:
+        if terms:
+            return "done"
+        terms.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            terms.append("cancelled")
+        return "never"
+
+    running = alice.begin(hasty.run, main)
+    eventually(lambda: terms)
+    bob.do(other._lock.force_release)
+    assert running.result(SLACK) == "done"
+    assert terms == ["begun", "cancelled"]
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_cancelled_run_cancels_main_and_resigns(
+    leader: Any, other: Any, alice: Any, bob: Any
+) -> None:
+    terms: list[str] = []
+
+    async def main(led: Any) -> None:
+        terms.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            terms.append("cancelled")
+
+    alice.begin(leader.run, main)
+    eventually(lambda: terms)
+    alice.cancel()
+    assert bob.do(other.campaign, timeout=SLACK) is True
+    assert terms == ["begun", "cancelled"]
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_cancelled_campaign_leaves_nothing_behind(
+    leader: Any, other: Any, alice: Any, bob: Any, server: Server
+) -> None:
+    alice.do(other.campaign)
+    bob.begin(leader.campaign)
+    eventually(lambda: leader._client.stats().waiting == 1)
+    bob.cancel()
+    eventually(lambda: leader._client.stats().waiting == 0)
+    alice.do(other.resign)
+    eventually(lambda: server.keys() == {TOKENS})
+    assert alice.do(leader.campaign) is True
+
+
+# ---- the object
+
+
+def test_it_is_not_copied_and_says_what_it_is(leader: Any, alice: Any) -> None:
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        copy.copy(leader)
+    assert repr(leader) == "<Leader 'myLeader' not leading>"
+    alice.do(leader.campaign)
+    assert repr(leader).startswith(f"<Leader 'myLeader' leading with token {leader.token}, ")
+
+
+def test_the_name_has_the_prefix_of_its_client(
+    make_client: MakeClient, make_leader: MakeLeader, alice: Any, server: Server
+) -> None:
+    alice.do(make_leader(of=make_client(name_prefix="app:")).campaign)
+    keys = {b"app:myLeader", b"holdfast_state:{app:myLeader}"}
+    assert keys | {b"redisson_lock_token:{app:myLeader}"} == server.keys()

@@ -1,0 +1,171 @@
+"""What the steps of a leader do, and which rights they need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.support.servers import Server
+from tests.wire.lua.steps import ALICE, BOB, ROOT, Listener, evaluated
+
+NAME, STATE, CHANNEL = b"myStep", b"holdfast_state:{myStep}", b"holdfast_changed:{myStep}"
+VALUE = b"s10.0.0.7:80"
+
+
+@pytest.fixture
+def changes(server: Server) -> Iterator[Listener]:
+    with Listener(server, CHANNEL) as listener:
+        yield listener
+
+
+def heard(changes: Listener) -> list[bytes]:
+    return [message.payload for message in changes.messages()]
+
+
+def hold(server: Server, owner: bytes = ALICE) -> None:
+    server.inspect.delete(NAME)
+    server.inspect.hset(NAME, owner, 1)
+    server.inspect.pexpire(NAME, 30_000)
+
+
+def set_value(
+    server: Server, change: int = 1, value: bytes = VALUE, owner: bytes = ALICE, token: int = 7
+) -> Any:
+    keys = [NAME, STATE, CHANNEL]
+    return evaluated(server.inspect, "leader/set", keys, owner, token, change, value, "publish")
+
+
+def withdraw(server: Server, owner: bytes = ALICE) -> Any:
+    return evaluated(server.inspect, "leader/withdraw", [STATE, CHANNEL], owner, "publish")
+
+
+def current(server: Server) -> Any:
+    return evaluated(server.inspect, "leader/current", [NAME, STATE])
+
+
+def changed(server: Server, known: int) -> Any:
+    return evaluated(server.inspect, "revision/changed", [NAME, STATE], known)
+
+
+def revision(server: Server) -> int:
+    return int(server.inspect.hget(STATE, "revision") or 0)
+
+
+def test_an_owner_of_the_lock_is_announced(server: Server, changes: Listener) -> None:
+    hold(server)
+    assert set_value(server) == 1
+    seen, left, *rest = current(server)
+    assert (seen, rest) == (revision(server), [ALICE, b"7", VALUE])
+    assert 0 < left <= 30_000
+    assert heard(changes) == [str(seen).encode()]
+    assert server.inspect.pttl(STATE) == -1
+
+
+def test_no_other_is_announced(server: Server, changes: Listener) -> None:
+    hold(server, BOB)
+    assert set_value(server) == 0
+    assert current(server) == [0]
+    assert server.keys() == {NAME}
+    assert heard(changes) == []
+
+
+def test_a_repeat_and_a_late_copy_change_and_announce_nothing(
+    server: Server, changes: Listener
+) -> None:
+    hold(server)
+    set_value(server, 1)
+    set_value(server, 2, b"snew")
+    before = server.inspect.hgetall(STATE)
+    assert [set_value(server, 2, b"snew"), set_value(server, 1)] == [1, 1]
+    assert server.inspect.hgetall(STATE) == before
+    assert len(heard(changes)) == 2
+
+
+def test_the_next_leader_begins_anew(server: Server) -> None:
+    hold(server)
+    set_value(server, 5)
+    last = revision(server)
+    hold(server, BOB)
+    assert set_value(server, 1, b"n", BOB, 8) == 1
+    assert current(server)[2:] == [BOB, b"8", b"n"]
+    assert revision(server) > last
+
+
+def test_a_revision_does_not_come_again_after_the_state_was_removed(server: Server) -> None:
+    hold(server)
+    set_value(server)
+    last = revision(server)
+    server.inspect.delete(STATE)
+    set_value(server)
+    assert revision(server) > last
+
+
+def test_a_clock_that_goes_back_does_not_set_a_revision_back(server: Server) -> None:
+    hold(server)
+    server.inspect.hset(STATE, "revision", 2**53 - 9)
+    set_value(server)
+    assert revision(server) == 2**53 - 8
+
+
+def test_a_leader_withdraws_its_own_state_only(server: Server, changes: Listener) -> None:
+    hold(server)
+    set_value(server)
+    assert withdraw(server, BOB) == 0
+    assert withdraw(server) == 1
+    assert withdraw(server) == 0
+    assert current(server) == [0]
+    assert server.keys() == {NAME}
+    assert heard(changes)[1:] == [b"0"]
+
+
+def test_the_state_of_a_dead_leader_is_over_with_its_lock(server: Server) -> None:
+    hold(server)
+    set_value(server)
+    known = revision(server)
+    assert 0 < changed(server, known) <= 30_000
+    server.inspect.delete(NAME)
+    assert changed(server, known) is None
+    assert current(server) == [-known]
+    assert changed(server, -known) == -1
+
+
+def test_another_type_of_key_is_an_error_before_anything_is_written(server: Server) -> None:
+    hold(server)
+    server.inspect.set(STATE, "text")
+    for step in (set_value, withdraw, current):
+        with pytest.raises(Exception, match="WRONGTYPE"):
+            step(server)
+    assert server.inspect.get(STATE) == b"text"
+
+
+@pytest.mark.servers("redis", "valkey")
+def test_the_rights_of_the_page_are_enough(private_server: Server) -> None:
+    page = (ROOT / "docs/wire-protocol.md").read_text(encoding="utf-8")
+    row = re.search(r"(?m)^\| fenced lock \| `(.*)` \| `(.*)` \| `(.*)` \|$", page)
+    line = next(
+        line
+        for line in (ROOT / "docs/rights.md").read_text(encoding="utf-8").splitlines()
+        if "holdfast_state" in line
+    )
+    more = re.findall(r"`([+~&][^`]+)`", line)
+    assert row is not None
+    rights = [*(f"+{word}" for word in row[1].split()), *row[2].split(), row[3], *more]
+    admin = private_server.inspect
+    admin.execute_command(
+        "ACL", "SETUSER", "app", "on", ">secret", "resetchannels", "-@all", *rights
+    )
+    url = private_server.url.replace("//", "//app:secret@")
+    with holdfast.Client(url, name_prefix="app:", tracking="off") as client:
+        leader = client.leader("it", value="there")
+        with leader:
+            info = client.leader("it").current()
+            assert info is not None
+            assert info.value == "there"
+            leader.set_value("elsewhere")
+        assert next(client.leader("it").watch()) is None
+        with client.leader("it", wait=0) as again:
+            assert again.leading
