@@ -25,6 +25,7 @@ from holdfast._engine.arguments import (
     checked_wait,
 )
 from holdfast._engine.errors import (
+    ConnectionError,
     HoldfastError,
     LockLostError,
     LockTimeout,
@@ -269,9 +270,9 @@ class Leader(BaseLeader):
             hold = take_hold(self._lock, None if seconds < 0 else seconds)
             try:
                 self._announce(hold, self._value)
-            except BaseException:
+            except BaseException as error:
                 with suppress(HoldfastError):
-                    hold.release()
+                    self._withdraw(hold, not isinstance(error, ConnectionError))
                 raise
             self._hold = hold
 
@@ -289,8 +290,12 @@ class Leader(BaseLeader):
         hold = self._hold
         if hold is None:
             raise self._no_leader(None)
+        self._withdraw(hold, self.leading)
+
+    def _withdraw(self, hold: Hold, announced: bool) -> None:
+        """Release the lock; where the leader may be ``announced``, remove that before."""
         try:
-            if self.leading:
+            if announced:
                 with suppress(HoldfastError):  # observers ask again when its lease would end
                     step(self._client._core, "leader/withdraw", *self._withdrawal(hold))
         finally:

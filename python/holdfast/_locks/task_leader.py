@@ -11,7 +11,13 @@ from typing import Any, TypeVar
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import Name, Seconds, Self, checked_timeout
-from holdfast._engine.errors import HoldfastError, LockLostError, LockTimeout, is_busy
+from holdfast._engine.errors import (
+    ConnectionError,
+    HoldfastError,
+    LockLostError,
+    LockTimeout,
+    is_busy,
+)
 from holdfast._locks.leader import BaseLeader, LeaderInfo, Value, checked_value, left_of, said
 from holdfast._locks.task_lock import Hold, answered, take_hold
 from holdfast._locks.task_steps import Revision, step
@@ -75,9 +81,9 @@ class Leader(BaseLeader):
             hold = await take_hold(self._lock, None if seconds < 0 else seconds)
             try:
                 await self._announce(hold, self._value)
-            except BaseException:
+            except BaseException as error:
                 with suppress(HoldfastError):
-                    await hold.release()
+                    await self._withdraw(hold, not isinstance(error, ConnectionError))
                 raise
             self._hold = hold
 
@@ -93,8 +99,12 @@ class Leader(BaseLeader):
         hold = self._hold
         if hold is None:
             raise self._no_leader(None)
+        await self._withdraw(hold, self.leading)
+
+    async def _withdraw(self, hold: Hold, announced: bool) -> None:
+        """Release the lock; where the leader may be ``announced``, remove that before."""
         try:
-            if self.leading:
+            if announced:
                 with suppress(HoldfastError):  # observers ask again when its lease would end
                     await step(self._client._core, "leader/withdraw", *self._withdrawal(hold))
         finally:
