@@ -1,4 +1,4 @@
-"""What is built on permits works in a cluster and behind sentinels as on one server."""
+"""What is built on locks works in a cluster and behind sentinels as on one server."""
 
 from __future__ import annotations
 
@@ -42,3 +42,56 @@ def test_a_slot_survives_a_failover(service: Service, make_client: MakeClient, a
     assert not slot.lost
     alice.do(slot.release)
     assert alice.do(slots.acquire).token > slot.token
+
+
+@pytest.mark.parametrize("name", ["myLeader", "{tag}:leader", "leader {with} braces"])
+def test_a_leader_of_a_cluster_is_in_one_of_its_slots(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, name: str
+) -> None:
+    mine, theirs = (make_client(cluster.url).leader(name, value=v) for v in ("a", "b"))
+    assert alice.do(mine.campaign) is True
+    assert alice.do(theirs.current).value == "a"
+    waiting = bob.begin(theirs.campaign)
+    eventually(lambda: theirs._client.stats().waiting == 1)
+    alice.do(mine.resign)
+    assert waiting.result(BOUND) is True
+    assert alice.do(mine.current).value == "b"
+    bob.do(theirs.resign)
+
+
+def test_a_watch_in_a_cluster_sees_each_change(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    mine, theirs = (make_client(cluster.url).leader("myLeader", value=v) for v in ("a", "b"))
+    seen = theirs.watch()
+    step = getattr(seen, "__anext__", None) or seen.__next__
+    assert bob.do(step) is None
+    change = bob.begin(step)
+    eventually(lambda: cluster.listeners("holdfast_changed:{myLeader}") > 0)
+    alice.do(mine.campaign)
+    assert change.result(BOUND).value == "a"
+    alice.do(mine.resign)
+    assert bob.do(step) is None
+
+
+@pytest.mark.costly
+@pytest.mark.timeout(120)
+def test_a_leader_survives_a_failover(
+    service: Service, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    leader, other = (
+        make_client(service.url, lease=12.0, command_timeout=LONG).leader("myLeader", value=v)
+        for v in ("a", "b")
+    )
+    alice.do(leader.campaign)
+    token = leader.token
+    waiting = bob.begin(other.campaign)
+    eventually(lambda: other._client.stats().waiting == 1)
+    service.fail_over()
+    assert alice.do(other.current).value == "a"
+    assert leader.leading
+    alice.do(leader.set_value, "c")
+    alice.do(leader.resign)
+    assert waiting.result(LONG) is True
+    assert other.token > token
+    bob.do(other.resign)

@@ -15,7 +15,7 @@ import pytest
 
 import holdfast
 from tests.support.fixtures import StartServer
-from tests.support.servers import Server
+from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 from tools.lint.tree import ROOT
 
@@ -90,7 +90,7 @@ def test_the_next_one_leads_when_the_leader_is_killed(example: Example, server: 
     assert first.stdout is not None
     assert first.stdout.readline() == "first leads\n"
     second = example.start("leader.py", "second", "3600")
-    eventually(lambda: server.inspect.exists("redisson_lock_queue:{leader}"), within=ENOUGH)
+    eventually(lambda: server.subscribers("redisson_lock__channel:{leader}"), within=ENOUGH)
     first.kill()
     first.communicate()
     assert second.stdout is not None
@@ -105,7 +105,7 @@ def test_a_candidate_outlives_a_restart_of_the_server(start_server: StartServer)
     server.inspect.expire("leader", 3600)
     options = "?command_timeout=0.3&retries=1"
     candidate = Example(server).start("leader.py", "candidate", "3600", options=options)
-    eventually(lambda: server.inspect.exists("redisson_lock_queue:{leader}"), within=ENOUGH)
+    eventually(lambda: server.subscribers("redisson_lock__channel:{leader}"), within=ENOUGH)
     server.stop()
     try:
         assert candidate.stderr is not None
@@ -116,6 +116,24 @@ def test_a_candidate_outlives_a_restart_of_the_server(start_server: StartServer)
     finally:
         candidate.kill()
         candidate.communicate()
+
+
+def test_one_process_of_an_application_leads_at_a_time(example: Example) -> None:
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("fastapi")
+    tokens = []
+    running = [example.start("fastapi_singleton.py", str(free_port()))]
+    for _ in range(2):
+        leader = running[-1]
+        assert leader.stdout is not None
+        tokens.append(int(leader.stdout.readline().removeprefix("leads with token ")))
+        running.append(example.start("fastapi_singleton.py", str(free_port())))
+        leader.terminate()  # it resigns
+        leader.communicate(timeout=ENOUGH)
+    assert tokens == sorted(set(tokens))
+    for process in running:
+        process.kill()
+        process.communicate()
 
 
 def test_a_late_writer_changes_nothing(example: Example, server: Server, tmp_path: Path) -> None:
