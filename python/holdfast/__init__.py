@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast._clients import threads as _client
 from holdfast._core import __version__
 from holdfast._engine.errors import (
-    ConnectionError as ConnectionError,  # not in __all__: `import *` must not hide the built-in
-)
-from holdfast._engine.errors import (
+    BrokenBarrierError,
     HoldfastError,
     LockError,
     LockLostError,
@@ -27,6 +25,9 @@ from holdfast._engine.errors import (
     NotOwnedError,
     ServerError,
     StaleTokenError,
+)
+from holdfast._engine.errors import (
+    ConnectionError as ConnectionError,  # not in __all__: `import *` must not hide the built-in
 )
 from holdfast._locks.lock import Hold
 from holdfast._locks.threads import Backoff, RedLock
@@ -36,6 +37,7 @@ from ._clients.threads import *  # noqa: F403 - a client, and all that it makes
 if TYPE_CHECKING:
     from holdfast import asyncio, inspect
     from holdfast._engine.stats import Histogram, Stats
+    from holdfast._locks.barrier import Barrier
     from holdfast._locks.holders import Holder
     from holdfast._locks.leader import Leader, LeaderInfo
     from holdfast._locks.once import Once
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 #: The modules that are imported on first use, to keep the import of the package fast.
 _LATE = {
+    "Barrier": "holdfast._locks.barrier",
     "Histogram": "holdfast._engine.stats",
     "Holder": "holdfast._locks.holders",
     "Leader": "holdfast._locks.leader",
@@ -59,6 +62,8 @@ __all__: list[str] = []
 __all__ += _client.__all__
 __all__ += [
     "Backoff",
+    "Barrier",
+    "BrokenBarrierError",
     "Histogram",
     "Hold",
     "Holder",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import holdfast
 from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
 from tests.support.sentinels import Service
@@ -29,6 +30,37 @@ def test_slots_of_a_cluster_are_in_one_of_its_slots(
     alice.do(taken[0].release)
     assert waiting.result(BOUND).value == "a"
     assert list(alice.do(theirs.taken)) == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["myBarrier", "{tag}:barrier", "barrier {with} braces"])
+def test_the_parties_of_a_barrier_in_a_cluster_go_on_together(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any, name: str
+) -> None:
+    mine, theirs = (make_client(cluster.url).barrier(name, 2) for _ in range(2))
+    for _ in range(2):
+        waiting = bob.begin(theirs.wait)
+        met = {alice.do(mine.wait), waiting.result(BOUND)}
+        assert met == {0, 1}
+    waiting = bob.begin(theirs.wait)
+    alice.do(mine.abort)
+    with pytest.raises(holdfast.BrokenBarrierError):
+        waiting.result(BOUND)
+
+
+@pytest.mark.costly
+@pytest.mark.timeout(120)
+def test_a_party_that_waits_survives_a_failover(
+    service: Service, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    mine, theirs = (
+        make_client(service.url, lease=12.0, command_timeout=LONG).barrier("myBarrier", 2)
+        for _ in range(2)
+    )
+    waiting = bob.begin(theirs.wait)
+    eventually(lambda: service.primary.inspect.exists("holdfast_state:{myBarrier}") == 1)
+    service.fail_over()
+    assert alice.do(mine.wait) == 1
+    assert waiting.result(BOUND) == 0
 
 
 @pytest.mark.costly

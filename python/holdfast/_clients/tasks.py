@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from holdfast._locks.decorators import Calling, Skipping
     from holdfast._locks.once import Codec
+    from holdfast._locks.task_barrier import Barrier
     from holdfast._locks.task_leader import Leader
     from holdfast._locks.task_once import Once
     from holdfast._locks.task_slots import Slot, Slots
@@ -304,6 +305,15 @@ class Client(BaseClient):
         from holdfast._locks.task_leader import Leader
 
         return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
+
+    def barrier(self, name: Name, parties: int, *, lease: Seconds | None = None) -> Barrier:
+        """A barrier of this name for a number of ``parties``; nothing is sent yet.
+
+        Arguments as of ``holdfast.Client.barrier``.
+        """
+        from holdfast._locks.task_barrier import Barrier
+
+        return Barrier(self, name, parties, lease=lease)
 
     if TYPE_CHECKING:
 

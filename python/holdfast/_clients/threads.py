@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from holdfast._locks.barrier import Barrier
     from holdfast._locks.decorators import Calling, Skipping
     from holdfast._locks.leader import Leader
     from holdfast._locks.once import Codec, Once
@@ -273,6 +274,16 @@ class Client(BaseClient):
         from holdfast._locks.leader import Leader
 
         return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
+
+    def barrier(self, name: Name, parties: int, *, lease: Seconds | None = None) -> Barrier:
+        """A barrier of this name for a number of ``parties``; nothing is sent yet.
+
+        ``parties``: how many calls of ``wait()`` go on together. ``lease``: seconds after which a
+        party that waits counts as dead; ``None``: it is renewed while it waits.
+        """
+        from holdfast._locks.barrier import Barrier
+
+        return Barrier(self, name, parties, lease=lease)
 
     if TYPE_CHECKING:
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from holdfast._engine.arguments import Name
 
 __all__ = [
+    "BrokenBarrierError",
     "ConnectionError",
     "HoldfastError",
     "LockError",
@@ -137,6 +138,12 @@ class LockTimeout(LockError, TimeoutError):
 
     Or the server refused to work until then: ``__cause__`` is its error.
     """
+
+    __module__ = "holdfast"
+
+
+class BrokenBarrierError(LockError):
+    """A party of the barrier timed out, was cancelled, died or aborted: no party goes on."""
 
     __module__ = "holdfast"
 

@@ -57,6 +57,7 @@ MOST_SLOTS: Final = 1000
 LONGEST_VALUE: Final = 1024
 #: Of a lease that is not renewed, what its owner trusts: the rest is for clocks that differ.
 TRUSTED: Final = 0.99
+MARGIN: Final = 0.002
 
 #: The replies of lua/slots/take.lua that are no slot.
 OTHER_NUMBER: Final = -1
@@ -185,7 +186,7 @@ class BaseSlot:
         """Check a new lease; until when it is trusted if it is granted now."""
         seconds = milliseconds("lease", lease) / 1000
         self._check_process()
-        return _boot_time() + seconds * TRUSTED
+        return _boot_time() + max(seconds / 2, seconds * TRUSTED - MARGIN)
 
     def _extended(self, until: float) -> None:
         self._renewed = False

@@ -10,12 +10,14 @@ from holdfast._locks.task_lock import Hold
 from holdfast._locks.tasks import RedLock
 
 if TYPE_CHECKING:
+    from holdfast._locks.task_barrier import Barrier
     from holdfast._locks.task_leader import Leader
     from holdfast._locks.task_once import Once
     from holdfast._locks.task_slots import Slot, Slots
 
 #: The modules that are imported on first use, to keep the import of the package fast.
 _LATE = {
+    "Barrier": "holdfast._locks.task_barrier",
     "Leader": "holdfast._locks.task_leader",
     "Once": "holdfast._locks.task_once",
     "Slot": "holdfast._locks.task_slots",
@@ -24,7 +26,7 @@ _LATE = {
 
 __all__: list[str] = []
 __all__ += _client.__all__
-__all__ += ["Hold", "Leader", "Once", "RedLock", "Slot", "Slots"]
+__all__ += ["Barrier", "Hold", "Leader", "Once", "RedLock", "Slot", "Slots"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,60 @@
+-- Lets a party wait at the barrier, or says what has become of its wait. The last party lets all pass.
+-- KEYS[1]  name: the counter of the semaphore whose permits the parties hold
+-- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
+-- KEYS[3]  state: the barrier's hash: revision, until, parties, broken, and a field for each party
+-- KEYS[4]  channel: to which those that wait subscribe
+-- ARGV[1]  permit: of the party, 16 bytes
+-- ARGV[2]  parties: how many have to wait
+-- ARGV[3]  publish: the command that reaches the parties, "publish", "spublish" or "both"
+-- returns  list: 1, its place and the revision: it waits; the state is over when a party may have died
+--          2, its place and 0: it has passed
+--          -1, a number and 0: this is the number of parties; nothing changed
+--          -2, 0, 0: the barrier is broken
+--          -3, 0, 0: the permit is not in use; nothing changed
+-- returns  error: WRONGTYPE: a key is another program's; nothing changed
+--
+-- A repeat finds its party. A party that has died, which another one finds by this step, breaks the barrier.
+-- @include _barrier/parties.lua
+-- @include _revision/now.lua
+local own = 'party:' .. ARGV[1]
+local of = parties(KEYS[2], KEYS[3])
+local said = redis.call('hmget', KEYS[3], own, 'broken', 'parties', 'until')
+local mark, place = string.sub(said[1] or '', 1, 1), tonumber(string.sub(said[1] or '', 2))
+if mark == 'p' then
+  return {2, place, 0}
+end
+local ends = redis.call('zscore', KEYS[2], ARGV[1])
+if not ends or ends + 0 <= now then
+  return {-3, 0, 0}
+end
+if mark == 'b' or (said[2] and mark ~= 'w') then
+  return {-2, 0, 0}
+end
+if of.dead_waiting > 0 then
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[3])
+  drop_dead(KEYS[3], of)
+  return {-2, 0, 0}
+end
+if of.live > 0 and said[3] and said[3] ~= ARGV[2] then
+  return {-1, said[3] + 0, 0}
+end
+if mark ~= 'w' then
+  place = of.number
+  redis.call('hset', KEYS[3], own, 'w' .. place, 'parties', ARGV[2])
+  drop_dead(KEYS[3], of)
+  redis.call('persist', KEYS[1])
+  redis.call('persist', KEYS[2])
+  of.waiting[own] = tostring(place)
+  of.number = place + 1
+  of.next_end = math.min(of.next_end or ends + 0, ends + 0)
+end
+if of.number >= ARGV[2] + 0 then
+  end_waits(KEYS[3], of, 'p')
+  change(KEYS[3], KEYS[4], ARGV[3])
+  return {2, place, 0}
+end
+redis.call('hset', KEYS[3], 'until', string.format('%.0f', of.next_end))
+if not said[4] or of.next_end < said[4] + 0 then
+  change(KEYS[3], KEYS[4], ARGV[3])
+end
+return {1, place, (revision_now(KEYS[3], KEYS[1]))}

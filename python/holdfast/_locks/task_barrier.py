@@ -1,0 +1,99 @@
+"""The barrier for asyncio, the twin of the one for threads."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from holdfast._engine.arguments import MOST, Name, Seconds, checked_timeout
+from holdfast._engine.errors import BrokenBarrierError, HoldfastError, quoted
+from holdfast._locks.barrier import BaseBarrier, Outcome
+from holdfast._locks.task_semaphores import PermitSemaphore
+from holdfast._locks.task_steps import Revision, step
+
+if TYPE_CHECKING:
+    from holdfast._clients.base import BaseClient
+
+__all__ = ["Barrier"]
+
+
+class Barrier(BaseBarrier):
+    """A barrier at which a number of parties wait for each other, shared by all processes.
+
+    Made by ``client.barrier(name, parties)``: the twin of ``holdfast.Barrier``. ``n_waiting`` and
+    ``broken`` are awaited calls here.
+    """
+
+    __slots__ = ()
+
+    _semaphore: PermitSemaphore
+    _revision: Revision
+
+    def __init__(
+        self, client: BaseClient, name: Name, parties: int, *, lease: Seconds | None = None
+    ) -> None:
+        super().__init__(client, name, parties)
+        self._semaphore = PermitSemaphore(client, name, permits=MOST, lease=lease)
+        self._revision = Revision(client, name)
+
+    async def wait(self, timeout: Seconds | None = None) -> int:
+        """Wait until all parties do, as ``holdfast.Barrier.wait``.
+
+        A task that is cancelled while it waits breaks the barrier for the others.
+        """
+        seconds = checked_timeout(True, timeout)
+        while True:
+            permit = await self._semaphore.acquire(True, timeout)
+            if permit is None:
+                msg = f"the barrier {quoted(self.name)} was not reached in {seconds:g} s"
+                raise BrokenBarrierError(msg)
+            outcome = Outcome(self.name, permit, seconds)
+            try:
+                if await self._wait(outcome):
+                    return outcome.index()
+            finally:
+                with suppress(HoldfastError):  # it goes on in the background, or ends by itself
+                    await self._semaphore.release(permit)
+
+    async def _wait(self, outcome: Outcome) -> bool:
+        """``False``: the permit died before its party was there."""
+        try:
+            while True:
+                reply = await self._send(*self._arrive_step(outcome))
+                if not outcome.arrived(reply, self._parties):
+                    return False
+                if outcome.revision is None:
+                    break
+                if not await self._revision.wait(outcome.revision, outcome.left()):
+                    outcome.timed_out(await self._send(*self._leave_step(outcome)))
+                    return True
+        except ValueError:
+            raise  # it was not let in
+        except BaseException:
+            with suppress(HoldfastError):  # the others find it dead at the end of its lease
+                await self._send(*self._leave_step(outcome))
+            raise
+        with suppress(HoldfastError):  # what stays of it goes with the next party
+            await self._send(*self._leave_step(outcome))
+        return True
+
+    async def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
+        return await step(self._client._core, word, keys, args)
+
+    async def abort(self) -> None:
+        """Break the barrier, as ``holdfast.Barrier.abort``."""
+        await self._send(*self._whole_step("abort"))
+
+    async def reset(self) -> None:
+        """Mend the barrier, as ``holdfast.Barrier.reset``."""
+        await self._send(*self._whole_step("reset"))
+
+    async def n_waiting(self) -> int:
+        """How many parties wait."""
+        waiting: int = (await self._send(*self._whole_step("look")))[0]
+        return waiting
+
+    async def broken(self) -> bool:
+        """Whether it is broken, also by a party that has died."""
+        broken: bool = (await self._send(*self._whole_step("look")))[1] == 1
+        return broken

@@ -1,0 +1,255 @@
+"""Barriers under faults: parties that die in each state, lost replies, interrupts, lost data."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import IMPATIENT, LASTING, SHORT
+from tests.support.actors import Flavour
+from tests.support.owners import MakeClient
+from tests.support.processes import StartChild
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
+
+NAME = "myBarrier"
+STATE = "holdfast_state:{myBarrier}"
+TIMEOUTS = "{myBarrier}:timeout"
+
+BEGIN = """
+from holdfast._locks.barrier import BaseBarrier
+
+def halt_before(step):
+    made = getattr(BaseBarrier, step)
+    def halt(self, outcome):
+        say("there")
+        hear("end")
+        return made(self, outcome)
+    setattr(BaseBarrier, step, halt)
+
+client = holdfast.Client(URL, lease=LEASE, **OPTIONS)
+barrier = client.barrier(NAME, PARTIES)
+"""
+
+WAITING = """
+say("there")
+barrier.wait()
+"""
+
+BEFORE_IT_WAITS = """
+halt_before("_arrive_step")
+barrier.wait()
+"""
+
+BEFORE_IT_LEAVES = """
+halt_before("_leave_step")
+barrier.wait()
+"""
+
+FORKING = """
+child = os.fork() == 0
+index = barrier.wait()
+if child:
+    os._exit(index)
+_, status = os.wait()
+say("met", sorted([index, os.waitstatus_to_exitcode(status)]))
+"""
+
+
+def waiting_parties(server: Server) -> int:
+    fields = server.inspect.hgetall(STATE)
+    return sum(value[:1] == b"w" for field, value in fields.items() if field[:6] == b"party:")
+
+
+def wait(server: Server, flavour: Flavour, barrier: Any, **how: Any) -> Future[Any]:
+    """Let a new party wait; returns once the server has it there, or its wait is over."""
+    before = waiting_parties(server)
+    waiting: Future[Any] = flavour.actor().begin(barrier.wait, **how)
+    eventually(lambda: waiting.done() or waiting_parties(server) > before)
+    return waiting
+
+
+def is_broken(waiting: Future[Any]) -> bool:
+    with pytest.raises(holdfast.BrokenBarrierError, match=NAME):
+        waiting.result(BOUND)
+    return True
+
+
+@pytest.fixture
+def near(make_client: MakeClient, server: Server) -> Any:
+    """A barrier of two parties."""
+    return make_client(server.url, lease=LASTING).barrier(NAME, 2)
+
+
+@pytest.fixture
+def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
+    """The same barrier, of a client that reaches the server through the proxy."""
+    return make_client(proxy.url, lease=LASTING, command_timeout=IMPATIENT).barrier(NAME, 2)
+
+
+Losing = Callable[[str], tuple[list[Any], Any]]
+
+
+@pytest.fixture
+def losing(far: Any, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Losing:
+    """Lose the reply to the next step of that kind of `far`: what is set then, and `far`."""
+    return lambda step: (before(monkeypatch, far, step, proxy.lose_reply), far)
+
+
+def before(
+    monkeypatch: pytest.MonkeyPatch, barrier: Any, step: str, what: Callable[[], Any]
+) -> list[Any]:
+    """Do something before the next step of that kind, once; what it returned."""
+    make, done = getattr(barrier, step), list[Any]()
+
+    def make_late(outcome: Any) -> Any:
+        if not done:
+            done.append(None)
+            done[0] = what()
+        return make(outcome)
+
+    monkeypatch.setattr(type(barrier), step, lambda _, outcome: make_late(outcome))
+    return done
+
+
+# ---- parties that die
+
+
+@pytest.mark.realtime
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize(
+    "dying",
+    [
+        {"LEASE": SHORT, "OPTIONS": {}},
+        pytest.param(
+            {"LEASE": 60.0, "OPTIONS": {"guard": True}}, marks=pytest.mark.servers("real")
+        ),
+    ],
+    ids=["without a guard", "with a guard"],
+)
+def test_a_killed_party_breaks_the_barrier_at_the_end_of_a_lease(
+    server: Server,
+    make_client: MakeClient,
+    flavour: Flavour,
+    start_child: StartChild,
+    dying: dict[str, Any],
+) -> None:
+    """Its own lease; with a guard the shortest one of all that wait."""
+    three = make_client(server.url, lease=LASTING).barrier(NAME, 3)
+    waiting = wait(server, flavour, three)
+    child = start_child(BEGIN + WAITING, URL=server.url, NAME=NAME, PARTIES=3, **dying)
+    child.expect("there")
+    eventually(lambda: waiting_parties(server) == 2)
+    child.signal(signal.SIGKILL)
+    since = Stopwatch()
+    assert is_broken(waiting)
+    assert since.seconds < LASTING + SLACK
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("state", [BEFORE_IT_WAITS, BEFORE_IT_LEAVES])
+def test_a_party_that_is_killed_before_or_after_its_wait_breaks_nothing(
+    server: Server, near: Any, flavour: Flavour, start_child: StartChild, state: str
+) -> None:
+    how = {"URL": server.url, "NAME": NAME, "PARTIES": 2, "LEASE": SHORT, "OPTIONS": {}}
+    child = start_child(BEGIN + state, **how)
+    if state is BEFORE_IT_LEAVES:
+        assert flavour.actor().do(near.wait) in {0, 1}
+    child.expect("there")
+    child.signal(signal.SIGKILL)
+    waiting = wait(server, flavour, near)
+    assert flavour.actor().do(near.wait) == 1
+    assert waiting.result(BOUND) == 0
+
+
+@pytest.mark.flavours("sync")
+def test_a_child_of_fork_is_another_party(server: Server, start_child: StartChild) -> None:
+    how = {"URL": server.url, "NAME": NAME, "PARTIES": 2, "LEASE": 30, "OPTIONS": {}}
+    parent = start_child(BEGIN + FORKING, **how)
+    assert "".join(parent.expect("met")) == "[0,1]"
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+
+
+@pytest.mark.costly
+@pytest.mark.realtime
+def test_a_party_out_of_reach_breaks_it_for_the_others(
+    server: Server, make_client: MakeClient, flavour: Flavour, proxy: FaultProxy
+) -> None:
+    three = make_client(server.url, lease=LASTING).barrier(NAME, 3)
+    far = make_client(proxy.url, lease=SHORT, command_timeout=IMPATIENT).barrier(NAME, 3)
+    waiting, cut_off = wait(server, flavour, three), wait(server, flavour, far)
+    proxy.black_hole()
+    assert is_broken(waiting)
+    proxy.heal()
+    with pytest.raises((holdfast.BrokenBarrierError, holdfast.ConnectionError)):
+        cut_off.result(BOUND)
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("step", ["_arrive_step", "_leave_step"])
+def test_an_interrupted_party_leaves_nothing_behind(
+    server: Server, near: Any, flavour: Flavour, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    before(monkeypatch, near, step, interrupt)
+    with pytest.raises((KeyboardInterrupt, holdfast.BrokenBarrierError)):
+        flavour.actor().do(near.wait, timeout=0.05)
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+    assert waiting_parties(server) == 0
+
+
+# ---- lost replies, lost data
+
+
+def test_a_party_whose_reply_is_lost_waits_once(
+    server: Server, near: Any, flavour: Flavour, losing: Losing
+) -> None:
+    lost, far = losing("_arrive_step")
+    waiting = wait(server, flavour, far)
+    eventually(lost[0].is_set)
+    assert waiting_parties(server) == 1
+    assert flavour.actor().do(near.wait) == 1
+    assert waiting.result(BOUND) == 0
+
+
+def test_a_last_party_whose_reply_is_lost_goes_on(
+    server: Server, near: Any, flavour: Flavour, losing: Losing
+) -> None:
+    lost, far = losing("_arrive_step")
+    waiting = wait(server, flavour, near)
+    assert flavour.actor().do(far.wait) == 1
+    assert lost[0].is_set()
+    assert waiting.result(BOUND) == 0
+
+
+def test_a_party_that_leaves_and_whose_reply_is_lost_has_gone_on(
+    server: Server, near: Any, flavour: Flavour, losing: Losing
+) -> None:
+    lost, far = losing("_leave_step")
+    waiting = wait(server, flavour, far)
+    assert flavour.actor().do(near.wait) == 1
+    assert waiting.result(BOUND) == 0
+    assert lost[0].is_set()
+    eventually(lambda: not server.inspect.exists(STATE))
+
+
+@pytest.mark.realtime
+def test_lost_data_break_it_for_all_that_wait(
+    make_client: MakeClient, private_server: Server, flavour: Flavour
+) -> None:
+    """At the end of the lease, at the latest."""
+    barriers = [make_client(private_server.url, lease=SHORT).barrier(NAME, 3) for _ in range(2)]
+    waiting = [wait(private_server, flavour, barrier) for barrier in barriers]
+    private_server.inspect.flushall()
+    assert all(map(is_broken, waiting))
+    fresh = wait(private_server, flavour, make_client(private_server.url).barrier(NAME, 2))
+    assert flavour.actor().do(make_client(private_server.url).barrier(NAME, 2).wait) == 1
+    assert fresh.result(BOUND) == 0

@@ -1,0 +1,65 @@
+"""The steps of slots alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+
+from tests.support.servers import Server
+from tests.wire.lua.steps import evaluated
+
+NAME = b"mySlots"
+TIMEOUTS = b"{mySlots}:timeout"
+SLOTS = b"holdfast_slots:{mySlots}"
+ONE, TWO = (bytes([number]) * 16 for number in (1, 2))
+
+
+def take(server: Server, permit: bytes, number: int = 2, values: str = "") -> Any:
+    keys = [NAME, TIMEOUTS, SLOTS]
+    return evaluated(server.inspect, "slots/take", keys, permit, number, values, "me")
+
+
+@pytest.fixture
+def out(server: Server) -> None:
+    """Two permits that are out, of two."""
+    seconds, _ = server.inspect.time()
+    server.inspect.set(NAME, 0)
+    server.inspect.zadd(TIMEOUTS, {ONE: seconds * 1000 + 60_000, TWO: seconds * 1000 + 60_000})
+
+
+@pytest.mark.usefixtures("out")
+def test_a_repeat_has_the_same_slot_and_token(server: Server) -> None:
+    first = take(server, ONE)
+    second = take(server, TWO)
+    assert (first[0], second[0]) == (0, 1)
+    assert take(server, ONE) == first
+    assert take(server, TWO) == second
+
+
+@pytest.mark.usefixtures("out")
+def test_a_repeat_keeps_its_slot_though_a_lower_one_is_free(server: Server) -> None:
+    take(server, ONE)
+    second = take(server, TWO)
+    server.inspect.zrem(TIMEOUTS, ONE)
+    server.inspect.incr(NAME)
+    assert take(server, TWO) == second
+
+
+@pytest.mark.usefixtures("out")
+def test_a_refusal_changes_nothing(server: Server) -> None:
+    assert take(server, b"x" * 16) == [-3, 0]
+    assert take(server, ONE, 3) == [-1, 2]
+    assert take(server, b"", 2) == [-4, 0]
+    assert not server.inspect.exists(SLOTS)
+    take(server, ONE, values="a\nb")
+    assert take(server, TWO) == [-2, b"a\nb"]
+    assert server.inspect.hkeys(SLOTS) == [b"token:a", b"slot:a", b"values"]
+
+
+@pytest.mark.usefixtures("out")
+def test_a_key_of_another_type_is_an_error(server: Server) -> None:
+    server.inspect.set(SLOTS, "text")
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        take(server, ONE)
