@@ -7,7 +7,6 @@
 
 #include "client/login.h"
 #include "net/address_map.h"
-#include "resp/error_reply.h"
 
 namespace holdfast::client {
 
@@ -19,11 +18,6 @@ constexpr int kDoublings = 7;
 // In a TLS handshake, before the server is suspected of speaking none; and for it to show that.
 constexpr Millis kSilence{400};
 constexpr Millis kProbe{300};
-
-// For AUTH beside subscriptions, too.
-bool wants_resp3(const StreamOptions& options) {
-  return options.resp3 || (options.pushes && options.reauthenticates);
-}
 
 // Drawn by the nanosecond of the failure: no two clients share it, and a test's clock repeats it.
 Duration backoff_after(int failures, TimePoint now) {
@@ -136,68 +130,29 @@ void ReconnectingStream::open() {
 }
 
 void ReconnectingStream::greet(TimePoint now) {
-  greeting_.clear();
-  resp3_ = false;
-  connection_ = greeting_replies_ = 0;
-  authenticate();
-  tracking_.begin(now);
-  const bool resp3 = wants_resp3(options_) || tracking_.needs_resp3();
-  if (resp3) say({"HELLO", "3"});
-  const int hello = resp3 ? greeting_replies_ : 0;
-  if (tracking_.required()) say({"CLIENT", "TRACKING", "OFF"});
-  if (options_.database != 0) say({"SELECT", std::to_string(options_.database)});
-  if (!options_.service.empty()) say({"ROLE"});
-  optional_ = -greeting_replies_;
-  if (introduces_) introduce();
-  if (tracking_.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
-  optional_ += greeting_replies_;
-  after_hello_ = resp3 ? greeting_replies_ - hello : -1;
+  greeting_.begin(options_, credentials_, tracking_, now);
+  if (!options_.witness) credentials_ = {};
   state_ = State::kGreeting;
 }
 
-void ReconnectingStream::say(const resp::Command& command) {
-  greeting_ += command.bytes();
-  ++greeting_replies_;
-}
-
-void ReconnectingStream::authenticate() {
-  const net::Credentials who = options_.witness ? credentials_ : std::exchange(credentials_, {});
-  if (const auto auth = auth_command(who)) say(*auth);
+void ReconnectingStream::write_greeting() {
+  std::string& unsent = greeting_.unsent;
+  interest_ = {transport_->fd(), true, false};
+  while (!unsent.empty()) {
+    net::IoResult step = transport_->write(unsent.data(), unsent.size());
+    // A failure to write shows as a failure to read, after what the server may have said last.
+    interest_.write = step.io == net::Io::kWantWrite;
+    if (step.io != net::Io::kDone) return;
+    unsent.erase(0, step.bytes);
+  }
 }
 
 void ReconnectingStream::exchange_greeting(TimePoint now) {
   write_greeting();
-  read_greeting(now);
-}
-
-// For people who look at the server; whatever becomes of it, the stream is as good.
-void ReconnectingStream::introduce() {
-  if (!options_.client_name.empty()) say({"CLIENT", "SETNAME", options_.client_name});
-  if (options_.witness) say({"CLIENT", "ID"});
-  if (options_.library_version.empty()) return;
-  // The inspector shows it with the holds: a witness is the guard's.
-  say({"CLIENT", "SETINFO", "LIB-NAME", options_.witness ? "holdfast(guard)" : "holdfast"});
-  say({"CLIENT", "SETINFO", "LIB-VER", options_.library_version});
-}
-
-void ReconnectingStream::write_greeting() {
-  while (!greeting_.empty()) {
-    net::IoResult step = transport_->write(greeting_.data(), greeting_.size());
-    if (step.io == net::Io::kDone) {
-      greeting_.erase(0, step.bytes);
-    } else {
-      // A failure to write shows as a failure to read, after what the server may have said last.
-      interest_ = {transport_->fd(), true, step.io == net::Io::kWantWrite};
-      return;
-    }
-  }
-  interest_ = {transport_->fd(), true, false};
-}
-
-void ReconnectingStream::read_greeting(TimePoint now) {
-  while (state_ == State::kGreeting && greeting_replies_ > 0) {
+  while (state_ == State::kGreeting && !greeting_.answered()) {
     if (const std::optional<resp::Reply> next = next_reply(now)) {
-      answer(*next, now);
+      auto failure = greeting_.take(*next, options_, tracking_, now);
+      if (failure) fail(now, std::move(failure->why), failure->reset);
     } else if (state_ != State::kGreeting || !read_more(now)) {
       return;
     }
@@ -224,7 +179,9 @@ void ReconnectingStream::greeted(TimePoint now) {
   state_ = State::kReady;
   tracking_.ready();
   until_ = backoff_end_ = kNever;
-  report_greeting();
+  if (const auto& witness = options_.witness) {
+    witness->greeted(options_, std::exchange(credentials_, {}), greeting_.connection());
+  }
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
 }
 
@@ -240,70 +197,15 @@ std::optional<resp::Reply> ReconnectingStream::next_reply(TimePoint now) {
     std::optional<resp::Reply>& reply = next.value();
     if (!reply) return std::nullopt;
     if (!std::exchange(answers_, true) && says_full(*reply)) {
-      full(now, std::string(reply->text()));
+      // The server says so in the place of an answer, whatever was sent, and hangs up.
+      const Status why = refused_for_number(options_.address.text(), std::string(reply->text()));
+      greeting_.excuse();
+      fail(now, why, false);
       return std::nullopt;
     }
     if (wants_pushes || !reply->is_push()) return std::move(reply);
     tracking_.note(*reply);
   }
-}
-
-// The server says so in the place of an answer, whatever was sent, and hangs up.
-void ReconnectingStream::full(TimePoint now, const std::string& text) {
-  const bool introduces = introduces_;
-  fail(now, refused_for_number(options_.address.text(), text), false);
-  introduces_ = introduces;
-}
-
-// Whatever was sent without a password.
-void ReconnectingStream::lacks_password(const std::string& text, TimePoint now) {
-  const bool introduces = introduces_;
-  greeting_refused(text, now);
-  introduces_ = introduces;
-}
-
-void ReconnectingStream::answer(const resp::Reply& reply, TimePoint now) {
-  --greeting_replies_;
-  if (greeting_replies_ == after_hello_) {
-    tracking_.hello(reply);
-    resp3_ = !reply.is_error();
-  }
-  if (greeting_replies_ < optional_) return answer_optional(reply, now);
-  const bool says_role = greeting_replies_ == optional_ && !options_.service.empty();
-  if (says_role && reply.is_array() && reply.text_at(0) != "master") {
-    return fail(now, Status::unreachable(options_.address.text() + " is a replica, not a primary"),
-                true);
-  }
-  if (reply.is_error()) greeting_refused(std::string(without_arguments(reply.text())), now);
-}
-
-void ReconnectingStream::answer_optional(const resp::Reply& reply, TimePoint now) {
-  if (reply.is_error() && reply.text().substr(0, 7) == "NOAUTH ") {
-    return lacks_password(std::string(reply.text()), now);
-  }
-  if (greeting_replies_ == 0 && tracking_.requested()) return tracking_.answered(reply, now);
-  // Some servers hang up after an error: the next greeting must not end so.
-  introduces_ = introduces_ && !reply.is_error();
-  if (reply.is_integer()) connection_ = reply.integer();
-}
-
-void ReconnectingStream::greeting_refused(const std::string& text, TimePoint now) {
-  const std::string word = text.substr(0, text.find(' '));
-  if (stays_with_resp2(word)) return;
-  if (resp::passes_there(text)) {
-    return fail(now, Status::unreachable(options_.address.text() + " is not ready: " + text),
-                false);
-  }
-  const int behind_hello = after_hello_ - greeting_replies_;
-  const bool for_tracking = tracking_.required() && (behind_hello == 0 || behind_hello == 1);
-  fail(now, refused_greeting(options_.address.text(), text, word, for_tracking), false);
-}
-
-// Servers before Redis 6, and proxies, do not know HELLO, or not its 3. The rest of the greeting
-// holds as it is.
-bool ReconnectingStream::stays_with_resp2(std::string_view word) const {
-  const bool needs_resp2_only = word == "ERR" || word == "NOPROTO" || !options_.resp3;
-  return greeting_replies_ == after_hello_ && needs_resp2_only && !tracking_.required();
 }
 
 bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait) {
@@ -345,7 +247,7 @@ Millis ReconnectingStream::moment() const {
 }
 
 void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
-  if (state_ == State::kGreeting && greeting_replies_ <= optional_) introduces_ = false;
+  if (state_ == State::kGreeting) greeting_.broken();
   const bool hung_up =
       !reset && !answers_ && (state_ == State::kGreeting || state_ == State::kReady);
   if (hung_up) why = Status::unreachable(why.message(), Reach::kRefused);

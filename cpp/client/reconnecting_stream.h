@@ -13,6 +13,7 @@
 #include "base/event.h"
 #include "base/stats.h"
 #include "base/status.h"
+#include "client/greeting.h"
 #include "client/tracking.h"
 #include "net/address_map.h"
 #include "net/endpoint.h"
@@ -20,7 +21,6 @@
 #include "net/pollable.h"
 #include "net/transport.h"
 #include "net/value_request.h"
-#include "resp/command.h"
 #include "resp/reply.h"
 
 namespace holdfast::client {
@@ -146,7 +146,7 @@ class ReconnectingStream {
   bool at_end() const { return reader_->at_end(); }
 
   // Ready only: it speaks RESP3.
-  bool resp3() const { return resp3_; }
+  bool resp3() const { return greeting_.resp3(); }
 
   // Ready only: of what was read on this stream the server says when it changes. And what it has
   // said since the last call.
@@ -200,24 +200,10 @@ class ReconnectingStream {
   void probe(TimePoint now);
   void time_out(TimePoint now);
   void greet(TimePoint now);
-  void say(const resp::Command& command);
-  void authenticate();
-  void exchange_greeting(TimePoint now);
   void write_greeting();
-  void read_greeting(TimePoint now);
+  void exchange_greeting(TimePoint now);
   bool read_more(TimePoint now);
   void greeted(TimePoint now);
-  void report_greeting() {
-    const auto& witness = options_.witness;
-    if (witness) witness->greeted(options_, std::exchange(credentials_, {}), connection_);
-  }
-  void full(TimePoint now, const std::string& text);
-  void lacks_password(const std::string& text, TimePoint now);
-  void answer(const resp::Reply& reply, TimePoint now);
-  void answer_optional(const resp::Reply& reply, TimePoint now);
-  void greeting_refused(const std::string& text, TimePoint now);
-  bool stays_with_resp2(std::string_view word) const;
-  void introduce();
   bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
   std::optional<resp::Reply> next_reply(TimePoint now);
   void leave(bool reset);
@@ -229,15 +215,9 @@ class ReconnectingStream {
   net::Credentials credentials_;  // of this attempt
   std::shared_ptr<net::Transport> transport_;
   std::unique_ptr<resp::Reader> reader_;
-  std::string greeting_;      // not yet written
-  int greeting_replies_ = 0;  // still to come
-  int after_hello_ = -1;      // of these, behind the one to HELLO
-  int optional_ = 0;          // of these, the last: replies that may be errors
+  Greeting greeting_;
   Tracking tracking_;
-  bool resp3_ = false;
-  bool answers_ = false;         // the server has answered on this stream
-  bool introduces_ = true;       // until a server refuses the client's name
-  std::int64_t connection_ = 0;  // of the greeting, where a witness asks
+  bool answers_ = false;  // the server has answered on this stream
   net::Interest interest_;
   bool more_ = false;         // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the back-off

@@ -77,7 +77,7 @@ BREAKS = (
     Break(
         (26,),
         "a replica is taken for a primary",
-        "cpp/client/reconnecting_stream.cpp",
+        "cpp/client/greeting.cpp",
         (('reply.text_at(0) != "master"', "reply.text_at(0).empty()"),),
         f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
     ),

@@ -52,8 +52,8 @@ TRACKING_BREAKS = (
     Break(
         (29,),
         "a server without the messages is used where they are required",
-        "cpp/client/reconnecting_stream.cpp",
-        ((" && !tracking_.required();", ";"),),
+        "cpp/client/greeting.cpp",
+        ((" && !tracking.required();", ";"),),
         f"{_TESTS}test_where_it_is_required_a_server_without_it_is_refused",
     ),
 )

@@ -1,0 +1,116 @@
+#include "client/greeting.h"
+
+#include "client/login.h"
+#include "client/reconnecting_stream.h"
+#include "resp/error_reply.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// For AUTH beside subscriptions, too.
+bool wants_resp3(const StreamOptions& options) {
+  return options.resp3 || (options.pushes && options.reauthenticates);
+}
+
+}  // namespace
+
+void Greeting::begin(const StreamOptions& options, const net::Credentials& who, Tracking& tracking,
+                     TimePoint now) {
+  unsent.clear();
+  resp3_ = excused_ = false;
+  connection_ = missing_ = 0;
+  if (const auto auth = auth_command(who)) say(*auth);
+  tracking.begin(now);
+  const bool resp3 = wants_resp3(options) || tracking.needs_resp3();
+  if (resp3) say({"HELLO", "3"});
+  const int hello = resp3 ? missing_ : 0;
+  if (tracking.required()) say({"CLIENT", "TRACKING", "OFF"});
+  if (options.database != 0) say({"SELECT", std::to_string(options.database)});
+  if (!options.service.empty()) say({"ROLE"});
+  optional_ = -missing_;
+  introduce(options);
+  if (tracking.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
+  optional_ += missing_;
+  after_hello_ = resp3 ? missing_ - hello : -1;
+}
+
+void Greeting::say(const resp::Command& command) {
+  unsent += command.bytes();
+  ++missing_;
+}
+
+// For people who look at the server; whatever becomes of it, the stream is as good.
+void Greeting::introduce(const StreamOptions& options) {
+  if (!introduces_) return;
+  if (!options.client_name.empty()) say({"CLIENT", "SETNAME", options.client_name});
+  if (options.witness) say({"CLIENT", "ID"});
+  if (options.library_version.empty()) return;
+  // The inspector shows it with the holds: a witness is the guard's.
+  say({"CLIENT", "SETINFO", "LIB-NAME", options.witness ? "holdfast(guard)" : "holdfast"});
+  say({"CLIENT", "SETINFO", "LIB-VER", options.library_version});
+}
+
+std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
+                                                const StreamOptions& options, Tracking& tracking,
+                                                TimePoint now) {
+  --missing_;
+  if (missing_ == after_hello_) {
+    tracking.hello(reply);
+    resp3_ = !reply.is_error();
+  }
+  if (missing_ < optional_) return take_optional(reply, options, tracking, now);
+  const bool says_role = missing_ == optional_ && !options.service.empty();
+  if (says_role && reply.is_array() && reply.text_at(0) != "master") {
+    const std::string why = options.address.text() + " is a replica, not a primary";
+    return Failure{Status::unreachable(why), true};
+  }
+  if (!reply.is_error()) return std::nullopt;
+  return refused(std::string(without_arguments(reply.text())), options, tracking);
+}
+
+std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& reply,
+                                                         const StreamOptions& options,
+                                                         Tracking& tracking, TimePoint now) {
+  // Whatever was sent without a password.
+  if (reply.is_error() && reply.text().substr(0, 7) == "NOAUTH ") {
+    excuse();
+    return refused(std::string(reply.text()), options, tracking);
+  }
+  if (answered() && tracking.requested()) {
+    tracking.answered(reply, now);
+    return std::nullopt;
+  }
+  // Some servers hang up after an error: the next greeting must not end so.
+  introduces_ = introduces_ && !reply.is_error();
+  if (reply.is_integer()) connection_ = reply.integer();
+  return std::nullopt;
+}
+
+std::optional<Greeting::Failure> Greeting::refused(const std::string& text,
+                                                   const StreamOptions& options,
+                                                   const Tracking& tracking) const {
+  const std::string word = text.substr(0, text.find(' '));
+  if (stays_with_resp2(word, options, tracking)) return std::nullopt;
+  const std::string server = options.address.text();
+  if (resp::passes_there(text)) {
+    return Failure{Status::unreachable(server + " is not ready: " + text)};
+  }
+  const int behind_hello = after_hello_ - missing_;
+  const bool for_tracking = tracking.required() && (behind_hello == 0 || behind_hello == 1);
+  return Failure{refused_greeting(server, text, word, for_tracking)};
+}
+
+// Servers before Redis 6, and proxies, do not know HELLO, or not its 3. The rest of the greeting
+// holds as it is.
+bool Greeting::stays_with_resp2(std::string_view word, const StreamOptions& options,
+                                const Tracking& tracking) const {
+  const bool needs_resp2_only = word == "ERR" || word == "NOPROTO" || !options.resp3;
+  return missing_ == after_hello_ && needs_resp2_only && !tracking.required();
+}
+
+void Greeting::broken() {
+  if (!excused_ && missing_ <= optional_) introduces_ = false;
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "client/tracking.h"
+#include "net/endpoint.h"
+#include "resp/command.h"
+#include "resp/reply.h"
+
+namespace holdfast::client {
+
+struct StreamOptions;
+
+// The first commands of a stream, and their replies: AUTH, HELLO, SELECT, ROLE, and last what a
+// server may refuse: CLIENT SETNAME, ID and SETINFO. A machine without I/O, for the streams that
+// one ReconnectingStream makes, one after the other.
+class Greeting {
+ public:
+  // Why a stream is given up.
+  struct Failure {
+    Status why;
+    bool reset = false;
+  };
+
+  // For a new stream: its commands are `unsent`.
+  void begin(const StreamOptions& options, const net::Credentials& who, Tracking& tracking,
+             TimePoint now);
+  std::string unsent;
+  bool answered() const { return missing_ == 0; }
+  // The next reply.
+  std::optional<Failure> take(const resp::Reply& reply, const StreamOptions& options,
+                              Tracking& tracking, TimePoint now);
+  // The stream has ended before that.
+  void broken();
+  // It is about to, for another reason than the commands.
+  void excuse() { excused_ = true; }
+
+  // It has RESP3.
+  bool resp3() const { return resp3_; }
+  // The number of the connection, where a witness asks; else 0.
+  std::int64_t connection() const { return connection_; }
+
+ private:
+  void say(const resp::Command& command);
+  void introduce(const StreamOptions& options);
+  std::optional<Failure> take_optional(const resp::Reply& reply, const StreamOptions& options,
+                                       Tracking& tracking, TimePoint now);
+  std::optional<Failure> refused(const std::string& text, const StreamOptions& options,
+                                 const Tracking& tracking) const;
+  bool stays_with_resp2(std::string_view word, const StreamOptions& options,
+                        const Tracking& tracking) const;
+
+  int missing_ = 0;       // replies
+  int after_hello_ = -1;  // of these, behind the one to HELLO
+  int optional_ = 0;      // of these, the last: that may be errors
+  bool resp3_ = false;
+  bool introduces_ = true;  // until a server refuses the client's name
+  bool excused_ = false;
+  std::int64_t connection_ = 0;
+};
+
+}  // namespace holdfast::client
