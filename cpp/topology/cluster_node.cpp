@@ -38,9 +38,10 @@ void complete(Connection::Setup& made, const std::weak_ptr<ClusterWatcher>& watc
     return all && all->owns(number, request.key());
   };
   made.neighbours.hand_over = [watcher, traffic](InFlightRequest unanswered, bool queued) {
-    const auto all = watcher.lock();
-    return all ? all->take_over(std::move(unanswered), traffic, queued)
-               : Status::closed("the client was closed");
+    if (const auto all = watcher.lock()) {
+      return all->take_over(std::move(unanswered), traffic, queued);
+    }
+    return Status::closed("the client was closed");
   };
   made.on_failed = [watcher, number] {
     if (const auto all = watcher.lock()) all->trouble(number);

@@ -15,7 +15,8 @@ namespace {
 // OK, or the loss of the owner's that a grant would hide: once, if it is not of an open block.
 Status loss(const Context& context, const AcquireRequest& request) {
   const auto loss = context.keeper->attempts().refuse(request.name(), request.owner);
-  return loss ? Status::lost(*loss) : Status();
+  if (loss) return Status::lost(*loss);
+  return {};
 }
 
 AcquireMachine::Event event_of(Acknowledgement outcome) {

@@ -279,7 +279,8 @@ void HoldRelease::released(const resp::Reply& reply) {
 void HoldRelease::gone(const std::string& reason) {
   // The loss stays visible until the owner's next grant, if there can be one.
   if (!recipe_.owners_return()) context().keeper->owner_ended(owner_);
-  end({Verdict::kGone, Status::invalid(reason)});
+  const Status why = Status::invalid(reason);
+  end({Verdict::kGone, why});
 }
 
 void HoldRelease::refused(std::string_view text) {
