@@ -51,8 +51,6 @@ OwnerNumber next_owner_numbers(std::int64_t count) {
   return OwnerNumber{next_number().fetch_add(static_cast<std::uint64_t>(count))};
 }
 
-void restart_owner_numbers(std::uint64_t first) { next_number().store(first); }
-
 std::string fresh_uuid() {
   std::random_device random;
   std::array<unsigned, 4> bits{random(), random(), random(), random()};

@@ -95,9 +95,6 @@ constexpr OwnerNumber owner_after(OwnerNumber first, std::int64_t count) {
   return OwnerNumber{static_cast<std::uint64_t>(first) + static_cast<std::uint64_t>(count)};
 }
 
-// For repeatable tests: the next number is `first`.
-void restart_owner_numbers(std::uint64_t first);
-
 // "<client's UUID>:<number>": the field of an owner, Redisson's <UUID>:<threadId>.
 inline std::string owner_field(std::string_view client_id, OwnerNumber owner) {
   const std::string number = std::to_string(static_cast<std::uint64_t>(owner));

@@ -60,10 +60,7 @@ void RenewalBatches::add(const Due& due, std::optional<topology::Slot> slot) {
   const HoldPtr& hold = due.hold;
   const RenewalBatch::Common common{hold->renewal, hold->sent_lease, slot};
   if (hold->alone) return begin(common, 1)->add(hold, due.until);
-  // Most often it goes where the one before it went.
-  const bool same = latest_ != nullptr && (*latest_)->is_for(common);
-  if (!same) latest_ = &open_[common];
-  BatchPtr& batch = *latest_;
+  BatchPtr& batch = open_[common];
   const std::size_t most = std::max<std::size_t>(most_keys_ / hold->renewal->renewed_keys(), 1);
   if (!batch || batch->full()) batch = begin(common, most);
   batch->add(hold, due.until);

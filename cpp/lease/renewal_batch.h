@@ -41,7 +41,6 @@ class RenewalBatch final : public client::Request {
     std::optional<topology::Slot> slot;
 
     bool operator<(const Common& other) const { return parts() < other.parts(); }
-    bool operator==(const Common& other) const { return parts() == other.parts(); }
 
    private:
     std::tuple<const Renewal*, Millis, std::optional<topology::Slot>> parts() const {
@@ -62,7 +61,6 @@ class RenewalBatch final : public client::Request {
   const std::optional<topology::Slot>& slot() const { return common_.slot; }
   Millis lease() const { return common_.lease; }
   bool full() const { return holds_.size() == most_; }
-  bool is_for(const Common& common) const { return common_ == common; }
 
   std::string_view key() const override;
   resp::ReplyKinds encode(std::string& out, bool by_text) const override;
@@ -112,7 +110,6 @@ class RenewalBatches {
   const std::size_t most_keys_;
   std::vector<BatchPtr> all_;
   std::map<RenewalBatch::Common, BatchPtr> open_;  // the newest one of each sort
-  BatchPtr* latest_ = nullptr;                     // of those, the last hold's
 };
 
 }  // namespace holdfast::lease

@@ -116,11 +116,6 @@ void Composite::forget(std::size_t member) {
   if (found != calls_.end()) (void)drop(found);
 }
 
-bool Composite::has_call(std::size_t member) const {
-  return std::any_of(calls_.begin(), calls_.end(),
-                     [member](const MemberCall& each) { return each.member == member; });
-}
-
 ExchangePtr Composite::drop(std::vector<MemberCall>::iterator place) {
   ExchangePtr operation = std::move(place->operation);
   calls_.erase(place);

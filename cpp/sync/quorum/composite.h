@@ -61,7 +61,6 @@ class Composite : public Awaited,
   void call(std::size_t member, const ExchangePtr& operation) HOLDFAST_REQUIRES(mutex_);
   // It may go on by itself; no kMember follows.
   void forget(std::size_t member) HOLDFAST_REQUIRES(mutex_);
-  bool has_call(std::size_t member) const HOLDFAST_REQUIRES(mutex_);
   bool calling() const HOLDFAST_REQUIRES(mutex_) { return !calls_.empty(); }
   void wake_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
   void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
