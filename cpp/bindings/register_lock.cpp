@@ -134,7 +134,7 @@ void add_known(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
       .def("known_levels",
            [](const Lockable& self, std::uint64_t owner) {
              py::list leases;
-             for (const Lease& lease : self.known_levels(owner_of(owner))) {
+             for (const Lease& lease : self.known(owner_of(owner)).levels) {
                leases.append(lease.renewed ? 0 : lease.time.count());
              }
              return leases;
@@ -148,10 +148,10 @@ void add_known(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
              return owners;
            })
       .def("known_lost", [](const Lockable& self,
-                            std::uint64_t owner) { return self.known_lost(owner_of(owner)); })
+                            std::uint64_t owner) { return self.known(owner_of(owner)).lost; })
       .def("known_loss",
            [](const Lockable& self, std::uint64_t owner) -> py::object {
-             const auto why = self.known_loss(owner_of(owner));
+             const auto why = self.known(owner_of(owner)).loss;
              if (!why) return py::none();
              return py::str(*why);
            })
@@ -161,7 +161,7 @@ void add_known(py::class_<Lockable, std::shared_ptr<Lockable>>& lock) {
            })
       .def_property_readonly("foreign", &Lockable::foreign)
       .def("known_left", [](const Lockable& self, std::uint64_t owner) -> py::object {
-        const auto left = self.known_left(owner_of(owner));
+        const auto left = self.known(owner_of(owner)).left;
         if (!left) return py::none();
         return py::float_(static_cast<double>(left->count()) / kNanos);
       });
@@ -188,7 +188,7 @@ void add_to(py::module_& module) {
       .def("known_reads", [](const engine::Lock& self,
                              std::uint64_t owner) { return self.known_reads(owner_of(owner)); })
       .def("known_token", [](const engine::Lock& self, std::uint64_t owner) {
-        return self.known_token(owner_of(owner));
+        return self.known(owner_of(owner)).token;
       });
 }
 

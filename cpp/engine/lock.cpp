@@ -38,26 +38,18 @@ sync::ExchangePtr Lock::force_release(OwnerNumber by) const {
 }
 
 sync::ExchangePtr Lock::locked() const {
-  return sync::call_of(client_->started(),
-                       {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
-                          recipe->steps().locked.write(out, {name});
-                        }});
+  return sync::call_of(client_->started(), sync::query_of(recipe().steps().locked, name()));
 }
 
 sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->started();
   const std::string field = owner_field(context->client_id, owner);
   return sync::call_of(std::move(context),
-                       {name(), [recipe = &recipe(), name = name(), field](script::Writer& out) {
-                          recipe->steps().hold_count.write(out, {name, field});
-                        }});
+                       sync::query_of(recipe().steps().hold_count, name(), field));
 }
 
 sync::ExchangePtr Lock::ttl() const {
-  return sync::call_of(client_->started(),
-                       {name(), [recipe = &recipe(), name = name()](script::Writer& out) {
-                          recipe->steps().ttl.write(out, {name});
-                        }});
+  return sync::call_of(client_->started(), sync::query_of(recipe().steps().ttl, name()));
 }
 
 sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
@@ -98,28 +90,12 @@ int Lock::known_reads(OwnerNumber owner) const {
   return client_->context()->keeper->count(LockName(name(), Side::kRead), owner);
 }
 
-std::vector<Lease> Lock::known_levels(OwnerNumber owner) const {
-  return client_->context()->keeper->levels(name(), owner);
+lease::Known Lock::known(OwnerNumber owner) const {
+  return client_->context()->keeper->known(name(), owner);
 }
 
 std::vector<lease::Holder> Lock::known_owners() const {
   return client_->context()->keeper->holders(name());
-}
-
-bool Lock::known_lost(OwnerNumber owner) const {
-  return client_->context()->keeper->lost(name(), owner);
-}
-
-std::optional<std::string> Lock::known_loss(OwnerNumber owner) const {
-  return client_->context()->keeper->loss(name(), owner);
-}
-
-std::optional<std::int64_t> Lock::known_token(OwnerNumber owner) const {
-  return client_->context()->keeper->token(name(), owner);
-}
-
-std::optional<Duration> Lock::known_left(OwnerNumber owner) const {
-  return client_->context()->keeper->remaining(name(), owner);
 }
 
 void Lock::forget_listener(OwnerNumber owner, std::uint64_t listener) const {

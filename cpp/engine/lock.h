@@ -47,14 +47,9 @@ class Lockable {
   // A failure while the owner is acquiring it: whatever changes its holds would be refused.
   virtual Status may_use(OwnerNumber owner) const = 0;
   virtual int known_count(OwnerNumber owner) const = 0;
-  // The leases of the owner's nested holds, the outermost first.
-  virtual std::vector<Lease> known_levels(OwnerNumber owner) const = 0;
+  virtual lease::Known known(OwnerNumber owner) const = 0;
   // Owners of the same client that hold it, or have ended while they did.
   virtual std::vector<lease::Holder> known_owners() const = 0;
-  virtual bool known_lost(OwnerNumber owner) const = 0;
-  // Why it was lost; empty if known_lost() is false.
-  virtual std::optional<std::string> known_loss(OwnerNumber owner) const = 0;
-  virtual std::optional<Duration> known_left(OwnerNumber owner) const = 0;
 
   // The last refusal was by a key that never expires: another program wrote it.
   virtual bool foreign() const = 0;
@@ -104,11 +99,8 @@ class Lock : public Lockable {
 
   Status may_use(OwnerNumber owner) const override;
   int known_count(OwnerNumber owner) const override;
-  std::vector<Lease> known_levels(OwnerNumber owner) const override;
+  lease::Known known(OwnerNumber owner) const override;
   std::vector<lease::Holder> known_owners() const override;
-  bool known_lost(OwnerNumber owner) const override;
-  std::optional<std::string> known_loss(OwnerNumber owner) const override;
-  std::optional<Duration> known_left(OwnerNumber owner) const override;
   bool foreign() const override { return synchronizer_->foreign(); }
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   // The two halves of passing a hold on to another process, and the ticket: see
@@ -124,7 +116,6 @@ class Lock : public Lockable {
   std::string_view movable_as() const;
 
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
-  std::optional<std::int64_t> known_token(OwnerNumber owner) const;
 
   // Suppresses the report of a loss.
   void forget_loss(OwnerNumber owner) const;

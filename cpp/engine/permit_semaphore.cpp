@@ -155,7 +155,7 @@ sync::ExchangePtr PermitSemaphore::add_permits(std::int64_t permits) const {
 }
 
 sync::ExchangePtr PermitSemaphore::query(const sync::Row& row, std::optional<Millis> within) const {
-  sync::Query query{name_, [name = name_, &row](script::Writer& out) { row.write(out, {name}); }};
+  sync::Query query = sync::query_of(row, name_);
   query.within = within;
   return sync::call_of(client_->started(), std::move(query));
 }
@@ -181,14 +181,12 @@ sync::ExchangePtr PermitSemaphore::lease_left(const std::string& permit) const {
 
 sync::ExchangePtr PermitSemaphore::remove() const {
   const auto context = client_->started();
-  return sync::call_of(
-      context,
-      {name_,
-       [name = name_](script::Writer& out) { sync::permit_steps().remove.write(out, {name}); },
-       [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
-                                                const client::Sent& sent) {
-         keeper->forced(name, sent.last);
-       }});
+  sync::Query query = sync::query_of(sync::permit_steps().remove, name_);
+  query.answered = [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
+                                                            const client::Sent& sent) {
+    keeper->forced(name, sent.last);
+  };
+  return sync::call_of(context, std::move(query));
 }
 
 }  // namespace holdfast::engine

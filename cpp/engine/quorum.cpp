@@ -49,7 +49,7 @@ class Member final : public sync::QuorumMember {
     return sync::under_way_status(lock_->name(), by_thread);
   }
 
-  std::optional<Duration> remaining() const override { return lock_->known_left(arguments_.owner); }
+  std::optional<Duration> remaining() const override { return lock_->known(arguments_.owner).left; }
 
  private:
   const std::shared_ptr<const Lock> lock_;
@@ -222,14 +222,22 @@ Status Quorum::may_use(OwnerNumber owner) const {
 
 int Quorum::known_count(OwnerNumber owner) const { return common(counts(owner), rule().needed); }
 
-// Those of the member with the most holds of the owner.
-std::vector<Lease> Quorum::known_levels(OwnerNumber owner) const {
-  std::vector<Lease> levels;
-  for (const auto& lock : members_) {
-    std::vector<Lease> of_member = lock->known_levels(owner);
-    if (of_member.size() > levels.size()) levels = std::move(of_member);
+lease::Known Quorum::known(OwnerNumber owner) const {
+  const sync::QuorumRule rule = this->rule();
+  lease::Known whole;
+  std::vector<Duration> left;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    lease::Known member = members_[i]->known(owner);
+    left.push_back(member.left.value_or(Duration(-1)));
+    whole.lost = whole.lost || member.lost;
+    if (member.loss && !whole.loss) whole.loss = rule.title(i) + ": " + *member.loss;
+    if (member.levels.size() > whole.levels.size()) whole.levels = std::move(member.levels);
   }
-  return levels;
+  const Duration least = common(std::move(left), rule.needed);
+  if (least >= Duration::zero()) whole.left = least;
+  whole.lost = whole.lost && (rule.spare() == 0 || known_count(owner) == 0);
+  if (!whole.lost) whole.loss.reset();
+  return whole;
 }
 
 std::vector<lease::Holder> Quorum::known_owners() const {
@@ -238,28 +246,6 @@ std::vector<lease::Holder> Quorum::known_owners() const {
     if (!holders.empty()) return holders;
   }
   return {};
-}
-
-bool Quorum::known_lost(OwnerNumber owner) const {
-  const bool any = std::any_of(members_.begin(), members_.end(),
-                               [owner](const auto& lock) { return lock->known_lost(owner); });
-  return any && (rule().spare() == 0 || known_count(owner) == 0);
-}
-
-std::optional<std::string> Quorum::known_loss(OwnerNumber owner) const {
-  if (!known_lost(owner)) return std::nullopt;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const std::optional<std::string> why = members_[i]->known_loss(owner);
-    if (why) return rule().title(i) + ": " + *why;
-  }
-  return std::nullopt;
-}
-
-std::optional<Duration> Quorum::known_left(OwnerNumber owner) const {
-  std::vector<Duration> left;
-  for (const auto& lock : members_) left.push_back(lock->known_left(owner).value_or(Duration(-1)));
-  const Duration least = common(std::move(left), rule().needed);
-  return least < Duration::zero() ? std::nullopt : std::optional<Duration>(least);
 }
 
 bool Quorum::foreign() const {

@@ -34,12 +34,10 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
 
   Status may_use(OwnerNumber owner) const override;
   int known_count(OwnerNumber owner) const override;
-  std::vector<Lease> known_levels(OwnerNumber owner) const override;
+  // The levels are those of the member with the most. Lost: if all members are required, by the
+  // loss of one; else by that of the quorum.
+  lease::Known known(OwnerNumber owner) const override;
   std::vector<lease::Holder> known_owners() const override;
-  // If all members are required, the loss of one; else the loss of the quorum.
-  bool known_lost(OwnerNumber owner) const override;
-  std::optional<std::string> known_loss(OwnerNumber owner) const override;
-  std::optional<Duration> known_left(OwnerNumber owner) const override;
   bool foreign() const override;  // of a member
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
 

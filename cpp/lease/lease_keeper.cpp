@@ -29,37 +29,23 @@ bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
   return entry != nullptr && (entry->hold || entry->release != Holds::Release::kNone);
 }
 
-bool LeaseKeeper::lost(const LockName& name, OwnerNumber owner) const {
+Known LeaseKeeper::known(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.hold(name, owner);
-  if (hold == nullptr) return book_->blocks.lost(name, owner);
-  return hold->lost_at(book_->clock.now());
-}
-
-std::optional<std::string> LeaseKeeper::loss(const LockName& name, OwnerNumber owner) const {
-  const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.hold(name, owner);
-  if (hold == nullptr || !hold->lost_at(book_->clock.now())) return std::nullopt;
-  return hold->state == HoldState::kLost ? hold->reason() : book_->ran_out(*hold);
-}
-
-std::optional<std::int64_t> LeaseKeeper::token(const LockName& name, OwnerNumber owner) const {
-  const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.hold(name, owner);
-  const bool known = hold != nullptr && hold->token != 0 && hold->trusted_at(book_->clock.now());
-  return known ? std::optional(hold->token) : std::nullopt;
-}
-
-std::vector<Lease> LeaseKeeper::levels(const LockName& name, OwnerNumber owner) const {
-  const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.hold(name, owner);
-  std::vector<Lease> leases;
-  if (hold == nullptr || !hold->trusted_at(book_->clock.now())) return leases;
+  const TimePoint now = book_->clock.now();
+  const Hold* const hold = book_->holds.hold(name, owner);
+  Known known;
+  known.lost = hold != nullptr ? hold->lost_at(now) : book_->blocks.lost(name, owner);
+  if (hold == nullptr) return known;
+  if (known.lost)
+    known.loss = hold->state == HoldState::kLost ? hold->reason() : book_->ran_out(*hold);
+  if (!hold->trusted_at(now)) return known;
+  known.left = hold->trusted() - now;
+  if (hold->token != 0) known.token = hold->token;
   for (int level = 0; level < hold->levels.count(); ++level) {
     const bool renewed = hold->levels.renewed_at(level);
-    leases.push_back({renewed ? hold->lease : hold->fixed_lease, renewed});
+    known.levels.push_back({renewed ? hold->lease : hold->fixed_lease, renewed});
   }
-  return leases;
+  return known;
 }
 
 bool LeaseKeeper::renewal_on_wire(const LockName& name, OwnerNumber owner) const {
@@ -77,14 +63,6 @@ std::vector<Holder> LeaseKeeper::holders(const LockName& name) const {
   }
   book_->events.append_ended(holders, name, now);
   return holders;
-}
-
-std::optional<Duration> LeaseKeeper::remaining(const LockName& name, OwnerNumber owner) const {
-  const MutexLock guard(book_->mutex);
-  const Hold* hold = book_->holds.hold(name, owner);
-  const TimePoint now = book_->clock.now();
-  if (hold == nullptr || !hold->trusted_at(now)) return std::nullopt;
-  return hold->trusted() - now;
 }
 
 std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {

@@ -19,6 +19,16 @@
 
 namespace holdfast::lease {
 
+// What a client knows of one owner's hold of a name.
+struct Known {
+  bool lost = false;                  // it is known to be gone, and no grant came since
+  std::optional<std::string> loss{};  // why, of a hold that was lost
+  // Where it is held, by the client's clock:
+  std::optional<Duration> left{};       // its validity
+  std::optional<std::int64_t> token{};  // of the newest grant that brought one
+  std::vector<Lease> levels{};          // the leases of the nested holds, the outermost first
+};
+
 // All holds of one client: their counts, until when each may be trusted, and the watchdog that
 // renews them. A hold that is gone is *lost*, which is posted as an event. Of the losses the last
 // 10 000 are known until the owner's next grant or end; a `with` block that lost its grant is known
@@ -44,21 +54,11 @@ class LeaseKeeper {
   int count(const LockName& name, OwnerNumber owner) const;
   // There is something to report of a hold of the owner's, be it that it is lost or being released.
   bool knows(const LockName& name, OwnerNumber owner) const;
-  // A hold of the owner's is known to be gone, and no grant came since.
-  bool lost(const LockName& name, OwnerNumber owner) const;
-  // Why that hold is gone; nothing where lost() is false.
-  std::optional<std::string> loss(const LockName& name, OwnerNumber owner) const;
-  // What the newest grant of the owner's hold that brought a token has brought; nothing when not
-  // held, or when none did.
-  std::optional<std::int64_t> token(const LockName& name, OwnerNumber owner) const;
-  // The leases of the owner's nested holds, the outermost first; none when not held.
-  std::vector<Lease> levels(const LockName& name, OwnerNumber owner) const;
+  Known known(const LockName& name, OwnerNumber owner) const;
   std::vector<Holder> holders(const LockName& name) const;
   // The server may still execute an earlier renewal of the owner's, after which the lease of what
   // is not renewed would be longer than was asked for.
   bool renewal_on_wire(const LockName& name, OwnerNumber owner) const;
-  // By the client's clock; nothing when not held.
-  std::optional<Duration> remaining(const LockName& name, OwnerNumber owner) const;
   struct Held {
     LockName name;
     OwnerNumber owner;

@@ -31,16 +31,13 @@ ExchangePtr force_release(std::shared_ptr<const Context> context, const LockReci
                           const LockName& name, OwnerNumber by) {
   const auto keeper = context->keeper;
   keeper->begin_force(name, by);
-  return call_of(std::move(context),
-                 {name,
-                  [recipe = &recipe, name](script::Writer& out) {
-                    recipe->steps().force_release.write(out, {name});
-                  },
-                  [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
-                    // The other side of a read-write lock may stay held.
-                    const bool removed = value == 1 || name.side() == Side::kWhole;
-                    removed ? keeper->forced(name, sent.last) : keeper->forced_nothing(name, by);
-                  }});
+  Query query = query_of(recipe.steps().force_release, name);
+  query.answered = [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
+    // The other side of a read-write lock may stay held.
+    const bool removed = value == 1 || name.side() == Side::kWhole;
+    removed ? keeper->forced(name, sent.last) : keeper->forced_nothing(name, by);
+  };
+  return call_of(std::move(context), std::move(query));
 }
 
 }  // namespace holdfast::sync

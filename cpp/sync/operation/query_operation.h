@@ -4,9 +4,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "sync/operation/operation.h"
+#include "sync/recipes/step.h"
 
 namespace holdfast::sync {
 
@@ -29,6 +31,13 @@ struct Query {
   // Not null: gets the reply, of any kind, before the end with kGranted; Outcome::value is nothing.
   std::shared_ptr<std::optional<resp::Reply>> reply{};
 };
+
+// The query that a row is: of a name, and of the owner with that field.
+inline Query query_of(const Row& row, const LockName& name, std::string owner = {}) {
+  return {name, [row = &row, name, owner = std::move(owner)](script::Writer& out) {
+            row->write(out, {name, owner});
+          }};
+}
 
 // A query from its first byte to its end.
 class QueryOperation final : public Operation {

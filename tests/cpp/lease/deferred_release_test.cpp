@@ -37,7 +37,7 @@ TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
   keeper().releases().found_nothing(name, kAlice, plan, kGone);
   keeper().releases().found_nothing(name, kAlice, plan, kGone);
   EXPECT_EQ(events, kLostAfterRelease);
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
 }
 
@@ -45,9 +45,9 @@ TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   const ReleasePlan plan = leave();
   EXPECT_TRUE(attempt(kAlice).takes_over);
   keeper().releases().found_nothing(name, kAlice, plan, kGone);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
   grant(kAlice, 1, {kLease, true});
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   EXPECT_EQ(events, kLostAfterRelease);
 }

@@ -25,33 +25,33 @@ TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
     EXPECT_TRUE(keeper().attempts().granted(
         {name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}, attempt));
   };
-  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+  EXPECT_EQ(keeper().known(name, kAlice).token, std::nullopt);
   fixed(kAlice, Millis(1000));
-  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+  EXPECT_EQ(keeper().known(name, kAlice).token, std::nullopt);
   token(7);
   token(8);
   fixed(kAlice, Millis(1000), 4);
-  EXPECT_EQ(keeper().token(name, kAlice), 8);
-  EXPECT_EQ(keeper().token(name, kBob), std::nullopt);
+  EXPECT_EQ(keeper().known(name, kAlice).token, 8);
+  EXPECT_EQ(keeper().known(name, kBob).token, std::nullopt);
   release(kAlice);
   release(kAlice);
-  EXPECT_EQ(keeper().token(name, kAlice), 8);
+  EXPECT_EQ(keeper().known(name, kAlice).token, 8);
   pass(Millis(2000));
-  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+  EXPECT_EQ(keeper().known(name, kAlice).token, std::nullopt);
   fixed(kAlice, Millis(1000));
-  EXPECT_EQ(keeper().token(name, kAlice), std::nullopt);
+  EXPECT_EQ(keeper().known(name, kAlice).token, std::nullopt);
 }
 
 TEST_F(LeaseKeeperTest, TrustsAHoldForItsLeaseLessTheMargins) {
   fixed(kAlice, Millis(1000));
-  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(988));
+  EXPECT_EQ(keeper().known(name, kAlice).left, Millis(988));
   pass(Millis(988) - Duration(1));
   EXPECT_EQ(keeper().count(name, kAlice), 1);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
   pass(Duration(1));
   EXPECT_EQ(keeper().count(name, kAlice), 0);
-  EXPECT_TRUE(keeper().lost(name, kAlice));
-  EXPECT_EQ(keeper().remaining(name, kAlice), std::nullopt);
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
+  EXPECT_EQ(keeper().known(name, kAlice).left, std::nullopt);
 }
 
 TEST_F(LeaseKeeperTest, ReportsOnceThatALeaseRanOut) {
@@ -92,7 +92,7 @@ TEST_F(LeaseKeeperTest, ARenewalDoesNotCutALongerLeaseOfAnOuterHold) {
   pass(Millis(2000));
   ASSERT_GE(renewals.size(), 1U);
   release(kAlice);
-  const auto left = std::chrono::duration_cast<Millis>(*keeper().remaining(name, kAlice));
+  const auto left = std::chrono::duration_cast<Millis>(*keeper().known(name, kAlice).left);
   EXPECT_GE(server_ttl(), left.count());
 }
 
@@ -139,7 +139,7 @@ TEST_F(LeaseKeeperTest, ARefusedRenewalIsALoss) {
   pass(Millis(1000));
   ASSERT_EQ(events.size(), 1U);
   EXPECT_NE(events[0].find("the server no longer has it"), std::string::npos);
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
 }
 
 TEST_F(LeaseKeeperTest, AServerThatForgotTheScriptGetsItsText) {
@@ -193,7 +193,7 @@ TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
   keeper().owner_ended(kAlice, "thread");
   EXPECT_EQ(events, Strings{"lock of 1 abandoned by thread"});
   EXPECT_EQ(keeper().count(name, kAlice), 0);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(server_ttl(), -2);
@@ -237,9 +237,9 @@ TEST_F(LeaseKeeperTest, ALossHasItsCauseBesideTheReason) {
 TEST_F(LeaseKeeperTest, AGrantAfterALossIsANewHold) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
-  ASSERT_TRUE(keeper().lost(name, kAlice));
+  ASSERT_TRUE(keeper().known(name, kAlice).lost);
   renewed(kAlice);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   pass(Millis(10000));
   EXPECT_EQ(events.size(), 1U);
@@ -251,12 +251,12 @@ TEST_F(LeaseKeeperTest, WhatIsHeldWhenItIsClosedIsLostAtItsDeadline) {
   EXPECT_EQ(keeper().close(), Strings{"lock"});
   EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict,
             ReleasePlan::Verdict::kNotOwned);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{"lock of 1 lost: its client was closed"});
   EXPECT_LE(lost_at - begin, kLease);
-  EXPECT_EQ(keeper().loss(name, kAlice), "its client was closed");
+  EXPECT_EQ(keeper().known(name, kAlice).loss, "its client was closed");
   EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, ReleasePlan::Verdict::kLost);
 }
 
@@ -300,8 +300,8 @@ TEST_F(LeaseKeeperTest, AKnownLossStaysKnownWhenItIsClosed) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
   EXPECT_EQ(keeper().close(), Strings{});
-  EXPECT_TRUE(keeper().lost(name, kAlice));
-  EXPECT_EQ(keeper().loss(name, kAlice), "its lease ran out");
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
+  EXPECT_EQ(keeper().known(name, kAlice).loss, "its lease ran out");
 }
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
@@ -327,9 +327,9 @@ TEST_F(LeaseKeeperTest, AForcedReleaseLeavesWhatWasRequestedAfterIt) {
 TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
   renewed(kAlice);
   const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(20000));
-  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(2968));
+  EXPECT_EQ(keeper().known(name, kAlice).left, Millis(2968));
   keeper().transfers().extended(name, kAlice, {number, Millis(20000)}, world.now());
-  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(19798));
+  EXPECT_EQ(keeper().known(name, kAlice).left, Millis(19798));
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{});
@@ -338,7 +338,7 @@ TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
 TEST_F(LeaseKeeperTest, AnExtensionToLessCountsBeforeItsAnswer) {
   renewed(kAlice);
   (void)keeper().transfers().begin_extension(name, kAlice, Millis(100));
-  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(97));
+  EXPECT_EQ(keeper().known(name, kAlice).left, Millis(97));
   pass(Millis(200));
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
 }
@@ -352,7 +352,7 @@ TEST_F(LeaseKeeperTest, ARenewalFromBeforeAnExtensionPromisesNoMoreThanTheExtens
   keeper().transfers().extended(name, kAlice, extension, world.now());
   renewed(kAlice, 3);
   pass(kSoon);
-  EXPECT_LE(*keeper().remaining(name, kAlice), Millis(6000));
+  EXPECT_LE(*keeper().known(name, kAlice).left, Millis(6000));
 }
 
 TEST_F(LeaseKeeperTest, TheAnswerToAnEarlierExtensionPromisesNoMoreThanTheLaterOne) {
@@ -360,9 +360,9 @@ TEST_F(LeaseKeeperTest, TheAnswerToAnEarlierExtensionPromisesNoMoreThanTheLaterO
   const std::uint32_t first = keeper().transfers().begin_extension(name, kAlice, Millis(2000));
   const std::uint32_t second = keeper().transfers().begin_extension(name, kAlice, Millis(100));
   keeper().transfers().extended(name, kAlice, {first, Millis(2000)}, world.now());
-  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(97));
+  EXPECT_EQ(keeper().known(name, kAlice).left, Millis(97));
   keeper().transfers().extended(name, kAlice, {second, Millis(100)}, world.now());
-  EXPECT_EQ(keeper().remaining(name, kAlice), Millis(97));
+  EXPECT_EQ(keeper().known(name, kAlice).left, Millis(97));
 }
 
 }  // namespace

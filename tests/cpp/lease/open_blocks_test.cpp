@@ -73,7 +73,7 @@ TEST_F(OpenBlocksTest, AReleaseThatRaisedTheLossLeavesNothingToRefuse) {
 TEST_F(OpenBlocksTest, AFixedLeaseThatRanOutIsOver) {
   take(name, false, {kLease, false});
   pass(kLease + kSoon);
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_FALSE(refused());
 }
 
@@ -125,7 +125,7 @@ TEST_F(OpenBlocksTest, ItsLossRefusesUntilItsEndWhateverHasRaisedIt) {
   EXPECT_FALSE(refused());
   acquire();
   release(kAlice);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
 }
 
 TEST_F(OpenBlocksTest, TheEndOfALaterBlockLeavesTheEarlierOneLost) {
@@ -223,7 +223,7 @@ TEST_F(OpenBlocksTest, LossesEndWithTheirOwner) {
   lose();
   keeper().owner_ended(kAlice);
   EXPECT_FALSE(refused());
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
 }
 
 TEST_F(OpenBlocksTest, ALostBlockIsKnownUntilItsEndWhateverIsLostLater) {
@@ -235,10 +235,10 @@ TEST_F(OpenBlocksTest, ALostBlockIsKnownUntilItsEndWhateverIsLostLater) {
     take(other, false);
     keeper().lose(other, kAlice, kReason);
   }
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{});
   keeper().releases().done(name, kAlice, plan);
-  EXPECT_FALSE(keeper().lost(name, kAlice));
+  EXPECT_FALSE(keeper().known(name, kAlice).lost);
 }
 
 TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
@@ -127,7 +127,7 @@ TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
   keeper().releases().ended(name, kAlice, plan.command, End::kExpired);
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(begin_release().verdict, Verdict::kLost);
 }
 
@@ -158,7 +158,7 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice, 2);
   const ReleasePlan plan = begin_release();
   keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
@@ -168,7 +168,7 @@ TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
   renewed(kAlice, 2);
   const ReleasePlan plan = begin_release();
   keeper().forced(name, world.now());
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
   keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
   EXPECT_EQ(events.size(), 1U);
@@ -178,7 +178,7 @@ TEST_F(ReleaseTest, ALastReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
   keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
-  EXPECT_TRUE(keeper().lost(name, kAlice));
+  EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }

@@ -204,7 +204,7 @@ TEST_F(RenewalBatchTest, TheAnswerToABatchIsNothingToAHoldThatWasReleasedMeanwhi
   keeper().releases().done(lock(1), kAlice, plan);
   resume();
   EXPECT_EQ(events, Strings{});
-  EXPECT_FALSE(keeper().lost(lock(1), kAlice));
+  EXPECT_FALSE(keeper().known(lock(1), kAlice).lost);
   EXPECT_TRUE(holds(lock(0)));
 }
 
@@ -215,8 +215,8 @@ TEST_F(RenewalBatchTest, ABatchPromisesNoMoreThanAnExtensionThatHasBegunMeanwhil
   resume();
   command({"PEXPIRE", "lock1", "1500"});
   keeper().transfers().extended(lock(1), kAlice, {number, Millis(1500)}, world.now());
-  EXPECT_LE(keeper().remaining(lock(1), kAlice), Millis(1500));
-  EXPECT_GE(keeper().remaining(lock(0), kAlice), Millis(2000));
+  EXPECT_LE(keeper().known(lock(1), kAlice).left, Millis(1500));
+  EXPECT_GE(keeper().known(lock(0), kAlice).left, Millis(2000));
   EXPECT_EQ(events, Strings{});
 }
 
@@ -239,7 +239,7 @@ TEST_F(RenewalBatchTest, AHoldWhoseDetachHasNoAnswerIsLeftToTheShorterLease) {
   pass(Millis(1900));
   EXPECT_EQ(keeper().count(lock(1), kAlice), 1);
   (void)keeper().transfers().begin_detach(lock(1), kAlice, kLease);
-  EXPECT_LE(after(world.now(), *keeper().remaining(lock(1), kAlice)), until);
+  EXPECT_LE(after(world.now(), *keeper().known(lock(1), kAlice).left), until);
   pass(Millis(200));
   EXPECT_EQ(keeper().count(lock(1), kAlice), 0);
   EXPECT_EQ(keeper().count(lock(0), kAlice), 1);

@@ -126,7 +126,7 @@ TEST_F(HoldTrackingTest, AShorterExpiryOfALeaseIsTheEndOfItsValidity) {
   const TimePoint start = world.now();
   pass(kAtOnce);
   ASSERT_EQ(keeper().count(name, kAlice), 1);
-  EXPECT_LE(keeper().remaining(name, kAlice), Millis(498));
+  EXPECT_LE(keeper().known(name, kAlice).left, Millis(498));
   pass(Millis(500));
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
   EXPECT_LE(lost_at - start, Millis(500));
@@ -140,7 +140,7 @@ TEST_F(HoldTrackingTest, ALeaseThatAnotherClientCutsAndKeepsUpIsNoLoss) {
     command({"PEXPIRE", name.text(), "1500"});
     pass(Millis(500));
     ASSERT_EQ(events, Strings{});
-    EXPECT_LE(keeper().remaining(name, kAlice), Millis(1500));
+    EXPECT_LE(keeper().known(name, kAlice).left, Millis(1500));
   }
   pass(Millis(1100));
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
@@ -153,8 +153,8 @@ TEST_F(HoldTrackingTest, ALeaseThatWasCutAndIsRestoredHasItsWholeValidity) {
   pass(kAtOnce);
   command({"PEXPIRE", name.text(), "90000"});
   pass(kAtOnce);
-  EXPECT_GE(keeper().remaining(name, kAlice), Millis(59000));
-  EXPECT_LE(keeper().remaining(name, kAlice), Millis(60000)) << "never more than was granted";
+  EXPECT_GE(keeper().known(name, kAlice).left, Millis(59000));
+  EXPECT_LE(keeper().known(name, kAlice).left, Millis(60000)) << "never more than was granted";
   pass(Millis(5000));
   EXPECT_EQ(events, Strings{});
 }
@@ -178,7 +178,7 @@ TEST_F(HoldTrackingTest, ALeaseThatWasCutLastsAsLongAsAnExtensionSays) {
   const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(30000));
   command({"PEXPIRE", name.text(), "30000"});
   keeper().transfers().extended(name, kAlice, {number, Millis(30000)}, world.now());
-  EXPECT_GE(keeper().remaining(name, kAlice), Millis(29000));
+  EXPECT_GE(keeper().known(name, kAlice).left, Millis(29000));
   pass(Millis(5000));
   EXPECT_EQ(events, Strings{});
 }

@@ -165,7 +165,7 @@ void Actor::start(sync::ExchangePtr operation, Asked asked) {
   expect(known == 0 || known == held.depth || held.in_doubt || held.lost,
          "the client counts " + std::to_string(known) + " holds");
   asked_.first = known == 0;
-  const auto left = client_->keeper().remaining(asked_.lock, number_);
+  const auto left = client_->keeper().known(asked_.lock, number_).left;
   asked_.trusted = left ? world.now() + *left : TimePoint{};
   mail_.reset();
   ++id_;

@@ -47,7 +47,7 @@ void Actor::extended(const sync::Outcome& outcome) {
 // Of the grant that it has just read; nothing when that is lost meanwhile.
 void Actor::check_token() {
   if (!stage_.script.kind.makes_tokens()) return;
-  const auto token = client_->keeper().token(asked_.lock, number_);
+  const auto token = client_->keeper().known(asked_.lock, number_).token;
   expect(!token || stage_.ledger.minted(asked_.lock, field(), *token),
          "has a token that the server has not given it");
   expect(token || client_->keeper().count(asked_.lock, number_) == 0, "holds without a token");

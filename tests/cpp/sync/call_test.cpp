@@ -177,7 +177,7 @@ TEST_P(CallTest, AHoldThatIsGoneIsLostByItsRelease) {
   acquire({granted});
   release({kNil});
   EXPECT_EQ(verdict(), Verdict::kGone);
-  EXPECT_EQ(keeper().lost(lock->name(), kAlice), returns());
+  EXPECT_EQ(keeper().known(lock->name(), kAlice).lost, returns());
 }
 
 TEST_P(CallTest, AHoldThatRanOutIsLostByItsRelease) {
@@ -340,7 +340,7 @@ TEST_F(ThreadCallTest, AForcedReleaseThatWasSentBeforeItsCommandLeavesItsGrant) 
   ASSERT_NE(forced_at, TimePoint{});
   keeper().forced(lock->name(), forced_at);  // its reply is judged
   EXPECT_EQ(count(), 1);
-  EXPECT_FALSE(keeper().lost(lock->name(), kAlice));
+  EXPECT_FALSE(keeper().known(lock->name(), kAlice).lost);
 }
 
 class Later final : public Clock {  // no thread sleeps on the clock of the test: it moves on

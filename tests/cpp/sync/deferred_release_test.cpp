@@ -92,7 +92,7 @@ TEST_P(DeferredReleaseTest, ALossIsReportedByAnEvent) {
   read(kNil);  // it was not there
   EXPECT_EQ(reported(), std::vector<Kind>{Kind::kLostAfterRelease});
   EXPECT_TRUE(keeper().idle());
-  EXPECT_TRUE(keeper().lost(lock->name(), kAlice));
+  EXPECT_TRUE(keeper().known(lock->name(), kAlice).lost);
 }
 
 TEST_P(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
@@ -100,7 +100,7 @@ TEST_P(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   release_deferred();
   acquire_behind(kNil, granted);
   EXPECT_EQ(reported(), std::vector<Kind>{Kind::kLostAfterRelease});
-  EXPECT_FALSE(keeper().lost(lock->name(), kAlice));
+  EXPECT_FALSE(keeper().known(lock->name(), kAlice).lost);
   EXPECT_EQ(count(), 1);
 }
 

@@ -154,7 +154,7 @@ TEST_F(ReleaseWithoutCallerTest, ItIsOverWithTheLease) {
   script.clock.advance(2 * kLease.time);
   no_reply();
   EXPECT_TRUE(keeper().idle());
-  EXPECT_TRUE(keeper().lost(lock->name(), kAlice));
+  EXPECT_TRUE(keeper().known(lock->name(), kAlice).lost);
 }
 
 class PartialReleaseTest : public ReleaseLifeTest {
