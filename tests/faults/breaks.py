@@ -13,6 +13,7 @@ import sys
 from tests.faults.caller_breaks import CALLER_BREAKS
 from tests.faults.deferred_breaks import DEFERRED_BREAKS
 from tests.faults.fencing_breaks import FENCING_BREAKS
+from tests.faults.leader_breaks import LEADER_BREAKS
 from tests.faults.loop_breaks import LOOP_BREAKS
 from tests.faults.once_breaks import ONCE_BREAKS
 from tests.faults.renewal_breaks import RENEWAL_BREAKS
@@ -387,6 +388,7 @@ BREAKS = (
     *CALLER_BREAKS,
     *DEFERRED_BREAKS,
     *FENCING_BREAKS,
+    *LEADER_BREAKS,
     *ONCE_BREAKS,
     *LOOP_BREAKS,
     *STREAM_BREAKS,

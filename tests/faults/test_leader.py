@@ -302,3 +302,37 @@ def test_a_child_of_fork_does_not_lead(start_child: StartChild, server: Server) 
     child.expect("refused")
     assert child.expect("parent") == ["True", "parent"]
     assert child.wait() == 0
+
+
+FORKING_CANDIDATE = """
+client = holdfast.Client(URL)
+leader = client.leader(NAME)
+campaign = threading.Thread(target=leader.campaign, daemon=True)
+campaign.start()
+until(lambda: client.stats().waiting == 1)
+child = os.fork()
+if not child:
+    say("child", leader.campaign(timeout=0))
+    os._exit(0)
+os.waitpid(child, 0)
+say("waits")
+hear("go on")
+campaign.join()
+say("leads", leader.leading)
+leader.resign()
+"""
+
+
+def test_a_child_of_fork_is_a_candidate_while_its_parent_campaigns(
+    start_child: StartChild, server: Server
+) -> None:
+    """7: the campaign is its parent's, which goes on with it."""
+    with holdfast.Client(server.url) as client, client.leader(NAME) as leader:
+        child = start_child(FORKING_CANDIDATE, URL=server.url, NAME=NAME)
+        assert child.expect("child") == ["False"]
+        child.expect("waits")
+        leader.resign()
+        child.send("go on")
+        assert child.expect("leads") == ["True"]
+        assert child.wait() == 0
+        leader.campaign()

@@ -1,0 +1,82 @@
+"""Breaks of leader election, and of the states that it is built on."""
+
+from __future__ import annotations
+
+from tests.support.breaking import Break
+
+_THREADS = "python/holdfast/_locks/leader.py"
+_TASKS = "python/holdfast/_locks/task_leader.py"
+_STEPS = "tests/wire/lua/test_leader_steps.py::"
+_TESTS = "tests/faults/test_leader.py::"
+_GIVES_BACK = "self._withdraw(hold, not isinstance(error, ConnectionError))"
+
+LEADER_BREAKS = (
+    Break(
+        (28,),
+        "a leader is announced that does not hold the lock",
+        "lua/leader/set.lua",
+        (("if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if false then"),),
+        f"{_STEPS}test_no_other_is_announced",
+    ),
+    Break(
+        (17,),
+        "the repeat of a value is announced, and a late copy sets it back",
+        "lua/leader/set.lua",
+        (("tonumber(known[2]) >= tonumber(ARGV[3])", "false"),),
+        f"{_STEPS}test_a_repeat_and_a_late_copy_change_and_announce_nothing",
+    ),
+    Break(
+        (1,),
+        "a leader is shown that does not hold the lock any more",
+        "lua/_revision/now.lua",
+        (("if redis.call('hexists', lock, fields[2]) == 0 then", "if false then"),),
+        f"{_STEPS}test_the_state_of_a_dead_leader_is_over_with_its_lock",
+    ),
+    Break(
+        (),
+        "a change of a state is announced to no observer",
+        "lua/_revision/change.lua",
+        (("  notify(publish, channel, revision)\n", ""),),
+        f"{_STEPS}test_an_owner_of_the_lock_is_announced",
+    ),
+    Break(
+        (28,),
+        "a leader that cannot be announced keeps the lock",
+        _THREADS,
+        ((_GIVES_BACK, "pass"),),
+        f"{_TESTS}test_a_leader_that_cannot_be_announced_gives_the_lock_back",
+    ),
+    Break(
+        (9,),
+        "a candidate that is cancelled while it is announced leads",
+        _TASKS,
+        ((f"await {_GIVES_BACK}", "pass"),),
+        f"{_TESTS}test_a_candidate_that_is_cancelled_while_it_is_announced_leads_no_more",
+    ),
+    Break(
+        (52,),
+        "a resignation that cannot be announced fails",
+        _THREADS,
+        (
+            (
+                "with suppress(HoldfastError):  # observers ask again when its lease would end",
+                "if True:",
+            ),
+        ),
+        f"{_TESTS}test_a_resignation_that_cannot_be_announced_still_frees_the_lock",
+    ),
+    Break(
+        (28,),
+        "the task of a leader goes on after the loss",
+        _TASKS,
+        (("self._main.cancel()", "pass"),),
+        "tests/contract/test_leader.py::test_run_cancels_main_at_the_loss",
+    ),
+    Break(
+        (7,),
+        "a child of fork() campaigns for its parent",
+        _THREADS,
+        (("epoch, own = _core.epoch(), object()", "epoch, own = 0, object()"),),
+        f"{_TESTS}test_a_child_of_fork_is_a_candidate_while_its_parent_campaigns",
+    ),
+)
