@@ -204,8 +204,8 @@ class BaseLeader(Synchronizer):
 
     def _told(self, reply: list[Any]) -> tuple[int, Asking[LeaderInfo] | None]:
         """The revision, and what to ask for the whole of the leader; ``None``: there is none."""
-        revision = int(reply[0])
-        if revision <= 0:
+        revision: int = reply[0]
+        if len(reply) == 1:
             return revision, None
         _, left, owner, token, value = reply
         return revision, self._asking(left, owner.decode(), int(token), value_of(value))

@@ -133,6 +133,12 @@ def test_the_state_of_a_dead_leader_is_over_with_its_lock(server: Server) -> Non
     assert changed(server, -known) == -1
 
 
+def test_the_state_of_another_kind_is_no_leader(server: Server) -> None:
+    server.inspect.hset(STATE, "revision", 5)
+    assert current(server) == [5]
+    assert changed(server, 5) == -1
+
+
 def test_another_type_of_key_is_an_error_before_anything_is_written(server: Server) -> None:
     hold(server)
     server.inspect.set(STATE, "text")
