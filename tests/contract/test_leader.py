@@ -391,6 +391,34 @@ def test_run_raises_the_error_of_main_after_resigning(leader: Any, other: Any, a
     assert alice.do(other.campaign, timeout=0) is True
 
 
+@pytest.mark.flavours("sync")
+def test_run_of_threads_takes_no_coroutine_function(leader: Any) -> None:
+    async def main(led: Any) -> None: ...
+
+    with pytest.raises(TypeError, match=r"main must be a function"):
+        leader.run(main)
+    with pytest.raises(TypeError, match="main must be callable"):
+        leader.run("main")
+    assert leader.leading is False
+
+
+@pytest.mark.flavours("asyncio")
+def test_run_of_tasks_needs_a_coroutine(leader: Any, other: Any, alice: Any) -> None:
+    with pytest.raises(TypeError, match="await"):
+        alice.do(leader.run, lambda led: led.name)
+    assert leader.leading is False
+    assert alice.do(other.campaign, timeout=0) is True
+
+
+def test_an_election_is_an_acquisition_to_the_figures(leader: Any, alice: Any) -> None:
+    alice.do(leader.campaign)
+    alice.do(leader.current)
+    stats = leader._client.stats()
+    assert (stats.acquired, stats.held, stats.waiting) == (1, 1, 0)
+    alice.do(leader.resign)
+    assert leader._client.stats().released == 1
+
+
 def test_run_allows_main_to_resign(leader: Any, alice: Any) -> None:
     def main(led: Any) -> str:
         led.resign()

@@ -350,6 +350,7 @@ class Leader(BaseLeader):
         ``main`` returns while it leads, this resigns, and returns the same. An error of ``main`` is
         raised after resigning.
         """
+        checked_callback("main", main, asynchronous=False)
         while True:
             self._elect(-1.0)
             try:

@@ -10,7 +10,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from holdfast._clients.base import BaseClient
-from holdfast._engine.arguments import Name, Seconds, Self, checked_timeout
+from holdfast._engine.arguments import (
+    Name,
+    Seconds,
+    Self,
+    checked_callback,
+    checked_timeout,
+)
 from holdfast._engine.errors import (
     ConnectionError,
     HoldfastError,
@@ -146,9 +152,10 @@ class Leader(BaseLeader):
         this resigns, and returns the same. An error of ``main`` is raised after resigning; so is
         the cancellation of the calling task, which cancels ``main``.
         """
+        checked_callback("main", main, asynchronous=True)
         while True:
             await self._elect(-1.0)
-            task = get_running_loop().create_task(main(self))
+            task = get_running_loop().create_task(self._call(main))
             await self._end_of(task)
             try:
                 result = task.result()
@@ -158,6 +165,9 @@ class Leader(BaseLeader):
                 raise
             if not await self._is_over():
                 return result
+
+    async def _call(self, main: Callable[[Leader], Coroutine[Any, Any, T]]) -> T:
+        return await main(self)
 
     async def _end_of(self, task: Task[Any]) -> None:
         """Wait until ``main`` has ended; cancel it at the loss, and with the calling task."""
