@@ -31,15 +31,16 @@ Subscriber::Subscriber(const Clock& clock, net::Loop& loop, StreamOptions option
 
 void Subscriber::set_mode(PubSub mode) {
   const MutexLock lock(mutex_);
-  mode_ = mode;
+  changes_.mode = mode;
 }
 
 void Subscriber::subscribe(const std::string& channel) {
   {
     const MutexLock lock(mutex_);
+    auto& wishes = changes_.wishes;
     const bool again =
-        !wishes_.empty() && wishes_.back().subscribed && wishes_.back().channel == channel;
-    if (!again) wishes_.push_back({channel, true});
+        !wishes.empty() && wishes.back().subscribed && wishes.back().channel == channel;
+    if (!again) wishes.push_back({channel, true});
   }
   loop_.drive(shared_from_this());
 }
@@ -54,7 +55,7 @@ void Subscriber::release(const std::string& channel, Duration linger) {
 void Subscriber::drop(const std::string& channel) {
   {
     const MutexLock lock(mutex_);
-    wishes_.push_back({channel, false});
+    changes_.wishes.push_back({channel, false});
   }
   loop_.drive(shared_from_this());
 }
@@ -62,7 +63,7 @@ void Subscriber::drop(const std::string& channel) {
 void Subscriber::move(Result<net::Address> to) {
   {
     const MutexLock lock(mutex_);
-    move_ = std::move(to);
+    changes_.move = std::move(to);
   }
   loop_.drive(shared_from_this());
 }
@@ -71,7 +72,7 @@ bool Subscriber::reauthenticate(const LoginPtr& login) {
   {
     const MutexLock lock(mutex_);
     if (!watched_) return false;
-    login_ = login;
+    changes_.login = login;
   }
   loop_.drive(shared_from_this());
   return true;
@@ -80,7 +81,7 @@ bool Subscriber::reauthenticate(const LoginPtr& login) {
 void Subscriber::close() {
   {
     const MutexLock lock(mutex_);
-    closed_ = true;
+    changes_.closed = true;
   }
   loop_.drive(shared_from_this());
 }
@@ -119,13 +120,11 @@ net::Interest Subscriber::end() {
 }
 
 Subscriber::Changes Subscriber::due_changes(TimePoint now) {
-  Changes changes;
   const MutexLock lock(mutex_);
-  changes.closed = closed_;
-  changes.mode = mode_;
-  changes.move.swap(move_);
-  changes.login.swap(login_);
-  changes.wishes.swap(wishes_);
+  Changes changes = std::move(changes_);
+  changes_ = {};
+  changes_.mode = changes.mode;
+  changes_.closed = changes.closed;
   for (auto each = releases_.begin(); each != releases_.end();) {
     const auto release = each++;
     if (release->second > now) continue;
@@ -157,7 +156,7 @@ void Subscriber::publish_stream() {
 
 net::Interest Subscriber::interest() {
   net::Interest next = stream_.interest();
-  if (stream_.idle() && wishes_.empty()) {
+  if (stream_.idle() && changes_.wishes.empty()) {
     stream_.stop_connecting();
     next = {};
     next.done = releases_.empty();

@@ -70,14 +70,14 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
  private:
   using Reader = ReaderElection::Reader;
-  // Of subscribe() and drop().
+  // What the loop is to do: of subscribe() and drop(), in their order.
   struct Wish {
     std::string channel;
     bool subscribed;
   };
   struct Changes {
     std::vector<Wish> wishes;
-    std::vector<std::string> releases;
+    std::vector<std::string> releases;  // whose linger is over
     std::optional<Result<net::Address>> move;
     LoginPtr login;
     PubSub mode = PubSub::kClassic;
@@ -110,13 +110,9 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   SubscriptionStream stream_ HOLDFAST_GUARDED_BY(turn_);
 
   Mutex mutex_;
-  PubSub mode_ HOLDFAST_GUARDED_BY(mutex_) = PubSub::kClassic;
-  std::vector<Wish> wishes_ HOLDFAST_GUARDED_BY(mutex_);  // in their order, not yet taken up
+  Changes changes_ HOLDFAST_GUARDED_BY(mutex_);  // not yet taken up
   // When the linger of a channel is over, by its newest release().
   std::map<std::string, TimePoint> releases_ HOLDFAST_GUARDED_BY(mutex_);
-  std::optional<Result<net::Address>> move_ HOLDFAST_GUARDED_BY(mutex_);
-  LoginPtr login_ HOLDFAST_GUARDED_BY(mutex_);
-  bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
   TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // the loop's next step, at the latest
 
   ReaderElection election_ HOLDFAST_GUARDED_BY(mutex_){Reader::kLoop};

@@ -40,11 +40,13 @@ constexpr std::string_view kAuth = "AUTH";
 // Of a stream whose channels have another one still.
 class NoSink final : public SubscriptionStream::Sink {
  public:
-  void on_subscribed(const std::string& /*channel*/, TimePoint /*requested*/) override {}
-  void on_caught_up(const std::string& /*channel*/, TimePoint /*requested*/) override {}
+  void on_subscribed(const std::string& /*channel*/, TimePoint /*requested*/,
+                     bool /*fresh*/) override {}
   void on_message(const std::string& /*channel*/, std::string_view /*payload*/) override {}
   void on_refused(const std::string& /*channel*/, const Status& why) override { refusal = why; }
-  void on_unreachable(const Status& why) override { refusal = why; }
+  void on_unreachable(const std::set<std::string>& /*channels*/, const Status& why) override {
+    refusal = why;
+  }
   bool on_released(const std::string& /*channel*/) override { return true; }
   void on_lost() override { refusal = Status::unreachable("the stream broke"); }
 
@@ -254,7 +256,7 @@ void SubscriptionStream::subscribed(std::string_view kind, const std::string& ch
                                     TimePoint requested, Sink& sink) {
   refusals_.erase(channel);
   const bool fresh = subscribed_.insert({std::string(kind), channel}).second;
-  fresh ? sink.on_subscribed(channel, requested) : sink.on_caught_up(channel, requested);
+  sink.on_subscribed(channel, requested, fresh);
 }
 
 void SubscriptionStream::reauthenticate(TimePoint now, LoginPtr login) {
@@ -307,7 +309,7 @@ void SubscriptionStream::succeed(Sink& sink) {
   refusals_.clear();
   out_.clear();
   last_read_ = next->last_read_;
-  for (const std::string& channel : channels_) sink.on_subscribed(channel, next->began_);
+  for (const std::string& channel : channels_) sink.on_subscribed(channel, next->began_, true);
 }
 
 bool SubscriptionStream::complete() const {

@@ -27,23 +27,16 @@ class SubscriptionStream {
   class Sink {
    public:
     virtual ~Sink() = default;
-    // From now on messages arrive; also after each reconnection, when some may have been missed.
-    // All that arrive are newer than `requested`, when the command was sent.
-    virtual void on_subscribed(const std::string& channel, TimePoint requested) = 0;
-    // It had been subscribed to already: none was missed, and what arrives now is newer than
-    // `requested`.
-    virtual void on_caught_up(const std::string& channel, TimePoint requested) = 0;
+    // From now on messages arrive that are newer than `requested`, when the command was sent.
+    // `fresh`: some may have been missed, as after a reconnection; else it had been subscribed to.
+    virtual void on_subscribed(const std::string& channel, TimePoint requested, bool fresh) = 0;
     virtual void on_message(const std::string& channel, std::string_view payload) = 0;
     // The server refuses this channel: an ACL, or longer than the command timeout a state that
     // passes (BUSY, for example).
     virtual void on_refused(const std::string& channel, const Status& why) = 0;
-    // No answer for longer than the command time-out, or the greeting was refused: notify every
-    // waiter.
-    virtual void on_unreachable(const Status& why) = 0;
-    // The same, with the channels of this server, where there are others.
-    virtual void on_unreachable(const std::set<std::string>& /*channels*/, const Status& why) {
-      on_unreachable(why);
-    }
+    // No answer for longer than the command time-out, or the greeting was refused: notify the
+    // waiters of these channels, which are all of this server.
+    virtual void on_unreachable(const std::set<std::string>& channels, const Status& why) = 0;
     // The server refuses the channel, or has ended its subscription (then `error` is empty): true
     // when it is subscribed to elsewhere, or later. Asked before on_refused().
     virtual bool on_redirected(const std::string& /*channel*/, std::string_view /*error*/) {

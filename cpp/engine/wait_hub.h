@@ -23,12 +23,9 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
 
   wait::WaitRegistry& registry() { return registry_; }
 
-  void on_subscribed(const std::string& channel, TimePoint requested) override {
+  void on_subscribed(const std::string& channel, TimePoint requested, bool fresh) override {
     const client::SendBatch sends;
-    registry_.subscribed(channel, requested).run();
-  }
-  void on_caught_up(const std::string& channel, TimePoint requested) override {
-    registry_.caught_up(channel, requested);
+    registry_.subscribed(channel, requested, fresh).run();
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     const client::SendBatch sends;
@@ -37,7 +34,6 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   void on_refused(const std::string& channel, const Status& why) override {
     registry_.refused(channel, why).run();
   }
-  void on_unreachable(const Status& why) override { registry_.unreachable(why).run(); }
   void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
     for (const std::string& channel : channels) registry_.unreachable(channel, why).run();
   }

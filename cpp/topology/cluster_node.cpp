@@ -56,11 +56,8 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
   NodeListener(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
       : sink_(std::move(sink)), watcher_(std::move(watcher)), server_(std::move(server)) {}
 
-  void on_subscribed(const std::string& channel, TimePoint requested) override {
-    if (const auto sink = sink_.lock()) sink->on_subscribed(channel, requested);
-  }
-  void on_caught_up(const std::string& channel, TimePoint requested) override {
-    if (const auto sink = sink_.lock()) sink->on_caught_up(channel, requested);
+  void on_subscribed(const std::string& channel, TimePoint requested, bool fresh) override {
+    if (const auto sink = sink_.lock()) sink->on_subscribed(channel, requested, fresh);
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     if (const auto sink = sink_.lock()) sink->on_message(channel, payload);
@@ -70,8 +67,6 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
     if (all) all->forget_channel(channel, all->subscriptions_made(channel));
     if (const auto sink = sink_.lock()) sink->on_refused(channel, why);
   }
-  void on_unreachable(const Status& /*why*/) override {
-  }  // would concern other servers' waiters, too
   void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
     if (const auto sink = sink_.lock()) sink->on_unreachable(channels, why);
   }

@@ -307,24 +307,19 @@ void WaitRegistry::expect(const std::string& channel) {
   if (found != queues_.end() && !found->second.empty()) subscriptions_.expect(channel);
 }
 
-Calls WaitRegistry::subscribed(const std::string& channel, TimePoint requested) {
+Calls WaitRegistry::subscribed(const std::string& channel, TimePoint requested, bool fresh) {
   Calls calls;
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
   Queue& queue = found->second;
-  queue.subscribed = true;
   queue.requested = requested;
+  if (!fresh) return calls;
+  queue.subscribed = true;
   ++queue.sequence;
   if (queue.fairness_yield != kNever) queue.fairness_yield = {};
   queue.notify(calls);
   return calls;
-}
-
-void WaitRegistry::caught_up(const std::string& channel, TimePoint requested) {
-  const MutexLock guard(mutex_);
-  const auto found = queues_.find(channel);
-  if (found != queues_.end()) found->second.requested = requested;
 }
 
 Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) {
@@ -369,13 +364,6 @@ Calls WaitRegistry::refused(const std::string& channel, const Status& why) {
   return calls;
 }
 
-Calls WaitRegistry::unreachable(const Status& why) {
-  Calls calls;
-  const MutexLock guard(mutex_);
-  for (const auto& [channel, queue] : queues_) queue.fail(calls, why);
-  return calls;
-}
-
 Calls WaitRegistry::unreachable(const std::string& channel, const Status& why) {
   Calls calls;
   const MutexLock guard(mutex_);
@@ -385,8 +373,9 @@ Calls WaitRegistry::unreachable(const std::string& channel, const Status& why) {
 }
 
 Calls WaitRegistry::closed(const Status& why) {
-  Calls calls = unreachable(why);
+  Calls calls;
   const MutexLock guard(mutex_);
+  for (const auto& [channel, queue] : queues_) queue.fail(calls, why);
   for (const auto& [key, waiter] : apart_) calls.fail(waiter, why);
   return calls;
 }

@@ -78,7 +78,7 @@ class [[nodiscard]] Calls {
 class Subscriptions {
  public:
   virtual ~Subscriptions() = default;
-  virtual void subscribe(const std::string& channel) = 0;  // a second time: caught_up() follows
+  virtual void subscribe(const std::string& channel) = 0;  // a second time: not fresh
   // Asks released() after `linger`, on another stack.
   virtual void release(const std::string& channel, Duration linger) = 0;
   // A message of the channel is about to come, and has waiters.
@@ -169,11 +169,10 @@ class WaitRegistry {
   void expect(const std::string& channel);
 
   // What the subscriber reports.
-  Calls subscribed(const std::string& channel, TimePoint requested = TimePoint::min());
-  void caught_up(const std::string& channel, TimePoint requested);
+  Calls subscribed(const std::string& channel, TimePoint requested = TimePoint::min(),
+                   bool fresh = true);
   Calls message(const std::string& channel, std::string_view payload = {});
   Calls refused(const std::string& channel, const Status& why);
-  Calls unreachable(const Status& why);  // all waiters but those apart
   Calls unreachable(const std::string& channel, const Status& why);
   Calls closed(const Status& why);  // all waiters
   bool released(const std::string& channel);

@@ -55,11 +55,12 @@ class Publisher {
 
 class Readers final : public Subscriber::Sink {
  public:
-  void on_subscribed(const std::string& channel, TimePoint) override { note("on " + channel); }
-  void on_caught_up(const std::string&, TimePoint) override {}
+  void on_subscribed(const std::string& channel, TimePoint, bool fresh) override {
+    if (fresh) note("on " + channel);
+  }
   void on_message(const std::string& channel, std::string_view) override { note(channel); }
   void on_refused(const std::string&, const Status&) override {}
-  void on_unreachable(const Status&) override {}
+  void on_unreachable(const std::set<std::string>&, const Status&) override {}
   bool on_released(const std::string&) override { return true; }
   void on_lost() override { note("lost"); }
   bool has_waiters() const override { return waiters; }

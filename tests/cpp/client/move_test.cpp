@@ -239,11 +239,14 @@ TEST_P(MoveTest, AClosedConnectionStaysClosed) {
 
 class Listener final : public Subscriber::Sink {
  public:
-  void on_subscribed(const std::string&, TimePoint) override { ++subscribed; }
-  void on_caught_up(const std::string&, TimePoint) override {}
+  void on_subscribed(const std::string&, TimePoint, bool fresh) override {
+    subscribed += fresh ? 1 : 0;
+  }
   void on_message(const std::string&, std::string_view) override {}
   void on_refused(const std::string&, const Status&) override {}
-  void on_unreachable(const Status& why) override { notified = why.message(); }
+  void on_unreachable(const std::set<std::string>&, const Status& why) override {
+    notified = why.message();
+  }
   bool on_released(const std::string&) override { return true; }
   void on_lost() override { ++lost; }
 

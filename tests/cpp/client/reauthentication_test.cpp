@@ -16,13 +16,16 @@ using Strings = std::vector<std::string>;
 
 class Listener final : public Subscriber::Sink {
  public:
-  void on_subscribed(const std::string& channel, TimePoint) override { all.push_back(channel); }
-  void on_caught_up(const std::string& channel, TimePoint) override { all.push_back(channel); }
+  void on_subscribed(const std::string& channel, TimePoint, bool) override {
+    all.push_back(channel);
+  }
   void on_message(const std::string& channel, std::string_view payload) override {
     all.push_back(channel + ": " + std::string(payload));
   }
   void on_refused(const std::string&, const Status&) override { all.emplace_back("refused"); }
-  void on_unreachable(const Status&) override { all.emplace_back("unreachable"); }
+  void on_unreachable(const std::set<std::string>&, const Status&) override {
+    all.emplace_back("unreachable");
+  }
   bool on_released(const std::string&) override { return true; }
   void on_lost() override { all.emplace_back("lost"); }
 

@@ -23,12 +23,8 @@ std::string bulk(const std::string& text) {
 
 class Listener final : public Subscriber::Sink {
  public:
-  void on_subscribed(const std::string& channel, TimePoint requested) override {
-    notified.push_back("on " + channel);
-    newer_than = requested;
-  }
-  void on_caught_up(const std::string& channel, TimePoint requested) override {
-    notified.push_back("caught up on " + channel);
+  void on_subscribed(const std::string& channel, TimePoint requested, bool fresh) override {
+    notified.push_back((fresh ? "on " : "caught up on ") + channel);
     newer_than = requested;
   }
   void on_message(const std::string& channel, std::string_view payload) override {
@@ -37,7 +33,9 @@ class Listener final : public Subscriber::Sink {
   void on_refused(const std::string& channel, const Status& why) override {
     notified.push_back("refused " + channel + " " + why.word());
   }
-  void on_unreachable(const Status&) override { notified.emplace_back("unreachable"); }
+  void on_unreachable(const std::set<std::string>&, const Status&) override {
+    notified.emplace_back("unreachable");
+  }
   bool on_released(const std::string& channel) override {
     notified.push_back("released " + channel);
     return unused;

@@ -212,13 +212,13 @@ TEST_F(WaitRegistryTest, ARefusedChannelFailsItsWaiters) {
   EXPECT_EQ(registry.join(kChannel, first, {}), Place::kHead);
 }
 
-TEST_F(WaitRegistryTest, AnUnreachableServerFailsAllWaiters) {
+TEST_F(WaitRegistryTest, AnUnreachableServerFailsTheWaitersOfItsChannels) {
   queue({first, second});
   (void)registry.join("other", third, {});
-  registry.unreachable(Status::unreachable("no server")).run();
+  registry.unreachable(kChannel, Status::unreachable("no server")).run();
   EXPECT_EQ(first->notified, Notified{"failure: no server"});
   EXPECT_EQ(second->notified, Notified{"failure: no server"});
-  EXPECT_EQ(third->notified, Notified{"failure: no server"});
+  EXPECT_EQ(third->notified, Notified{});
 }
 
 TEST_F(WaitRegistryTest, TheEndFailsThoseInTurnToo) {

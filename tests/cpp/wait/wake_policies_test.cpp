@@ -73,7 +73,7 @@ TEST_F(WaitRegistryTest, AMessageThatMayBeOlderThanAWaiterIsNoWordForIt) {
   registry.message(kChannel, "0").run();
   EXPECT_EQ(first->notified, Notified{"message 0"});
   EXPECT_EQ(second->notified, Notified{"signal"});
-  registry.caught_up(kChannel, kZero + Millis(30));
+  (void)registry.subscribed(kChannel, kZero + Millis(30), false);
   registry.message(kChannel, "0").run();
   EXPECT_EQ(second->notified, (Notified{"signal", "message 0"}));
 }
@@ -173,7 +173,7 @@ TEST_F(WaitRegistryTest, AWaiterApartIsCalledAtTheEndOnly) {
   EXPECT_EQ(registry.holds_back(kChannel), TimePoint{});
   registry.subscribed(kChannel).run();
   registry.message(kChannel).run();
-  registry.unreachable(Status::unreachable("no server")).run();
+  registry.unreachable(kChannel, Status::unreachable("no server")).run();
   EXPECT_EQ(first->notified, Notified{});
   leave(*second, LeaveReason::kGaveUp);
   EXPECT_EQ(asked, Notified{});

@@ -1,6 +1,9 @@
 // A pub/sub stream: the greeting, confirmations, messages and pushes, passed on to the registry of
 // waiters, among them one that counts permits.
 
+#include <set>
+#include <string>
+
 #include "byte_stream.h"
 #include "client/subscriber.h"
 #include "wait/wait_registry.h"
@@ -19,10 +22,10 @@ class NoSubscriptions final : public wait::Subscriptions {
 
 class Permits final : public wait::Waiter {
  public:
+  Permits() { wants = 2; }
   void on_signal() override {}
   void on_turn(TimePoint /*retry_at*/) override {}
   void on_failure(const Status& /*why*/) override {}
-  std::int64_t wants() const override { return 2; }
 };
 
 class Sink final : public client::Subscriber::Sink {
@@ -34,11 +37,8 @@ class Sink final : public client::Subscriber::Sink {
       registry_.join(channel, std::make_shared<Permits>(), std::nullopt, Policy::kInTurn);
     }
   }
-  void on_subscribed(const std::string& channel, TimePoint asked) override {
-    registry_.subscribed(channel, asked).run();
-  }
-  void on_caught_up(const std::string& channel, TimePoint asked) override {
-    registry_.caught_up(channel, asked);
+  void on_subscribed(const std::string& channel, TimePoint asked, bool fresh) override {
+    registry_.subscribed(channel, asked, fresh).run();
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     registry_.message(channel, payload).run();
@@ -46,7 +46,9 @@ class Sink final : public client::Subscriber::Sink {
   void on_refused(const std::string& channel, const Status& why) override {
     registry_.refused(channel, why).run();
   }
-  void on_unreachable(const Status& why) override { registry_.unreachable(why).run(); }
+  void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
+    for (const std::string& channel : channels) registry_.unreachable(channel, why).run();
+  }
   bool on_released(const std::string& channel) override { return registry_.released(channel); }
   void on_lost() override {}
 
