@@ -8,7 +8,7 @@ _THREADS = "python/holdfast/_locks/leader.py"
 _TASKS = "python/holdfast/_locks/task_leader.py"
 _STEPS = "tests/wire/lua/test_leader_steps.py::"
 _TESTS = "tests/faults/test_leader.py::"
-_GIVES_BACK = "self._withdraw(hold, not isinstance(error, ConnectionError))"
+_GIVES_BACK = "self._give_back(hold, error)"
 
 LEADER_BREAKS = (
     Break(

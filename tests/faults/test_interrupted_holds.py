@@ -53,3 +53,19 @@ def test_ctrl_c_leaves_no_hold_that_is_renewed(start_child: StartChild, server: 
     eventually(lambda: server.keys() == set(), within=BOUND)
     child.send("go")
     assert child.wait() == 0
+
+
+LEADING = PROGRAM.replace("client.lock(name).hold() as hold", "client.leader(name) as leader")
+
+
+@pytest.mark.realtime
+def test_ctrl_c_leaves_no_leader_that_is_renewed(start_child: StartChild, server: Server) -> None:
+    """42: while it is elected and announced, inside the block, while it resigns."""
+    child = start_child(
+        LEADING.replace("hold.left", "leader.leading"), URL=server.url, LEASE=1.0, ROUNDS=ROUNDS
+    )
+    [interrupted] = child.expect("interrupted", within=6 * BOUND)
+    assert int(interrupted) > ROUNDS // 20
+    eventually(lambda: not server.inspect.keys("lock *") + server.inspect.keys("first"))
+    child.send("go")
+    assert child.wait() == 0

@@ -34,7 +34,7 @@ from holdfast._engine.errors import (
     quoted,
 )
 from holdfast._locks.base import Synchronizer
-from holdfast._locks.lock import BaseHold, Hold, take_hold
+from holdfast._locks.lock import BaseHold, Hold
 from holdfast._locks.steps import Argument, Revision, keys_of, step
 from holdfast._locks.threads import FencedLock
 
@@ -170,6 +170,11 @@ class BaseLeader(Synchronizer):
         finally:
             self._campaigns.pop(epoch, None)
 
+    def _attempt(self, hold: BaseHold, seconds: float) -> tuple[int, bool, float, int, bool, int]:
+        """The arguments of the engine's acquire; ``seconds``: -1 waits without limit."""
+        ms, renewed = self._lock._lease
+        return hold._owner, seconds != 0, seconds or -1.0, ms, renewed, hold._listener()
+
     def _owner_of(self, hold: BaseHold) -> str:
         return f"{self._client._core.id}:{hold._owner}"
 
@@ -264,17 +269,26 @@ class Leader(BaseLeader):
         return True
 
     def _elect(self, seconds: float) -> None:
-        with self._campaigning():
-            if self.leading:
-                return
-            hold = take_hold(self._lock, None if seconds < 0 else seconds)
-            try:
+        if self.leading:
+            return
+        hold = Hold(self._lock)  # before the grant, so that an interrupt finds it
+        try:
+            with self._campaigning():
+                if not hold._core.acquire(*self._attempt(hold, seconds)):
+                    raise self._lock._timed_out(max(seconds, 0.0))
                 self._announce(hold, self._value)
-            except BaseException as error:
-                with suppress(HoldfastError):
-                    self._withdraw(hold, not isinstance(error, ConnectionError))
-                raise
-            self._hold = hold
+                self._hold = hold
+        except BaseException as error:
+            self._give_back(hold, error)
+            raise
+
+    def _give_back(self, hold: Hold, error: BaseException) -> None:
+        """After a campaign that has failed: what it was granted."""
+        if not hold._known_count():
+            hold._abandon()
+            return
+        with suppress(HoldfastError):
+            self._withdraw(hold, not isinstance(error, ConnectionError))
 
     def _announce(self, hold: Hold, value: bytes) -> None:
         if step(self._client._core, "leader/set", *self._setting(hold, value)) == 0:

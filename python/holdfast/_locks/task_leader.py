@@ -24,8 +24,9 @@ from holdfast._engine.errors import (
     LockTimeout,
     is_busy,
 )
+from holdfast._engine.loop import bridge
 from holdfast._locks.leader import BaseLeader, LeaderInfo, Value, checked_value, left_of, said
-from holdfast._locks.task_lock import Hold, answered, take_hold
+from holdfast._locks.task_lock import Hold, answered
 from holdfast._locks.task_steps import Revision, step
 from holdfast._locks.tasks import FencedLock
 
@@ -81,17 +82,27 @@ class Leader(BaseLeader):
         return True
 
     async def _elect(self, seconds: float) -> None:
-        with self._campaigning():
-            if self.leading:
-                return
-            hold = await take_hold(self._lock, None if seconds < 0 else seconds)
-            try:
+        if self.leading:
+            return
+        queue = bridge().queue
+        hold = Hold(self._lock)  # before the grant, so that a cancellation finds it
+        try:
+            with self._campaigning():
+                if not await hold._core.start_acquire(queue, *self._attempt(hold, seconds)):
+                    raise self._lock._timed_out(max(seconds, 0.0))
                 await self._announce(hold, self._value)
-            except BaseException as error:
-                with suppress(HoldfastError):
-                    await self._withdraw(hold, not isinstance(error, ConnectionError))
-                raise
-            self._hold = hold
+                self._hold = hold
+        except BaseException as error:
+            await self._give_back(hold, error)
+            raise
+
+    async def _give_back(self, hold: Hold, error: BaseException) -> None:
+        """After a campaign that has failed: what it was granted."""
+        if not hold._known_count():
+            hold._abandon()
+            return
+        with suppress(HoldfastError):
+            await self._withdraw(hold, not isinstance(error, ConnectionError))
 
     async def _announce(self, hold: Hold, value: bytes) -> None:
         if await step(self._client._core, "leader/set", *self._setting(hold, value)) == 0:
