@@ -42,7 +42,7 @@ holdfast_compile_together(connections client topology)
 holdfast_compile_together(holds script lease wait)
 holdfast_compile_together(engine engine)
 holdfast_compile_together(guard guard/enrolment guard/guard guard/guarded_clients guard/held_page guard/process
-                          guard/releases guard/server guard/settings)
+                          guard/releases guard/settings guard/thread_loop)
 
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lua/*.lua")

@@ -19,7 +19,8 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
                      TimePoint now) {
   unsent.clear();
   resp3_ = excused_ = false;
-  connection_ = missing_ = 0;
+  connection_.clear();
+  missing_ = 0;
   if (const auto auth = auth_command(who)) say(*auth);
   tracking.begin(now);
   const bool resp3 = wants_resp3(options) || tracking.needs_resp3();
@@ -44,7 +45,8 @@ void Greeting::say(const resp::Command& command) {
 void Greeting::introduce(const StreamOptions& options) {
   if (!introduces_) return;
   if (!options.client_name.empty()) say({"CLIENT", "SETNAME", options.client_name});
-  if (options.witness) say({"CLIENT", "ID"});
+  if (options.witness) say({"CLIENT", "INFO"});
+  for (const resp::Command& command : options.also_sent) say(command);
   if (options.library_version.empty()) return;
   // The inspector shows it with the holds: a witness is the guard's.
   say({"CLIENT", "SETINFO", "LIB-NAME", options.witness ? "holdfast(guard)" : "holdfast"});
@@ -83,7 +85,7 @@ std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& repl
   }
   // Some servers hang up after an error: the next greeting must not end so.
   introduces_ = introduces_ && !reply.is_error();
-  if (reply.is_integer()) connection_ = reply.integer();
+  if (reply.text().substr(0, 3) == "id=") connection_ = reply.text();
   return std::nullopt;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +16,7 @@ namespace holdfast::client {
 struct StreamOptions;
 
 // The first commands of a stream, and their replies: AUTH, HELLO, SELECT, ROLE, and last what a
-// server may refuse: CLIENT SETNAME, ID and SETINFO. A machine without I/O, for the streams that
+// server may refuse: CLIENT SETNAME, INFO and SETINFO. A machine without I/O, for the streams that
 // one ReconnectingStream makes, one after the other.
 class Greeting {
  public:
@@ -42,8 +41,8 @@ class Greeting {
 
   // It has RESP3.
   bool resp3() const { return resp3_; }
-  // The number of the connection, where a witness asks; else 0.
-  std::int64_t connection() const { return connection_; }
+  // What the server says of the connection, where a witness asks; else empty.
+  std::string_view connection() const { return connection_; }
 
  private:
   void say(const resp::Command& command);
@@ -61,7 +60,7 @@ class Greeting {
   bool resp3_ = false;
   bool introduces_ = true;  // until a server refuses the client's name
   bool excused_ = false;
-  std::int64_t connection_ = 0;
+  std::string connection_;
 };
 
 }  // namespace holdfast::client

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,10 +33,10 @@ struct StreamOptions;
 class StreamWitness {
  public:
   virtual ~StreamWitness() = default;
-  // The server has accepted `who`, and nothing else has been sent. `connection`: its number for
-  // this connection; 0: not known.
+  // The server has accepted `who`, and nothing else has been sent. `connection`: what it says of
+  // this connection (CLIENT INFO); empty: nothing.
   virtual void greeted(const StreamOptions& link, const net::Credentials& who,
-                       std::int64_t connection) = 0;
+                       std::string_view connection) = 0;
   // That connection has other credentials now. Any thread.
   virtual void reauthenticated(const net::Credentials& who) = 0;
   // That connection is there no more.
@@ -93,6 +94,8 @@ struct StreamOptions {
   std::shared_ptr<StreamWitness> witness{};        // null: there is none
   std::shared_ptr<net::AddressMap> address_map{};  // for announced servers; null: there is none
   bool reauthenticates = false;                    // gets newer credentials while it is open
+  // Sent with each greeting, in front of all requests; whatever the answers, the stream is as good.
+  std::vector<resp::Command> also_sent{};
   net::Address given{};  // the address before it was mapped; set by the stream
 };
 

@@ -38,6 +38,13 @@ class GuardWatch final : public net::Pollable {
 
   Guarded::Pid pid() const { return pid_; }
 
+  // The guard is of no use to this client from now on.
+  void fail(const std::string& reason) {
+    stopped_ = true;
+    *pid_ = 0;
+    post(*events_, reason);
+  }
+
   void stop() {
     stopped_ = true;
     *pid_ = 0;
@@ -93,7 +100,10 @@ std::unique_ptr<Guarded> Guarded::begin(const Client& client,
 }
 
 void Guarded::prepare(topology::Setup& setup) {
-  enrolment_->set_endpoint(setup.endpoint);
+  enrolment_->set_endpoint(setup.endpoint,
+                           [weak = std::weak_ptr<GuardWatch>(watch_)](const std::string& reason) {
+                             if (const auto watch = weak.lock()) watch->fail(reason);
+                           });
   setup.witness = [weak = std::weak_ptr<guard::Enrolment>(enrolment_)] {
     const auto enrolment = weak.lock();
     return enrolment ? enrolment->witness() : nullptr;

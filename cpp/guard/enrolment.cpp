@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include "base/process.h"
 #include "guard/settings.h"
@@ -68,38 +69,32 @@ std::uint8_t kind_of(const lease::Renewal& renewal) {
 // Reports the streams of one connection.
 class Enrolment::Witness final : public client::StreamWitness {
  public:
-  Witness(std::weak_ptr<Enrolment> enrolment, std::size_t place)
-      : enrolment_(std::move(enrolment)), place_(place) {}
+  explicit Witness(std::weak_ptr<Enrolment> enrolment) : enrolment_(std::move(enrolment)) {}
+  ~Witness() override {
+    if (const auto enrolment = own()) enrolment->forget(*this);
+  }
+  Witness(const Witness&) = delete;
+  Witness& operator=(const Witness&) = delete;
 
   void greeted(const client::StreamOptions& link, const net::Credentials& who,
-               std::int64_t connection) override {
-    const auto enrolment = enrolment_.lock();
-    if (!enrolment || enrolment->inherited()) return;
-    enrolment->page_.set_connection(place_, connection);
-    const MutexLock lock(mutex_);
-    server_ = enrolment->settings_of(link, place_);
-    server_.credentials = who;
-    enrolment->connected(server_);
+               std::string_view connection) override {
+    if (const auto enrolment = own()) enrolment->connected(*this, link, who, connection);
   }
-
   void reauthenticated(const net::Credentials& who) override {
-    const auto enrolment = enrolment_.lock();
-    if (!enrolment || enrolment->inherited()) return;
-    const MutexLock lock(mutex_);
-    server_.credentials = who;
-    enrolment->connected(server_);
+    if (const auto enrolment = own()) enrolment->reauthenticated(who);
   }
-
   void left() override {
-    const auto enrolment = enrolment_.lock();
-    if (enrolment && !enrolment->inherited()) enrolment->page_.set_connection(place_, 0);
+    if (const auto enrolment = own()) enrolment->left(*this);
   }
 
  private:
+  // Null: it is over, or of the parent of this process.
+  std::shared_ptr<Enrolment> own() const {
+    auto enrolment = enrolment_.lock();
+    return enrolment && !enrolment->inherited() ? enrolment : nullptr;
+  }
+
   const std::weak_ptr<Enrolment> enrolment_;
-  const std::size_t place_;
-  Mutex mutex_;
-  Settings server_ HOLDFAST_GUARDED_BY(mutex_);  // as the guard knows it
 };
 
 Result<std::shared_ptr<Enrolment>> Enrolment::make(const std::string& path,
@@ -126,7 +121,8 @@ Enrolment::~Enrolment() {
   if (inherited()) {
     page_.forget();
   } else if (!g_kept) {
-    (void)guard_->send(end_message(number_));
+    page_.set_closed();
+    guard_->leave(number_);
   }
 }
 
@@ -136,49 +132,74 @@ void Enrolment::set_topology(std::weak_ptr<topology::Topology> topology) {
   topology_ = std::move(topology);
 }
 
-void Enrolment::set_endpoint(const net::Endpoint& endpoint) {
-  cluster_ = endpoint.deployment == net::Deployment::kCluster;
-  if (cluster_) seeds_ = endpoint.addresses;
-  if (endpoint.deployment != net::Deployment::kSentinel) return;
-  Settings sentinel;
-  sentinel.credentials = endpoint.sentinel_credentials;
-  sentinel.tls = endpoint.tls;
-  sentinel.service = endpoint.service;
-  for (const net::Address& address : endpoint.addresses) {
-    sentinel.address = address;
-    (void)guard_->send(server_message(number_, sentinel));
-  }
+void Enrolment::set_endpoint(const net::Endpoint& endpoint,
+                             std::function<void(const std::string&)> failed) {
+  const MutexLock lock(mutex_);
+  settings_.endpoint = endpoint;
+  settings_.endpoint.credential_source = {};
+  settings_.endpoint.address_source = {};
+  failed_ = std::move(failed);
 }
 
 std::shared_ptr<client::StreamWitness> Enrolment::witness() {
-  return std::make_shared<Witness>(weak_from_this(), places_++);
+  return std::make_shared<Witness>(weak_from_this());
 }
 
-Settings Enrolment::settings_of(const client::StreamOptions& link, std::size_t place) const {
-  Settings server;
-  if (link.address_map) server.address_map = link.address_map->known();
-  if (link.database != 0) server.database = std::to_string(link.database);
-  server.tls = link.tls;
-  if (const auto topology = topology_.lock()) server.publish = topology->publish_command();
-  server.cluster = cluster_;
-  server.address = link.address;
-  server.announced = link.given;
-  server.place = place;
-  return server;
+void Enrolment::connected(const Witness& of, const client::StreamOptions& link,
+                          const net::Credentials& who, std::string_view connection) {
+  const auto topology = topology_.lock();
+  const MutexLock lock(mutex_);
+  links_.remove_if([&](const Link& known) { return known.of == &of; });
+  links_.push_front({&of, link.given, std::string(connection)});
+  if (link.address_map) settings_.endpoint.address_table = link.address_map->known();
+  if (topology) settings_.publish = topology->publish_command();
+  settings_.endpoint.credentials = who;
+  write_settings();
 }
 
-void Enrolment::connected(const Settings& server) {
-  if (server.publish.empty()) return;
-  if (cluster_ && !seeds_sent_.exchange(true)) {
-    Settings other = server;
-    other.announced = {};
-    other.place = Settings::kNoPlace;
-    for (const net::Address& seed : seeds_) {
-      other.address = seed;
-      (void)guard_->send(server_message(number_, other));
-    }
+void Enrolment::reauthenticated(const net::Credentials& who) {
+  const MutexLock lock(mutex_);
+  settings_.endpoint.credentials = who;
+  write_settings();
+}
+
+// The server is known still.
+void Enrolment::left(const Witness& of) {
+  const MutexLock lock(mutex_);
+  for (Link& link : links_) {
+    if (link.of == &of) link.connection.clear();
   }
-  (void)guard_->send(server_message(number_, server));
+  write_settings();
+}
+
+// The connection is made no more: its server has left the cluster, or the client is closed.
+void Enrolment::forget(const Witness& of) {
+  const MutexLock lock(mutex_);
+  links_.remove_if([&](const Link& link) { return link.of == &of; });
+}
+
+// A cluster, or the sentinels, may be out of reach by the URL, and by the servers of the moment.
+void Enrolment::write_settings() {
+  if (settings_.publish.empty() || links_.empty()) return;
+  Settings settings = settings_;
+  std::vector<net::Address>& servers = settings.endpoint.addresses;
+  const bool cluster = settings.endpoint.deployment == net::Deployment::kCluster;
+  std::vector<net::Address> first;
+  for (const Link& link : links_) {
+    if (cluster) first.push_back(link.server);
+    if (!link.connection.empty()) settings.connections.push_back(link.connection);
+  }
+  servers.insert(servers.begin(), first.begin(), first.end());
+  if (settings.endpoint.deployment == net::Deployment::kSentinel) {
+    settings.primary = links_.front().server;
+  }
+  const std::string text = settings_text(settings);
+  if (page_.set_settings(text) || !failed_) return;
+  std::exchange(failed_, nullptr)(
+      "the guard cannot know the servers of this client: their addresses"
+      " and credentials have " +
+      std::to_string(text.size()) + " bytes, more than " +
+      std::to_string(HeldPage::kLongestSettings));
 }
 
 bool Enrolment::inherited() const { return epoch_ != fork_epoch(); }

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <list>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/mutex.h"
 #include "client/reconnecting_stream.h"
@@ -19,8 +19,8 @@
 namespace holdfast::guard {
 
 // One client's part in the guard of its program, which all of its clients share: the page of its
-// holds, and what the guard knows of its servers. The client leaves the guard when this ends,
-// unless keep_at_exit() was called. Inherited by a child of fork(), it does nothing.
+// holds, and of what the guard needs to reach its servers. The client leaves the guard when this
+// ends, unless keep_at_exit() was called. Inherited by a child of fork(), it does nothing.
 class Enrolment final : public lease::HeldRecords, public std::enable_shared_from_this<Enrolment> {
  public:
   // Starts the executable at `path`, if the program has no guard yet, or its guard has ended; waits
@@ -32,9 +32,10 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
   // The program ends: what its clients still hold is left to the guard.
   static void keep_at_exit();
 
-  // Both once, before the first connection. By the sentinels, or the seeds of a cluster, the guard
-  // finds a primary that the client has not been connected to.
-  void set_endpoint(const net::Endpoint& endpoint);
+  // Both once, before the first connection. `failed`: the guard cannot know the servers, and why;
+  // called once, on any thread, with locks held.
+  void set_endpoint(const net::Endpoint& endpoint, std::function<void(const std::string&)> failed)
+      HOLDFAST_EXCLUDES(mutex_);
   void set_topology(std::weak_ptr<topology::Topology> topology);
 
   // For one connection for calls.
@@ -49,11 +50,21 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
 
  private:
   class Witness;
+  // A server to which a connection for calls leads, and what it says of that.
+  struct Link {
+    const Witness* of;
+    net::Address server;
+    std::string connection;
+  };
 
   Enrolment(HeldPage page, std::shared_ptr<Guard> guard, std::string number,
             const std::string& client_id);
-  Settings settings_of(const client::StreamOptions& link, std::size_t place) const;
-  void connected(const Settings& server);
+  void connected(const Witness& of, const client::StreamOptions& link, const net::Credentials& who,
+                 std::string_view connection) HOLDFAST_EXCLUDES(mutex_);
+  void reauthenticated(const net::Credentials& who) HOLDFAST_EXCLUDES(mutex_);
+  void left(const Witness& of) HOLDFAST_EXCLUDES(mutex_);
+  void forget(const Witness& of) HOLDFAST_EXCLUDES(mutex_);
+  void write_settings() HOLDFAST_REQUIRES(mutex_);
   bool inherited() const;
   void make_room();
 
@@ -64,11 +75,12 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
   const std::uint64_t epoch_;
   std::string field_;         // of an owner: the client's part, and a number behind it
   TimePoint next_reclaim_{};  // of slots in a full page
-  std::atomic<std::size_t> places_{0};
   std::weak_ptr<topology::Topology> topology_;
-  bool cluster_ = false;
-  std::vector<net::Address> seeds_;  // of a cluster
-  std::atomic<bool> seeds_sent_{false};
+
+  Mutex mutex_;
+  Settings settings_ HOLDFAST_GUARDED_BY(mutex_);      // but for what follows from the links
+  std::list<Link> links_ HOLDFAST_GUARDED_BY(mutex_);  // the newest first; each witness has one
+  std::function<void(const std::string&)> failed_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::guard

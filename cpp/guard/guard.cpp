@@ -16,7 +16,6 @@
 #include "base/process.h"
 #include "guard/held_page.h"
 #include "guard/process.h"
-#include "guard/settings.h"
 
 namespace holdfast::guard {
 
@@ -105,8 +104,7 @@ Guard::~Guard() {
 
 Status Guard::join(const std::string& client, int page) {
   const MutexLock lock(mutex_);
-  const std::string message = join_message(client);
-  iovec bytes{const_cast<char*>(message.data()), message.size()};
+  iovec bytes{const_cast<char*>(client.data()), client.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
   msghdr packet{};
   packet.msg_iov = &bytes;
@@ -124,11 +122,9 @@ Status Guard::join(const std::string& client, int page) {
   return await_answer();
 }
 
-Status Guard::send(const std::string& message) const {
+void Guard::leave(const std::string& client) const {
   constexpr int kFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
-  const ssize_t sent = ::send(socket_.get(), message.data(), message.size(), kFlags);
-  if (sent != static_cast<ssize_t>(message.size())) return failed(kEnded, errno);
-  return {};
+  (void)::send(socket_.get(), client.data(), client.size(), kFlags);
 }
 
 bool Guard::ended() const {

@@ -33,8 +33,8 @@ class Guard {
   // A client with this page is to be guarded; waits for the guard's answer. kInvalid: the guard
   // cannot read the page, does not answer, or has ended.
   Status join(const std::string& client, int page) HOLDFAST_EXCLUDES(mutex_);
-  // A message of settings.h; does not wait. kInvalid: the guard has ended, or is stuck.
-  Status send(const std::string& message) const;
+  // A client whose page says that it is closed has left. Does not wait.
+  void leave(const std::string& client) const;
   bool ended() const;
 
   // Of its process; 0: it has not answered.

@@ -7,17 +7,17 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
 #include "guard/releases.h"
-#include "resp/reply.h"
 
 namespace holdfast::guard {
 
 namespace {
 
-constexpr std::size_t kLongestMessage = 65536;
+constexpr std::size_t kLongestMessage = 64;
 
 struct Packet {
   ssize_t size = 0;  // as recv() returns it
@@ -53,49 +53,19 @@ GuardedClients::Read GuardedClients::read() {
   if (packet.size < 0 && errno != ECONNRESET) return Read::kNone;
   at_end_ = packet.size <= 0;
   if (at_end_) return Read::kEnd;
-  bool joins = false;
-  const Status status = judge(packet.bytes, packet.page, joins);
-  if (joins) answer(status);
+  if (packet.page.open()) answer(join(packet.bytes, packet.page));
+  for (auto each = pages_.begin(); each != pages_.end();) {
+    each = each->second.closed() ? pages_.erase(each) : std::next(each);
+  }
   return Read::kOne;
-}
-
-Status GuardedClients::judge(const std::string& bytes, const net::Descriptor& page, bool& joins) {
-  joins = page.open();
-  resp::Reader reader;
-  reader.feed(bytes.data(), bytes.size());
-  auto next = reader.next();
-  if (!next.ok()) return next.status();
-  if (!next.value()) return Status::invalid("a message for the guard was cut");
-  Result<Message> read = read_message(*next.value());
-  if (!read.ok()) return read.status();
-  Message& message = read.value();
-  if (joins) return join(message.client, page);
-  if (message.ends) clients_.erase(message.client);
-  if (message.server) connected(message.client, std::move(*message.server));
-  return {};
 }
 
 Status GuardedClients::join(const std::string& client, const net::Descriptor& page) {
   Result<HeldPageView> view = HeldPageView::open(page.get());
   if (!view.ok()) return view.status();
-  clients_.emplace(client, Client{std::move(view.value()), {}});
+  pages_.emplace(client, std::move(view.value()));
   joined_ = true;
   return {};
-}
-
-// Of a cluster all servers, each once, seeds too, which have no place; else the newest alone.
-void GuardedClients::connected(const std::string& client, Settings server) {
-  const auto found = clients_.find(client);
-  if (found == clients_.end()) return;
-  if (!server.service.empty()) return found->second.sentinels.push_back(std::move(server));
-  std::vector<Settings>& servers = found->second.servers;
-  const auto replaced = [&server](const Settings& other) {
-    return !server.cluster || other.address == server.address;
-  };
-  const bool known = std::any_of(servers.begin(), servers.end(), replaced);
-  if (known && server.place == Settings::kNoPlace) return;
-  servers.erase(std::remove_if(servers.begin(), servers.end(), replaced), servers.end());
-  servers.push_back(std::move(server));
 }
 
 void GuardedClients::answer(const Status& status) const {
@@ -105,20 +75,20 @@ void GuardedClients::answer(const Status& status) const {
 }
 
 bool GuardedClients::done() const {
-  if (joined_ && clients_.empty()) return true;
+  if (joined_ && pages_.empty()) return true;
   const TimePoint now = SystemClock().now();
-  return at_end_ && std::all_of(clients_.begin(), clients_.end(), [now](const auto& client) {
-           return client.second.page.held(now).empty();
+  return at_end_ && std::all_of(pages_.begin(), pages_.end(), [now](const auto& page) {
+           return page.second.closed() || page.second.held(now).empty();
          });
 }
 
 void GuardedClients::release_all() {
-  std::size_t left = clients_.size();
-  for (const auto& [number, client] : clients_) {
+  std::size_t left = pages_.size();
+  for (const auto& [number, page] : pages_) {
     const bool last = --left == 0;
     const pid_t child = last ? -1 : fork();
     if (child > 0) continue;
-    guard::release_all(client.page, client.servers, client.sentinels);
+    if (!page.closed()) guard::release_all(page);
     if (child == 0) _exit(0);
   }
 }

@@ -1,13 +1,10 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "guard/held_page.h"
-#include "guard/settings.h"
 #include "net/descriptor.h"
 
 namespace holdfast::guard {
@@ -26,26 +23,18 @@ class GuardedClients {
   // closed; or, after kEnd, all leases in the pages are over.
   bool done() const;
 
-  // Releases what the program held that has ended; each client's servers by a process, so that one
-  // that does not answer delays no other.
+  // Releases what the program held that has ended; of each client by a process, so that a server
+  // that does not answer delays no other client's.
   void release_all();
 
  private:
-  struct Client {
-    HeldPageView page;
-    std::vector<Settings> servers;  // the newest last
-    std::vector<Settings> sentinels{};
-  };
-
-  Status judge(const std::string& bytes, const net::Descriptor& page, bool& joins);
   Status join(const std::string& client, const net::Descriptor& page);
-  void connected(const std::string& client, Settings server);
   void answer(const Status& status) const;
 
   const int socket_;
   bool joined_ = false;
   bool at_end_ = false;
-  std::map<std::string, Client> clients_;
+  std::map<std::string, HeldPageView> pages_;  // by the client's number
 };
 
 }  // namespace holdfast::guard

@@ -147,9 +147,17 @@ void HeldPage::reclaim(TimePoint now) {
   }
 }
 
-void HeldPage::set_connection(std::size_t place, std::int64_t id) {
-  if (place < kConnections) layout_->connections[place].store(id, std::memory_order_relaxed);
+bool HeldPage::set_settings(std::string_view text) {
+  const bool fits = text.size() <= kLongestSettings;
+  const std::uint32_t number = layout_->written.load(std::memory_order_relaxed) + 1;
+  PageSettings& into = layout_->settings[number % 2];
+  into.size = fits ? static_cast<std::uint32_t>(text.size()) : 0;
+  if (fits) std::copy(text.begin(), text.end(), into.bytes.begin());
+  layout_->written.store(number, std::memory_order_release);
+  return fits;
 }
+
+void HeldPage::set_closed() { layout_->closed.store(1, std::memory_order_release); }
 
 Result<HeldPageView> HeldPageView::open(int fd) {
   struct stat found {};
@@ -185,9 +193,13 @@ std::vector<HeldRecord> HeldPageView::held(TimePoint now) const {
   return all;
 }
 
-std::int64_t HeldPageView::connection(std::size_t place) const {
-  if (place >= HeldPage::kConnections) return 0;
-  return layout_->connections[place].load(std::memory_order_relaxed);
+std::string HeldPageView::settings() const {
+  const std::uint32_t number = layout_->written.load(std::memory_order_acquire);
+  const PageSettings& from = layout_->settings[number % 2];
+  const std::size_t size = from.size;
+  return size <= HeldPage::kLongestSettings ? std::string(from.bytes.data(), size) : std::string();
 }
+
+bool HeldPageView::closed() const { return layout_->closed.load(std::memory_order_acquire) != 0; }
 
 }  // namespace holdfast::guard

@@ -43,14 +43,14 @@ struct HeldRecordView {
 
 // Memory that a program shares with its guard, with what it holds: a memfd of fixed size. At any
 // instant, also in the middle of a store, every record in it is whole, or is known not to be: a
-// sequence number is odd while the record is written. No system call but for making it; not
-// thread-safe, but for set_connection(). A child of fork() does not inherit the memory and must
-// call nothing.
+// sequence number is odd while the record is written. No system call but for making it. Not
+// thread-safe, but for set_settings() and set_closed(), which one thread at a time may call beside
+// the others. A child of fork() does not inherit the memory and must call nothing.
 class HeldPage {
  public:
-  static constexpr std::size_t kConnections = 16;
   // Of a name and its owner together; what is longer is not guarded.
   static constexpr std::size_t kLongest = 232;
+  static constexpr std::size_t kLongestSettings = 512 * 1024;
 
   // A record, from put() until it is removed or reclaimed; never 0. Later calls have no effect.
   using Id = std::uint64_t;
@@ -79,8 +79,11 @@ class HeldPage {
   void forget() { layout_ = nullptr; }
   bool full() const { return free_.empty() && next_ == capacity_; }
 
-  // The server's id of a connection of the program, to be closed before the releases; 0: none.
-  void set_connection(std::size_t place, std::int64_t id);
+  // By which the guard reaches the servers: see settings.h. At any instant the guard finds the
+  // latest text as a whole. False: it is too long, and there is none from now on.
+  bool set_settings(std::string_view text);
+  // The client has been closed: nothing of it is to be released.
+  void set_closed();
 
  private:
   HeldPage(net::Descriptor fd, PageLayout* layout, std::uint32_t capacity);
@@ -106,8 +109,9 @@ class HeldPageView {
   // The whole records whose deadline is later than `now`. What is half written, or makes no sense,
   // is left out.
   std::vector<HeldRecord> held(TimePoint now) const;
-  // By place; 0: none.
-  std::int64_t connection(std::size_t place) const;
+  // Empty: there are none.
+  std::string settings() const;
+  bool closed() const;
 
  private:
   HeldPageView(const PageLayout* layout, std::uint32_t capacity)
@@ -117,7 +121,8 @@ class HeldPageView {
   std::uint32_t capacity_;  // as it was when the page was opened: the memory is the program's
 };
 
-// The page's memory, shared by two processes of one build: a head, and the records behind it.
+// The page's memory, shared by two processes of one build: a head, and the records behind it. What
+// has no initializer is not touched before it is used: the system gives it as zeros.
 
 struct PageRecord {
   // While it lives, the record is half written.
@@ -147,13 +152,21 @@ struct PageRecord {
   std::array<char, HeldPage::kLongest> bytes{};  // the name, and the owner behind it
 };
 
+struct PageSettings {
+  std::uint32_t size;
+  std::array<char, HeldPage::kLongestSettings> bytes;
+};
+
 struct PageLayout {
-  static constexpr std::uint64_t kVersion = 0x686c64666173'0002;
+  static constexpr std::uint64_t kVersion = 0x686c64666173'0003;
 
   std::uint64_t version = kVersion;
   std::uint32_t capacity = 0;
   std::atomic<std::uint32_t> used{0};  // the records behind these have never been written
-  std::array<std::atomic<std::int64_t>, HeldPage::kConnections> connections{};
+  std::atomic<std::uint32_t> closed{0};
+  // How often the settings were written, by turns into one of the two: the other one stays whole.
+  std::atomic<std::uint32_t> written{0};
+  std::array<PageSettings, 2> settings;
 };
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);

@@ -1,7 +1,7 @@
 // The guard: waits for the end of a program, and releases what it held. Started by the program with
-// two descriptors and no arguments: a socket for messages (see settings.h), and a pidfd of the
-// program. A client that joins is answered by the number of
-// this process, or an error.
+// two descriptors and no arguments: a socket, and a pidfd of the program. A message is the number
+// of a client: with its page, it joins, and is answered by the number of this process, or an error;
+// without one, its page has changed.
 
 #include <fcntl.h>
 #include <poll.h>

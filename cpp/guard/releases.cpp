@@ -1,35 +1,40 @@
 #include "guard/releases.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-#include "guard/server.h"
-#include "net/address_map.h"
-#include "resp/command.h"
+#include "client/connection.h"
+#include "guard/settings.h"
+#include "guard/thread_loop.h"
 #include "resp/error_reply.h"
 #include "script/writer.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
-#include "topology/cluster_reply.h"
+#include "topology/topology.h"
 
 namespace holdfast::guard {
 
 namespace {
 
-// For a connection and the replies of one server; between two rounds; and between two attempts.
-constexpr Millis kRoundTime{1000};
+constexpr Millis kConnectTime{5000};
+// Of a server with commands in flight, until its connection is given up.
+constexpr Millis kSilence{2000};
 constexpr Millis kLateAcquire{50};
+// For the sentinels to name another primary than the known one, which may answer as before.
+constexpr Millis kSentinels{500};
 constexpr Millis kBackoff{50};  // doubling
 constexpr Millis kLongestBackoff{1000};
-// How often a release may be sent elsewhere, or with the script's text.
-constexpr int kMostSendings = 6;
-
-void wait_for(Millis time) { (void)poll(nullptr, 0, static_cast<int>(time.count())); }
+// Between two looks at the holds that wait for room.
+constexpr Millis kNextLook{50};
+// Of a connection, at first: each of these may need its script's text.
+constexpr std::size_t kRoom = 16;
 
 bool known(const HeldRecord& record) {
   return record.kind == HeldRecord::kPermit || record.kind < sync::kLockKinds.size();
@@ -45,114 +50,211 @@ void write_release(script::Writer& out, const HeldRecord& record) {
   kind.recipe().release(out, {name, record.owner});
 }
 
-// A release that has no final reply yet.
-struct Pending {
-  const HeldRecord* record;
-  bool by_text = false;
-  bool asks = false;  // the slot is on its way to the server, which accepts this one by ASKING
+struct Hold {
+  HeldRecord record;
+  bool on_way = false;
+  bool released = false;
+  TimePoint due{};  // not before
+  Millis backoff = kBackoff;
 };
-using ByServer = std::map<std::size_t, std::vector<Pending>>;
 
-class Round {
+// By one connection: no more releases are on their way than it has answered, and a few.
+struct Way {
+  std::size_t on_way = 0;
+  std::size_t room = kRoom;
+};
+
+std::string_view value_in(std::string_view info, std::string_view name) {
+  const std::size_t at = info.find(name);
+  if (at == std::string_view::npos) return {};
+  info.remove_prefix(at + name.size());
+  return info.substr(0, info.find(' '));
+}
+
+// After a restart of the server, or at another one, the number may be of another client: so its
+// address has to be the same, too. By a unix socket all have the same.
+std::vector<resp::Command> closing(const std::vector<std::string>& connections) {
+  std::vector<resp::Command> commands;
+  for (const std::string_view info : connections) {
+    const std::string_view number = value_in(info, "id=");
+    const std::string_view address = value_in(info, " addr=");
+    if (address.empty() || address.front() == '/') continue;
+    commands.push_back({"CLIENT", "KILL", "ID", number, "ADDR", address});
+  }
+  return commands;
+}
+
+client::PubSub mode_of(std::string_view publish) {
+  for (const auto mode : {client::PubSub::kSharded, client::PubSub::kBoth}) {
+    if (topology::publish_command_of(mode) == publish) return mode;
+  }
+  return client::PubSub::kClassic;
+}
+
+topology::Setup setup_of(const Settings& settings) {
+  const net::Endpoint& endpoint = settings.endpoint;
+  topology::Setup setup;
+  setup.endpoint = endpoint;
+  setup.primary = settings.primary;
+  setup.pubsub = mode_of(settings.publish);
+  setup.driver = client::Connection::Driver::kLoop;
+  client::StreamOptions& link = setup.link;
+  link.address = endpoint.addresses.front();
+  link.tls = endpoint.tls;
+  link.credentials = endpoint.credentials;
+  link.database = endpoint.database;
+  link.connect_timeout = kConnectTime;
+  link.command_timeout = kSilence;
+  link.retries = std::numeric_limits<int>::max();
+  link.also_sent = closing(settings.connections);
+  if (!endpoint.address_table.empty()) {
+    link.address_map =
+        std::make_shared<net::AddressMap>(endpoint.address_table, net::AddressSource());
+  }
+  return setup;
+}
+
+class Releases {
  public:
-  explicit Round(Servers& servers) : servers_(servers) {}
+  Releases(const Clock& clock, const Settings& settings, std::vector<HeldRecord> held);
+  void run();
 
-  Status run(ByServer pending) {
-    for (int sending = 0; sending < kMostSendings && !pending.empty(); ++sending) {
-      for (const auto& [server, releases] : std::exchange(pending, {})) {
-        send(server, releases, pending);
-      }
-    }
-    return pending.empty() ? status_ : Status::unreachable("the cluster's slots do not settle");
+ private:
+  class Release;
+
+  bool over(TimePoint now) const;
+  void take_back();
+  void submit(TimePoint now);
+  void submit(Hold& hold);
+  void end(Hold& hold);
+  void answered(Hold& hold, const Result<resp::Reply>& reply, TimePoint sent);
+
+  const Clock& clock_;
+  const TimePoint late_;  // what is sent from now on, finds no acquire on its way behind it
+  TimePoint stays_until_;
+  ThreadLoop loop_;
+  std::vector<Hold> holds_;
+  std::size_t released_ = 0;
+  std::map<std::shared_ptr<client::Connection>, Way> ways_;
+  std::size_t on_way_ = 0;
+  std::size_t answered_ = 0;  // since the latest look at what waits
+  TimePoint next_look_{};
+  bool lost_ = false;  // a server may not have what it, or another one, has answered
+  std::shared_ptr<topology::Topology> topology_;
+};
+
+// The release of one hold.
+class Releases::Release final : public client::Request {
+ public:
+  Release(Releases& all, Hold& hold, Way& way) : all_(all), hold_(hold), way_(way) {
+    persistent = true;
+    deadline = hold.record.deadline;
+    ++way_.on_way;
+  }
+
+  std::string_view key() const override { return hold_.record.name; }
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override {
+    script::Writer writer(out, by_text, all_.topology_->publish_command());
+    write_release(writer, hold_.record);
+    return writer.replies();
+  }
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
+    --way_.on_way;
+    if (reply.ok()) ++way_.room;
+    all_.answered(hold_, reply, sent.last);
   }
 
  private:
-  void send(std::size_t server, const std::vector<Pending>& releases, ByServer& again) {
-    std::string commands;
-    std::size_t count = 0;
-    for (const Pending& release : releases) {
-      script::Writer out(commands, release.by_text, servers_.settings(server).publish);
-      if (release.asks) out.command({"ASKING"}, resp::ReplyKind::kStatus);
-      write_release(out, *release.record);
-      count += release.asks ? 2 : 1;
-    }
-    const TimePoint deadline = after(SystemClock().now(), kRoundTime);
-    const auto replies = servers_.request(server, commands, count, deadline);
-    if (!replies.ok()) {
-      status_ = replies.status();
-      return;
-    }
-    std::size_t next = 0;
-    for (const Pending& release : releases) {
-      next += release.asks ? 1 : 0;
-      judge(server, release, replies.value()[next++], again);
-    }
-  }
-
-  void judge(std::size_t server, Pending release, const resp::Reply& reply, ByServer& again) {
-    using Kind = topology::Redirection::Kind;
-    if (!reply.is_error()) return;
-    const auto to = topology::redirection(reply.text(), servers_.settings(server).announced);
-    release.asks = to.kind == Kind::kAsk;
-    if (to.kind == Kind::kMoved || to.kind == Kind::kAsk) {
-      again[servers_.find(to.address, server)].push_back(release);
-    } else if (resp::is_unknown_script(reply.text()) && !std::exchange(release.by_text, true)) {
-      again[server].push_back(release);
-    } else if (resp::is_temporary(reply.text())) {
-      status_ = Status::server(std::string(resp::error_word(reply.text())), "not for now");
-    }
-  }
-
-  Servers& servers_;
-  Status status_;
+  Releases& all_;
+  Hold& hold_;
+  Way& way_;
 };
 
-Status release_twice(const HeldPageView& page, Servers& servers) {
-  const SystemClock clock;
-  if (Status status = release_once(servers, page.held(clock.now())); !status.ok()) return status;
-  wait_for(kLateAcquire);
-  return release_once(servers, page.held(clock.now()));
+Releases::Releases(const Clock& clock, const Settings& settings, std::vector<HeldRecord> held)
+    : clock_(clock), late_(after(clock.now(), kLateAcquire)), loop_(clock) {
+  for (HeldRecord& record : held) {
+    if (known(record)) holds_.push_back({std::move(record)});
+  }
+  topology::Setup setup = setup_of(settings);
+  const bool service = setup.endpoint.deployment == net::Deployment::kSentinel;
+  stays_until_ = service ? after(clock.now(), kSentinels) : clock.now();
+  if (service) setup.on_lost = [this] { lost_ = true; };
+  topology_ = topology::make(clock_, {loop_, loop_}, setup);
 }
 
-// To the primary of a service, which may have become another one; whether it has.
-bool follow(std::vector<Settings>& servers, const std::vector<Settings>& sentinels) {
-  const auto primary = find_primary(sentinels);
-  if (!primary || servers.back().announced == *primary) return false;
-  Settings& server = servers.back();
-  server.announced = *primary;
-  server.address = net::mapped(server.address_map, *primary);
-  server.place = Settings::kNoPlace;
-  return true;
+void Releases::run() {
+  for (TimePoint now = clock_.now(); !over(now); now = clock_.now()) {
+    if (std::exchange(lost_, false)) take_back();
+    if (now >= next_look_ || answered_ >= on_way_) submit(now);
+    if (!over(now)) loop_.step(next_look_);
+  }
+  topology_->close(Status::closed("all is released"));
+}
+
+bool Releases::over(TimePoint now) const {
+  return released_ == holds_.size() && now >= stays_until_ && !lost_;
+}
+
+void Releases::take_back() {
+  released_ = 0;
+  for (Hold& hold : holds_) hold.released = false;
+  next_look_ = {};
+}
+
+void Releases::submit(TimePoint now) {
+  answered_ = 0;
+  next_look_ = after(now, kNextLook);
+  for (Hold& hold : holds_) {
+    if (hold.on_way || hold.released) continue;
+    if (hold.record.deadline <= now) {
+      end(hold);
+    } else if (hold.due <= now) {
+      submit(hold);
+    } else {
+      next_look_ = std::min(next_look_, hold.due);
+    }
+  }
+}
+
+void Releases::submit(Hold& hold) {
+  const auto connection = topology_->route(hold.record.name, topology::Traffic::kCalls);
+  Way& way = ways_[connection];
+  if (way.on_way >= way.room) return;
+  hold.on_way = true;
+  ++on_way_;
+  (void)connection->submit(std::make_shared<Release>(*this, hold, way));
+}
+
+void Releases::end(Hold& hold) {
+  hold.released = true;
+  ++released_;
+}
+
+void Releases::answered(Hold& hold, const Result<resp::Reply>& reply, TimePoint sent) {
+  hold.on_way = false;
+  --on_way_;
+  ++answered_;
+  const bool fails =
+      !reply.ok() || (reply.value().is_error() && resp::is_temporary(reply.value().text()));
+  if (fails) {
+    hold.due = after(clock_.now(), hold.backoff);
+    hold.backoff = std::min(2 * hold.backoff, kLongestBackoff);
+  } else if (sent >= late_) {
+    end(hold);
+  } else {
+    hold.due = late_;
+  }
 }
 
 }  // namespace
 
-Status release_once(Servers& servers, const std::vector<HeldRecord>& held) {
-  ByServer pending;
-  const auto first = servers.any(kRoundTime);
-  if (!first.ok()) return first.status();
-  for (const HeldRecord& record : held) {
-    if (known(record)) pending[first.value()].push_back({&record});
-  }
-  return Round(servers).run(std::move(pending));
-}
-
-void release_all(const HeldPageView& page, std::vector<Settings> servers,
-                 const std::vector<Settings>& sentinels) {
-  if (servers.empty()) return;  // the program was never connected to one
+void release_all(const HeldPageView& page) {
   const SystemClock clock;
-  bool first = true;
-  for (Millis rest = kBackoff; !page.held(clock.now()).empty(); first = false) {
-    Servers connections(page, servers, first);
-    const bool released = release_twice(page, connections).ok();
-    // A primary that has been replaced answers for some seconds as before.
-    if (follow(servers, sentinels)) continue;
-    if (released) return;
-    // The next round begins elsewhere: a server that hangs says of no slot who serves it.
-    if (sentinels.empty()) std::rotate(servers.rbegin(), servers.rbegin() + 1, servers.rend());
-    wait_for(rest);
-    rest = std::min(2 * rest, kLongestBackoff);
-  }
+  std::vector<HeldRecord> held = page.held(clock.now());
+  if (held.empty()) return;
+  // Without settings the program was never connected to a server.
+  const Result<Settings> settings = read_settings(page.settings());
+  if (settings.ok()) Releases(clock, settings.value(), std::move(held)).run();
 }
 
 }  // namespace holdfast::guard

@@ -1,128 +1,129 @@
 #include "guard/settings.h"
 
-#include <charconv>
+#include <array>
+#include <cstddef>
+#include <functional>
 #include <sstream>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "resp/command.h"
+#include "resp/reply.h"
 
 namespace holdfast::guard {
 
 namespace {
 
-std::string flag(bool on) { return on ? "1" : ""; }
-
-template <typename Number>
-Number number(const std::string& text, Number otherwise) {
-  Number value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+// "port announced host path", of which a path may have spaces, and one of the last two is empty.
+std::string address_text(const net::Address& address) {
+  return std::to_string(address.port) + (address.announced ? " 1 " : " 0 ") +
+         (address.host.empty() ? "-" : address.host) + ' ' + address.path;
 }
 
-// "host port host port", one entry on each line.
-net::AddressTable read_map(const std::string& text) {
-  std::istringstream words(text);
-  net::AddressTable table;
+net::Address read_address(std::string_view text) {
+  std::istringstream words{std::string(text)};
+  net::Address address;
+  words >> address.port >> address.announced >> address.host;
+  words.get();
+  std::getline(words, address.path);
+  if (address.host == "-") address.host.clear();
+  return address;
+}
+
+// "host port host port".
+std::string entry_text(const std::pair<net::Address, net::Address>& entry) {
+  return entry.first.host + ' ' + std::to_string(entry.first.port) + ' ' + entry.second.host + ' ' +
+         std::to_string(entry.second.port);
+}
+
+std::pair<net::Address, net::Address> read_entry(std::string_view text) {
+  std::istringstream words{std::string(text)};
   net::Address announced;
   net::Address reachable;
-  while (words >> announced.host >> announced.port >> reachable.host >> reachable.port) {
-    table.emplace_back(announced, reachable);
-  }
-  return table;
+  words >> announced.host >> announced.port >> reachable.host >> reachable.port;
+  return {announced, reachable};
 }
 
-std::string map_text(const net::AddressTable& table) {
-  std::string text;
-  for (const auto& [announced, reachable] : table) {
-    text += announced.host + ' ' + std::to_string(announced.port) + ' ' + reachable.host + ' ' +
-            std::to_string(reachable.port) + '\n';
-  }
-  return text;
+// The texts of the settings, each by its name.
+template <typename S, typename Visit>
+void visit_texts(S& settings, Visit visit) {
+  auto& endpoint = settings.endpoint;
+  visit("service", endpoint.service);
+  visit("username", endpoint.credentials.username);
+  visit("password", endpoint.credentials.password);
+  visit("sentinel_username", endpoint.sentinel_credentials.username);
+  visit("sentinel_password", endpoint.sentinel_credentials.password);
+  visit("tls_ca", endpoint.tls.ca);
+  visit("tls_cert", endpoint.tls.cert);
+  visit("tls_key", endpoint.tls.key);
+  visit("tls_system_ca_file", endpoint.tls.system_ca_file);
+  visit("tls_system_ca_directory", endpoint.tls.system_ca_directory);
+  visit("publish", settings.publish);
 }
 
-Settings read_server(const resp::Reply& message) {
-  const auto text = [&message](std::string_view name) { return std::string(message.field(name)); };
-  Settings settings;
-  settings.address.host = text("host");
-  settings.address.path = text("path");
-  settings.address.port = number<std::uint16_t>(text("port"), 0);
-  settings.announced = settings.address;
-  if (!text("announced_host").empty()) {
-    settings.announced.host = text("announced_host");
-    settings.announced.port = number<std::uint16_t>(text("announced_port"), 0);
-  }
-  settings.address_map = read_map(text("address_map"));
-  settings.credentials = {text("username"), text("password")};
-  settings.database = text("database");
-  settings.tls.enabled = !text("tls").empty();
-  settings.tls.verify = !text("tls_verify").empty();
-  settings.tls.ca = text("tls_ca");
-  settings.tls.cert = text("tls_cert");
-  settings.tls.key = text("tls_key");
-  settings.tls.system_ca_file = text("tls_system_ca_file");
-  settings.tls.system_ca_directory = text("tls_system_ca_directory");
-  settings.publish = text("publish");
-  settings.cluster = !text("cluster").empty();
-  settings.place = number(text("place"), Settings::kNoPlace);
-  settings.service = text("service");
-  return settings;
+std::string numbers_text(const net::Endpoint& endpoint) {
+  return std::to_string(static_cast<int>(endpoint.deployment)) + ' ' +
+         std::to_string(endpoint.database) + (endpoint.tls.enabled ? " 1" : " 0") +
+         (endpoint.tls.verify ? " 1" : " 0");
 }
 
-bool names_server(const resp::Reply& message) {
-  return !message.field("host").empty() || !message.field("path").empty();
+bool read_numbers(std::string_view text, net::Endpoint& endpoint) {
+  std::istringstream words{std::string(text)};
+  int deployment = -1;
+  words >> deployment >> endpoint.database >> endpoint.tls.enabled >> endpoint.tls.verify;
+  endpoint.deployment = static_cast<net::Deployment>(deployment);
+  return words && deployment >= 0 && deployment <= static_cast<int>(net::Deployment::kCluster);
+}
+
+void read_field(std::string_view name, std::string_view value, Settings& settings) {
+  net::Endpoint& endpoint = settings.endpoint;
+  if (name == "address") endpoint.addresses.push_back(read_address(value));
+  if (name == "map") endpoint.address_table.push_back(read_entry(value));
+  if (name == "primary") settings.primary = read_address(value);
+  if (name == "connection") settings.connections.emplace_back(value);
+  visit_texts(settings, [&](std::string_view field, std::string& into) {
+    if (field == name) into = value;
+  });
 }
 
 }  // namespace
 
-std::string join_message(const std::string& client) {
-  return resp::Command{"client", client}.bytes();
-}
-
-std::string end_message(const std::string& client) {
-  return resp::Command{"client", client, "ends", flag(true)}.bytes();
-}
-
-std::string server_message(const std::string& client, const Settings& server) {
-  const net::TlsOptions& tls = server.tls;
-  const std::pair<std::string_view, std::string> fields[] = {
-      {"client", client},
-      {"host", server.address.host},
-      {"port", std::to_string(server.address.port)},
-      {"path", server.address.path},
-      {"announced_host", server.announced.host},
-      {"announced_port", std::to_string(server.announced.port)},
-      {"address_map", map_text(server.address_map)},
-      {"username", server.credentials.username},
-      {"password", server.credentials.password},
-      {"database", server.database},
-      {"tls", flag(tls.enabled)},
-      {"tls_verify", flag(tls.verify)},
-      {"tls_ca", tls.ca},
-      {"tls_cert", tls.cert},
-      {"tls_key", tls.key},
-      {"tls_system_ca_file", tls.system_ca_file},
-      {"tls_system_ca_directory", tls.system_ca_directory},
-      {"publish", server.publish},
-      {"cluster", flag(server.cluster)},
-      {"place", std::to_string(server.place)},
-      {"service", server.service},
-  };
+std::string settings_text(const Settings& settings) {
+  std::vector<std::pair<std::string_view, std::string>> fields;
+  fields.emplace_back("numbers", numbers_text(settings.endpoint));
+  visit_texts(settings, [&](std::string_view name, const std::string& text) {
+    if (!text.empty()) fields.emplace_back(name, text);
+  });
+  for (const net::Address& each : settings.endpoint.addresses) {
+    fields.emplace_back("address", address_text(each));
+  }
+  for (const auto& entry : settings.endpoint.address_table) {
+    fields.emplace_back("map", entry_text(entry));
+  }
+  if (settings.primary) fields.emplace_back("primary", address_text(*settings.primary));
+  for (const std::string& each : settings.connections) fields.emplace_back("connection", each);
   std::vector<std::string_view> words;
-  for (const auto& [name, value] : fields) words.insert(words.end(), {name, value});
+  for (const auto& [name, text] : fields) words.insert(words.end(), {name, text});
   return resp::Command(words).bytes();
 }
 
-Result<Message> read_message(const resp::Reply& message) {
-  Message read{std::string(message.field("client")), !message.field("ends").empty(), {}};
-  if (read.client.empty()) return Status::invalid("a message for the guard lacks its client");
-  const bool joins = message.size() == 2;
-  if (joins || read.ends) return read;
-  read.server = read_server(message);
-  const bool complete = !read.server->publish.empty() || !read.server->service.empty();
-  if (names_server(message) && complete) return read;
-  return Status::invalid("a message for the guard lacks an address, or how to publish");
+Result<Settings> read_settings(std::string_view text) {
+  resp::Reader reader;
+  reader.feed(text.data(), text.size());
+  auto next = reader.next();
+  if (!next.ok()) return next.status();
+  Settings settings;
+  bool complete = false;
+  const std::size_t size = next.value() ? next.value()->size() : 0;
+  for (std::size_t i = 0; i + 1 < size; i += 2) {
+    const std::string_view name = next.value()->text_at(i);
+    const std::string_view value = next.value()->text_at(i + 1);
+    if (name == "numbers") complete = read_numbers(value, settings.endpoint);
+    read_field(name, value, settings);
+  }
+  if (complete && !settings.endpoint.addresses.empty() && !settings.publish.empty()) {
+    return settings;
+  }
+  return Status::invalid("the settings for the guard are not complete");
 }
 
 }  // namespace holdfast::guard

@@ -21,8 +21,10 @@ SentinelWatch::Setup watch_setup(const Setup& setup) {
   watch.link.credential_source = {};
   watch.link.database = 0;
   watch.link.resp3 = true;
+  watch.link.also_sent.clear();
   watch.service = setup.endpoint.service;
   watch.sentinels = setup.endpoint.addresses;
+  watch.primary = setup.primary;
   return watch;
 }
 
@@ -70,7 +72,7 @@ SentinelWatch::SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup)
     : clock_(clock),
       loop_(loop),
       setup_(std::move(setup)),
-      machine_(setup_.service, setup_.sentinels) {}
+      machine_(setup_.service, setup_.sentinels, setup_.primary) {}
 
 void SentinelWatch::start(Move move) {
   const MutexLock guard(mutex_);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class SentinelWatch final : public net::Pollable,
     client::StreamOptions link;  // of each sentinel, except for its address
     std::string service;
     std::vector<net::Address> sentinels;
+    std::optional<net::Address> primary{};    // known already
     client::ReconnectingStream::Open open{};  // tests: how to open a stream
   };
 

@@ -13,8 +13,9 @@ constexpr std::size_t kMostSentinels = 32;
 
 }  // namespace
 
-SentinelMachine::SentinelMachine(std::string service, std::vector<net::Address> listed)
-    : service_(std::move(service)) {
+SentinelMachine::SentinelMachine(std::string service, std::vector<net::Address> listed,
+                                 std::optional<net::Address> known)
+    : service_(std::move(service)), primary_(std::move(known)) {
   for (net::Address& address : listed) {
     if (find(address) == nullptr) sentinels_.push_back({std::move(address), true});
   }
@@ -23,7 +24,7 @@ SentinelMachine::SentinelMachine(std::string service, std::vector<net::Address> 
 SentinelMachine::Actions SentinelMachine::start() {
   Actions actions;
   for (const Sentinel& sentinel : sentinels_) actions.watch.push_back(sentinel.address);
-  actions.move = failure();
+  actions.move = primary_ ? Result<net::Address>(*primary_) : failure();
   return actions;
 }
 

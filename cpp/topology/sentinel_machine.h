@@ -42,8 +42,9 @@ class SentinelMachine {
     std::optional<Result<net::Address>> move;
   };
 
-  // `listed`: the sentinels that the URL names.
-  SentinelMachine(std::string service, std::vector<net::Address> listed);
+  // `listed`: the sentinels that the URL names. `known`: the primary so far, of an unknown epoch.
+  SentinelMachine(std::string service, std::vector<net::Address> listed,
+                  std::optional<net::Address> known = {});
 
   Actions start();
   Actions said(const net::Address& address, Opinion opinion, TimePoint now);

@@ -54,6 +54,8 @@ struct Setup {
   std::optional<client::PubSub> pubsub{};
   client::TrackingMode tracking = client::TrackingMode::kOff;  // of what renewals read
   std::function<void(const client::Changes&)> on_changes{};    // of that
+  // Of a service: known already; it is used until the sentinels name another one.
+  std::optional<net::Address> primary{};
   // Makes the witness of one connection for calls; empty: there is none.
   std::function<std::shared_ptr<client::StreamWitness>()> witness{};
 };

@@ -32,10 +32,8 @@ BREAKS = (
         "a guard does not look for the primary",
         "cpp/guard/releases.cpp",
         (
-            (
-                "find_primary(sentinels);",
-                "find_primary(std::vector(sentinels.end(), sentinels.end()));",
-            ),
+            ("setup.endpoint = endpoint;", "setup.endpoint.addresses = endpoint.addresses;"),
+            ("= endpoint.addresses.front()", "= *settings.primary"),
         ),
         f"{GUARD}::test_it_finds_the_primary_of_a_failover_that_the_program_did_not_see",
     ),
@@ -43,7 +41,7 @@ BREAKS = (
         (1,),
         "a guard knows no seeds of a cluster",
         "cpp/guard/enrolment.cpp",
-        (("if (cluster_ && !seeds_sent_.exchange(true))", "if (!cluster_ && !seeds_sent_)"),),
+        (("servers.insert(servers.begin(), first.begin(), first.end());", "servers = first;"),),
         f"{GUARD}::test_it_finds_the_primary_that_follows_one_of_a_cluster_that_ended_with_the_program",
     ),
     Break(

@@ -20,7 +20,6 @@ TRANSFERS = "cpp/lease/transfers.cpp"
 KEEPER = "cpp/lease/lease_keeper.cpp"
 PAGE = "cpp/guard/held_page.cpp"
 OF_GUARD = "cpp/guard/releases.cpp"
-SERVERS = "cpp/guard/server.cpp"
 MAIN = "cpp/guard/main.cpp"
 
 
@@ -130,6 +129,12 @@ PROCESS = (
         "(void)now;\n    if (record) ",
     ),
     guarded(
+        "settings are written over those that the guard has",
+        PAGE,
+        "PageSettings& into = layout_->settings[number % 2];",
+        "PageSettings& into = layout_->settings[0];",
+    ),
+    guarded(
         "the other side of a lock is released",
         OF_GUARD,
         "sync::kLockKinds.at(record.kind);",
@@ -144,25 +149,37 @@ PROCESS = (
     guarded(
         "an acquire that arrives late is left",
         OF_GUARD,
-        "  wait_for(kLateAcquire);\n  return release_once(servers, page.held(clock.now()));\n",
-        "  return {};\n",
+        "sent >= late_",
+        "sent != TimePoint()",
     ),
     guarded(
         "the program's connection stays open",
-        SERVERS,
-        "  if (closes_) close_programs(known, deadline);\n",
+        OF_GUARD,
+        "closing(settings.connections)",
+        "closing({})",
     ),
     guarded(
+        "a connection is closed that has the number only",
+        OF_GUARD,
+        ', number, "ADDR", address}',
+        ", number}",
+    ),
+    Break(
+        (),
         "a server out of reach is given up",
         OF_GUARD,
-        "    if (released) return;\n",
-        "    (void)released;\n    return;\n",
+        (
+            ("    persistent = true;\n", "    impatient = true;\n"),
+            ("!reply.ok() || (reply.value()", "reply.ok() && (reply.value()"),
+            ("(sent >= late_)", "(sent >= late_ || !reply.ok())"),
+        ),
+        "*",
     ),
     guarded(
         "a server that refuses for a while is given up",
         OF_GUARD,
-        "resp::is_temporary(reply.text())",
-        "resp::is_temporary(reply.text()) && false",
+        "resp::is_temporary(reply.value().text())",
+        "resp::is_temporary(reply.value().text()) && false",
     ),
     guarded(
         "the end of the socket is taken for a death",
@@ -173,7 +190,7 @@ PROCESS = (
     guarded(
         "the guard outlives its last client",
         "cpp/guard/guarded_clients.cpp",
-        "  if (joined_ && clients_.empty()) return true;\n",
+        "  if (joined_ && pages_.empty()) return true;\n",
     ),
 )
 

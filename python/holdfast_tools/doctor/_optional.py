@@ -41,7 +41,10 @@ WAIT: Final = OptionalCommands(
 )
 CLIENT: Final = OptionalCommands(
     "CLIENT",
-    {"client|id": (b"CLIENT", b"ID"), "client|kill": (b"CLIENT", b"KILL", b"ID", NO_CONNECTION)},
+    {
+        "client|info": (b"CLIENT", b"INFO"),
+        "client|kill": (b"CLIENT", b"KILL", b"ID", NO_CONNECTION),
+    },
     "the guard closes a dead program's connection before it releases",
     "the guard releases once more after 50 ms instead of closing a dead program's connection",
     warning,

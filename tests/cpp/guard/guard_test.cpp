@@ -8,18 +8,19 @@
 #include <array>
 #include <csignal>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/process.h"
 #include "guard/held_page.h"
 #include "guard/process.h"
 #include "guard/releases.h"
-#include "guard/server.h"
 #include "guard/settings.h"
 #include "resp/command.h"
+#include "support/direct_client.h"
 #include "support/real_server.h"
 
 namespace holdfast::guard {
@@ -41,9 +42,9 @@ class GuardTest : public testing::Test {
   void SetUp() override {
     if (!net::RealServer::installed()) GTEST_SKIP() << "neither redis-server nor valkey-server";
     server_ = std::make_unique<net::RealServer>();
-    settings_.address = server_->address();
+    settings_.endpoint.addresses = {server_->address()};
     settings_.publish = "publish";
-    connection_ = std::make_unique<Server>(connected());
+    connection_ = std::make_unique<DirectClient>(server_->address());
   }
 
   void TearDown() override {
@@ -51,17 +52,11 @@ class GuardTest : public testing::Test {
     if (program_ > 0) waitpid(program_, nullptr, 0);
   }
 
-  Server connected() const {
-    auto made = Server::connect(settings_, soon());
-    EXPECT_TRUE(made.ok()) << made.status().message();
-    return std::move(made.value());
-  }
-
   resp::Reply ask(const resp::Command& command) const { return ask(*connection_, command); }
-  static resp::Reply ask(Server& server, const resp::Command& command) {
-    auto replies = server.request(command.bytes(), 1, soon());
-    EXPECT_TRUE(replies.ok()) << replies.status().message();
-    return std::move(replies.value().front());
+  static resp::Reply ask(DirectClient& client, const resp::Command& command) {
+    auto reply = client.ask(command);
+    EXPECT_TRUE(reply.ok()) << reply.status().message();
+    return std::move(reply.value());
   }
 
   // As a hold of a lock of this owner looks on the server.
@@ -116,15 +111,15 @@ class GuardTest : public testing::Test {
     auto page = HeldPage::make(16);
     if (!page.ok()) _exit(1);
     fill(page.value());
+    page.value().set_settings(settings_text(settings_));
     const auto guard = Guard::start(HOLDFAST_GUARD);
     if (!guard.ok() || !guard.value()->join("1", page.value().fd()).ok()) _exit(1);
-    if (!guard.value()->send(server_message("1", settings_)).ok()) _exit(1);
     if (write(ready, "!", 1) != 1) _exit(1);
     then();
     for (;;) pause();
   }
 
-  std::unique_ptr<Server> connection_;
+  std::unique_ptr<DirectClient> connection_;
   pid_t program_ = -1;
 };
 
@@ -147,13 +142,13 @@ TEST_F(GuardTest, WhatAKilledProgramHeldIsReleasedForItsOwnerOnly) {
 
 TEST_F(GuardTest, WaitersAreWoken) {
   hold("orders");
-  Server waiter = connected();
+  DirectClient waiter(server_->address());
   ask(waiter, {"SUBSCRIBE", "redisson_lock__channel:{orders}"});
   run([](HeldPage& page) { page.put(HeldRecord{kLock, "orders", kOwner, soon()}); });
   end(SIGSEGV);
-  const auto message = waiter.request("", 1, soon());
+  const auto message = waiter.next();
   ASSERT_TRUE(message.ok()) << message.status().message();
-  EXPECT_EQ(message.value()[0].text_at(2), "0");
+  EXPECT_EQ(message.value().text_at(2), "0");
 }
 
 TEST_F(GuardTest, APermitIsGivenBack) {
@@ -219,26 +214,36 @@ TEST_F(GuardTest, AnAcquireThatArrivesLateIsReleasedToo) {
 
 TEST_F(GuardTest, TheProgramsConnectionsAreClosedFirst) {
   hold("orders");
-  Server theirs = connected();
-  const std::int64_t id = ask(theirs, {"CLIENT", "ID"}).integer();
-  settings_.place = 2;
-  run([id](HeldPage& page) {
-    page.set_connection(2, id);
-    page.put(HeldRecord{kLock, "orders", kOwner, soon()});
-  });
+  DirectClient theirs(server_->address());
+  settings_.connections = {std::string(ask(theirs, {"CLIENT", "INFO"}).text())};
+  run([](HeldPage& page) { page.put(HeldRecord{kLock, "orders", kOwner, soon()}); });
   end(SIGKILL);
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
-  EXPECT_FALSE(theirs.request(resp::Command{"PING"}.bytes(), 1, soon()).ok());
+  EXPECT_FALSE(theirs.ask({"PING"}).ok());
+}
+
+TEST_F(GuardTest, AnotherConnectionWithTheNumberOfTheProgramsIsLeftOpen) {
+  hold("orders");
+  DirectClient other(server_->address());
+  const std::string number = std::to_string(ask(other, {"CLIENT", "ID"}).integer());
+  settings_.connections = {"id=" + number + " addr=127.0.0.1:1 laddr=127.0.0.1:2 name=",
+                           "id=" + number + " addr=/tmp/socket:0 laddr=/tmp/socket:0 name="};
+  run([](HeldPage& page) { page.put(HeldRecord{kLock, "orders", kOwner, soon()}); });
+  end(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+  EXPECT_TRUE(other.ask({"PING"}).ok());
 }
 
 TEST_F(GuardTest, AServerOutOfReachIsTriedAgain) {
   hold("orders");
   const net::TemporaryDirectory directory;
-  settings_.address = {"", 0, directory.file("socket")};
+  settings_.endpoint.addresses = {{"", 0, directory.file("socket")}};
   run([](HeldPage& page) { page.put(HeldRecord{kLock, "orders", kOwner, soon()}); });
   end(SIGKILL);
   EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
-  ASSERT_EQ(symlink(server_->unix_address().path.c_str(), settings_.address.path.c_str()), 0);
+  ASSERT_EQ(symlink(server_->unix_address().path.c_str(),
+                    settings_.endpoint.addresses.front().path.c_str()),
+            0);
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
 }
 
@@ -252,17 +257,14 @@ TEST_F(GuardTest, AServerThatRefusesForAWhileIsTriedAgain) {
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
 }
 
-// Where its messages of servers were dropped, or it has not connected yet.
+// Where it has not connected yet.
 TEST(GuardReleasesTest, WhatAProgramHeldThatNamedNoServerIsLeftToItsLease) {
   auto page = HeldPage::make(4);
   ASSERT_TRUE(page.ok());
   (void)page.value().put(HeldRecord{kLock, "myLock", kOwner, soon(Millis(60'000))});
   const auto view = HeldPageView::open(page.value().fd());
   ASSERT_TRUE(view.ok());
-  Settings sentinel;
-  sentinel.service = "service";
-  release_all(view.value(), {}, {});
-  release_all(view.value(), {}, {sentinel});
+  release_all(view.value());
 }
 
 TEST(ProcessTest, AWaitForAProcessHasAnEndAndCollectsIt) {
@@ -323,16 +325,26 @@ TEST_F(GuardTest, APageThatIsNoneIsRefusedAndNoExecutableIsNoGuard) {
 TEST_F(GuardTest, TheGuardEndsWithItsLastClient) {
   const auto guard = Guard::start(HOLDFAST_GUARD);
   ASSERT_TRUE(guard.ok()) << guard.status().message();
-  const auto page = HeldPage::make(1);
-  EXPECT_TRUE(guard.value()->join("1", page.value().fd()).ok());
-  EXPECT_TRUE(guard.value()->join("2", page.value().fd()).ok());
-  EXPECT_TRUE(guard.value()->send(end_message("2")).ok());
-  EXPECT_TRUE(guard.value()->join("3", page.value().fd()).ok());
-  EXPECT_TRUE(guard.value()->send(end_message("3")).ok());
+  std::map<std::string, HeldPage> pages;
+  const auto join = [&](const std::string& client) {
+    auto page = HeldPage::make(1);
+    const int fd = page.value().fd();
+    pages.emplace(client, std::move(page.value()));
+    return guard.value()->join(client, fd).ok();
+  };
+  const auto leave = [&](const std::string& client) {
+    pages.at(client).set_closed();
+    guard.value()->leave(client);
+  };
+  EXPECT_TRUE(join("1"));
+  EXPECT_TRUE(join("2"));
+  leave("2");
+  EXPECT_TRUE(join("3"));
+  leave("3");
   EXPECT_FALSE(guard.value()->ended());
-  EXPECT_TRUE(guard.value()->send(end_message("1")).ok());
+  leave("1");
   EXPECT_TRUE(eventually([&] { return guard.value()->ended(); }));
-  EXPECT_FALSE(guard.value()->join("4", page.value().fd()).ok());
+  EXPECT_FALSE(join("4"));
 }
 
 }  // namespace

@@ -138,25 +138,41 @@ TEST(HeldPageTest, AnotherMemoryIsNoPage) {
   close(fd);
 }
 
-TEST(HeldPageTest, ConnectionsAreThoseThatAreOpen) {
+TEST(HeldPageTest, SettingsAreTheLatest) {
   HeldPage page = page_for(1);
-  page.set_connection(0, 7);
-  page.set_connection(3, 9);
-  page.set_connection(0, 0);
-  page.set_connection(HeldPage::kConnections, 1);
   const auto view = HeldPageView::open(page.fd());
-  EXPECT_EQ(view.value().connection(0), 0);
-  EXPECT_EQ(view.value().connection(3), 9);
-  EXPECT_EQ(view.value().connection(HeldPage::kConnections), 0);
+  EXPECT_EQ(view.value().settings(), "");
+  const std::string longest(HeldPage::kLongestSettings, 'a');
+  for (const std::string& text : {std::string("first"), longest, std::string("third")}) {
+    EXPECT_TRUE(page.set_settings(text));
+    EXPECT_EQ(view.value().settings(), text);
+  }
+  EXPECT_FALSE(page.set_settings(longest + 'a'));
+  EXPECT_EQ(view.value().settings(), "");
 }
 
-// Enters and removes holds whose owner follows from the name, until it is killed. The page's
-// descriptor has the same number in the parent's `notified`.
+TEST(HeldPageTest, AClosedClientSaysSo) {
+  HeldPage page = page_for(1);
+  const auto view = HeldPageView::open(page.fd());
+  EXPECT_FALSE(view.value().closed());
+  page.set_closed();
+  EXPECT_TRUE(view.value().closed());
+}
+
+// Settings of one letter, whose number follows from the letter.
+std::string settings(std::size_t number) {
+  const std::size_t letter = number % 26;
+  return std::string(3000 + letter, static_cast<char>('a' + letter));
+}
+
+// Enters settings, and enters and removes holds whose owner follows from the name, until it is
+// killed. The page's descriptor has the same number in the parent's `notified`.
 [[noreturn]] void write_on(int notified) {
   HeldPage page = page_for(3);
   const int fd = page.fd();
   if (write(notified, &fd, sizeof(fd)) != sizeof(fd)) _exit(1);
   for (std::size_t number = 0;; ++number) {
+    page.set_settings(settings(number));
     const auto first = page.put(record(std::string(1 + number % 40, 'a')));
     const auto other = page.put(record(std::to_string(number)));
     page.remove(first.value());
@@ -164,7 +180,7 @@ TEST(HeldPageTest, ConnectionsAreThoseThatAreOpen) {
   }
 }
 
-TEST(HeldPageTest, AWriterThatIsKilledAtAnyInstantLeavesWholeRecords) {
+TEST(HeldPageTest, AWriterThatIsKilledAtAnyInstantLeavesWholeRecordsAndSettings) {
   std::size_t seen = 0;
   for (int round = 0; round < 200; ++round) {
     std::array<int, 2> ends{};
@@ -187,6 +203,10 @@ TEST(HeldPageTest, AWriterThatIsKilledAtAnyInstantLeavesWholeRecords) {
     for (const HeldRecord& one : view.value().held(kNow)) {
       EXPECT_EQ(one.owner, "owner of " + one.name);
       ++seen;
+    }
+    const std::string text = view.value().settings();
+    if (!text.empty()) {
+      EXPECT_EQ(text, settings(static_cast<std::size_t>(text[0] - 'a')));
     }
     for (const int end : {ends[0], ends[1], fd}) close(end);
   }

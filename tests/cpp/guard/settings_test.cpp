@@ -4,58 +4,80 @@
 
 #include <string>
 
-#include "guard/held_page.h"
-#include "guard/server.h"
-
 namespace holdfast::guard {
 namespace {
 
 net::Address at(const std::string& host, std::uint16_t port) { return {host, port, {}}; }
 
-Settings mapped_server() {
-  Settings server;
-  server.address = at("localhost", 17000);
-  server.announced = at("10.0.0.1", 7000);
-  server.address_map = {{at("10.0.0.1", 7000), at("localhost", 17000)},
-                        {at("::1", 7001), at("localhost", 17001)}};
-  server.publish = "publish";
-  return server;
+Settings known() {
+  Settings settings;
+  settings.endpoint.deployment = net::Deployment::kSentinel;
+  settings.endpoint.addresses = {at("localhost", 17000), at("::1", 7001)};
+  settings.endpoint.service = "orders";
+  settings.endpoint.database = 3;
+  settings.endpoint.credentials = {"app", "pass word\r\n"};
+  settings.endpoint.sentinel_credentials = {"", "other"};
+  settings.endpoint.tls.enabled = true;
+  settings.endpoint.tls.verify = false;
+  settings.endpoint.tls.ca = "/etc/my ca.pem";
+  settings.endpoint.address_table = {{at("10.0.0.1", 7000), at("localhost", 17000)},
+                                     {at("::1", 7001), at("localhost", 17001)}};
+  settings.publish = "publish";
+  settings.primary = at("10.0.0.1", 7000);
+  settings.primary->announced = true;
+  settings.connections = {"id=3 addr=127.0.0.1:5000 name=", "id=4 addr=127.0.0.1:5001 name="};
+  return settings;
 }
 
-Settings sent(const Settings& server) {
-  resp::Reader reader;
-  const std::string bytes = server_message("1", server);
-  reader.feed(bytes.data(), bytes.size());
-  auto reply = reader.next();
-  return read_message(*reply.value()).value().server.value();
+Settings read(const Settings& settings) {
+  auto found = read_settings(settings_text(settings));
+  EXPECT_TRUE(found.ok()) << found.status().message();
+  return found.ok() ? std::move(found.value()) : Settings();
 }
 
-TEST(Settings, AMapReachesTheGuard) {
-  const Settings server = sent(mapped_server());
-  EXPECT_EQ(server.address, at("localhost", 17000));
-  EXPECT_EQ(server.announced, at("10.0.0.1", 7000));
-  EXPECT_EQ(server.address_map, mapped_server().address_map);
+TEST(SettingsTest, TheServersReachTheGuard) {
+  const Settings found = read(known());
+  EXPECT_EQ(found.endpoint.deployment, net::Deployment::kSentinel);
+  EXPECT_EQ(found.endpoint.addresses, known().endpoint.addresses);
+  EXPECT_FALSE(found.endpoint.addresses[0].announced);
+  EXPECT_EQ(found.endpoint.service, "orders");
+  EXPECT_EQ(found.endpoint.database, 3);
+  EXPECT_EQ(found.endpoint.address_table, known().endpoint.address_table);
+  EXPECT_EQ(found.publish, "publish");
+  EXPECT_EQ(found.primary, known().primary);
+  EXPECT_TRUE(found.primary->announced);
+  EXPECT_EQ(found.connections, known().connections);
 }
 
-TEST(Settings, WithoutAMapAServerIsCalledByItsAddress) {
-  Settings server;
-  server.address = at("127.0.0.1", 7000);
-  server.publish = "publish";
-  EXPECT_EQ(sent(server).announced, at("127.0.0.1", 7000));
-  EXPECT_TRUE(sent(server).address_map.empty());
+TEST(SettingsTest, CredentialsAndTlsReachTheGuard) {
+  const net::Endpoint found = read(known()).endpoint;
+  EXPECT_EQ(found.credentials.username, "app");
+  EXPECT_EQ(found.credentials.password, "pass word\r\n");
+  EXPECT_EQ(found.sentinel_credentials.username, "");
+  EXPECT_EQ(found.sentinel_credentials.password, "other");
+  EXPECT_TRUE(found.tls.enabled);
+  EXPECT_FALSE(found.tls.verify);
+  EXPECT_EQ(found.tls.ca, "/etc/my ca.pem");
 }
 
-TEST(Servers, ARedirectionIsFollowedByTheMap) {
-  auto page = HeldPage::make(1);
-  ASSERT_TRUE(page.ok());
-  const auto view = HeldPageView::open(page.value().fd());
-  ASSERT_TRUE(view.ok());
-  Servers servers(view.value(), {mapped_server()}, false);
-  EXPECT_EQ(servers.find(at("10.0.0.1", 7000), 0), 0U);
-  const std::size_t other = servers.find(at("::1", 7001), 0);
-  ASSERT_EQ(other, 1U);
-  EXPECT_EQ(servers.settings(other).address, at("localhost", 17001));
-  EXPECT_EQ(servers.find(at("::1", 7001), 0), other);
+TEST(SettingsTest, AUnixSocketMayHaveSpacesInItsPath) {
+  Settings settings;
+  settings.endpoint.addresses = {{"", 0, "/tmp/my folder/socket"}};
+  settings.publish = "both";
+  const Settings found = read(settings);
+  EXPECT_EQ(found.endpoint.addresses, settings.endpoint.addresses);
+  EXPECT_TRUE(found.endpoint.addresses[0].host.empty());
+}
+
+TEST(SettingsTest, WhatIsNotCompleteIsRefused) {
+  Settings settings = known();
+  EXPECT_FALSE(read_settings("").ok());
+  EXPECT_FALSE(read_settings("*2\r\n$7\r\nnumbers").ok());
+  settings.publish.clear();
+  EXPECT_FALSE(read_settings(settings_text(settings)).ok());
+  settings = known();
+  settings.endpoint.addresses.clear();
+  EXPECT_FALSE(read_settings(settings_text(settings)).ok());
 }
 
 }  // namespace

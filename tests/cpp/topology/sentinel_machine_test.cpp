@@ -79,6 +79,20 @@ TEST_F(SentinelMachineTest, AtFirstAllAreAskedAndThePrimaryIsNowhere) {
   EXPECT_EQ(machine->until(), kNever);
 }
 
+TEST_F(SentinelMachineTest, APrimaryThatIsKnownStaysUntilANewerEpochNamesAnotherOne) {
+  machine.emplace("svc", std::vector<net::Address>{at("s1"), at("s2")}, at("p"));
+  EXPECT_EQ(words(machine->start()), "watch s1 watch s2 move p");
+  EXPECT_EQ(failed("s1"), "-");
+  EXPECT_EQ(said("s2", names("p", 3)), "-");
+  EXPECT_EQ(said("s1", names("other", 4)), "move other");
+}
+
+TEST_F(SentinelMachineTest, APrimaryThatIsKnownNeedsNoSentinel) {
+  machine.emplace("svc", std::vector<net::Address>{at("s1")}, at("p"));
+  EXPECT_EQ(failed("s1"), "-");
+  EXPECT_EQ(machine->until(), kNever);
+}
+
 TEST_F(SentinelMachineTest, AllOpinionsCountAndTheNewestEpochIsBelieved) {
   list({"s1", "s2", "s3"});
   EXPECT_EQ(said("s1", names("old", 4)), "-");

@@ -46,7 +46,7 @@ def is_freed(start_child: StartChild, url: str, next_owner: str, **options: Any)
 
 
 @pytest.mark.servers("real")
-@pytest.mark.parametrize("more", ["", "+client|id +client|kill"], ids=["least", "kills"])
+@pytest.mark.parametrize("more", ["", "+client|info +client|kill"], ids=["least", "kills"])
 def test_the_rights_of_the_kind_are_enough(
     start_child: StartChild, private_server: Server, more: str
 ) -> None:

@@ -149,7 +149,7 @@ def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> No
     ("right", "check", "option", "level"),
     [
         ("wait", "WAIT", "replicas_to_wait=1", "bad"),
-        ("client|id", "CLIENT", "guard=true", "warning"),
+        ("client|info", "CLIENT", "guard=true", "warning"),
         ("client|kill", "CLIENT", "guard=true", "warning"),
         ("client|setname", "connection names", "client_name=web", "warning"),
         ("client|tracking", "tracking", "tracking=auto", "warning"),
