@@ -21,6 +21,7 @@ struct Event {
     kPermits,        // of no hold: `name` has another number of permits than is wanted: `reason`
     kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
     kUnguarded,      // of no hold: the client goes on without a guard: `reason`
+    kUnlabelled,     // of no hold: the client goes on without the key that says who it is: `reason`
     kNotRenewed,     // of no hold: the client has no newer credentials: `reason`
     kResolved,       // a command for `name` was sent again, and has its reply: see `server`
     kClosed,         // of no hold: the client is closed, and has reported its last one

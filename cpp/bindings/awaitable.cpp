@@ -65,12 +65,24 @@ bool begin(Awaitable& awaitable) {
   return false;
 }
 
+// What raises in the place of the result; empty: nothing does.
+py::object failing_of(Awaitable& awaitable) {
+  if (awaitable.lazy == nullptr || awaitable.lazy->fail == nullptr) return {};
+  py::object failing = awaitable.lazy->fail(awaitable);
+  if (!failing) return {};
+  awaitable.over = true;
+  awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
+  return failing;
+}
+
 // Before a loss is taken: one step of what finds out who has released the lock by force.
 // PYGEN_NEXT: it is not over; PYGEN_RETURN, without a result: it is.
 PySendResult look_on(Awaitable& awaitable, PyObject* value, PyObject** result) {
   if (awaitable.looks == nullptr && !awaitable.over && !awaitable.explained) {
     awaitable.explained = true;
     PyObject* const made = guarded([&awaitable] {
+      py::object failing = failing_of(awaitable);
+      if (failing) return failing;
       return explanation(awaitable.kind, *awaitable.operation, *awaitable.outcome);
     });
     if (made == nullptr && PyErr_Occurred() != nullptr) return PYGEN_ERROR;

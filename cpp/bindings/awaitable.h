@@ -21,6 +21,9 @@ struct AwaitableKind {
   const char* title;                              // as the interpreter names a coroutine
   void (*begin)(Awaitable& awaitable);            // calls TaskQueue::begin()
   pybind11::object (*end)(Awaitable& awaitable);  // the result, made of the outcome
+  // Before that, a coroutine that raises in the place of the result; an empty object: there is
+  // none.
+  pybind11::object (*fail)(Awaitable& awaitable) = nullptr;
 };
 
 // The awaitable of an operation. It has only those methods of a Future that asyncio's Task calls; a
@@ -57,7 +60,7 @@ struct Awaitable {
   PyObject* callback;  // the task's next step; null: it does not wait yet
   PyObject* context;
   PyObject* message;  // of cancel(); may be null
-  PyObject* looks;    // the coroutine that finds out why the hold was lost; null: none
+  PyObject* looks;    // the coroutine that finds out why the hold was lost, or fail()'s; null: none
 
   bool done() const { return outcome || cancelled; }
   PyObject* object() { return &ob_base; }

@@ -208,6 +208,11 @@ void register_options(py::module_& module) {
                              [](const engine::ClientOptions& o) { return word_of(o.tracking); })
       .def("set_tracking", [](engine::ClientOptions& o,
                               const std::string& word) { o.tracking = tracking_of(word); })
+      .def("set_label",
+           [](engine::ClientOptions& o, std::optional<std::string> label, std::int64_t lease_ms) {
+             o.label = std::move(label);
+             o.lease.time = Millis(lease_ms);
+           })
       .def("set_timeouts",
            [](engine::ClientOptions& o, std::int64_t connect_ms, std::int64_t command_ms) {
              o.connect_timeout = Millis(connect_ms);
@@ -260,6 +265,7 @@ void register_client(py::module_& module) {
            [](Client& self, const py::bytes& name, std::uint64_t owner, const std::string& reason) {
              self.context()->keeper->explain(std::string_view(name), OwnerNumber{owner}, reason);
            })
+      .def("introduce", &Client::introduce)
       .def("pause_renewals", &Client::pause_renewals)
       .def("close", &close_client, py::arg("timeout_ms") = py::none(),
            py::arg("release_held") = false);

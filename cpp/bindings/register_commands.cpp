@@ -187,7 +187,9 @@ py::dict derived_keys() {
 
 py::list kinds() {
   py::list words;
-  for (const sync::LockKind& kind : sync::kLockKinds) words.append(kind.word);
+  for (const sync::LockKind& kind : sync::kLockKinds) {
+    if (!kind.word.empty()) words.append(kind.word);
+  }
   for (const auto kind : sync::kCounterKinds) {
     if (kind != &sync::revision) words.append(kind().word);  // by which others wait: no kind
   }

@@ -34,6 +34,7 @@ constexpr Word kWords[] = {{Event::Kind::kLost, "lost"},
                            {Event::Kind::kPermits, "permits"},
                            {Event::Kind::kProtocolError, "protocol_error"},
                            {Event::Kind::kUnguarded, "unguarded"},
+                           {Event::Kind::kUnlabelled, "unlabelled"},
                            {Event::Kind::kNotRenewed, "not_renewed"},
                            {Event::Kind::kResolved, "resolved"},
                            {Event::Kind::kClosed, "closed"}};

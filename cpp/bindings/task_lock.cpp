@@ -74,9 +74,17 @@ void begin_release(Awaitable& awaitable) {
 py::object acquired(Awaitable& awaitable) { return awaitable.value(); }
 
 py::object entered(Awaitable& awaitable) {
-  const py::object self = self_of(awaitable.arguments.subject);
-  if (awaitable.value().is(py::handle(Py_True))) return self;
-  raise(self.attr("_timed_out")());
+  (void)awaitable.value();
+  return self_of(awaitable.arguments.subject);
+}
+
+// The time of the block is over: LockTimeout says who holds the lock.
+py::object late(Awaitable& awaitable) {
+  if (awaitable.outcome->verdict == sync::Verdict::kGranted) return {};
+  const std::string_view name = awaitable.operation->name().bytes();
+  const PythonOutcome result = to_python(awaitable.kind, name, *awaitable.outcome);
+  if (result.exception || !result.value.is(py::handle(Py_False))) return {};
+  return self_of(awaitable.arguments.subject).attr("_raise_timed_out")();
 }
 
 // A NotOwnedError also names the actual owner.
@@ -92,7 +100,7 @@ py::object left(Awaitable& awaitable) {
 }
 
 constexpr AwaitableKind kAcquire{"Lock.acquire", begin_acquire, acquired};
-constexpr AwaitableKind kEnter{"Lock.__aenter__", begin_acquire, entered};
+constexpr AwaitableKind kEnter{"Lock.__aenter__", begin_acquire, entered, late};
 constexpr AwaitableKind kRelease{"Lock.release", begin_release, released};
 constexpr AwaitableKind kLeave{"Lock.__aexit__", begin_release, left};
 

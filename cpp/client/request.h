@@ -63,6 +63,8 @@ class Request {
   // To be set before submit(): the first attempt to connect that fails is its answer; another
   // connection may work.
   bool impatient = false;
+  // To be set before submit(), of a renewal: it goes the way of the calls, in order with them.
+  bool with_calls = false;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   SharedAtomic<bool> persistent{false};
   // To be set before submit(): when its script's text is sent. Never: NOSCRIPT is its answer; for a

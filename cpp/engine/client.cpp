@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
 
 #include "base/limit.h"
@@ -18,6 +19,7 @@
 #include "net/address_map.h"
 #include "sync/operation/query_operation.h"
 #include "sync/recipes/keys.h"
+#include "sync/recipes/kinds.h"
 #include "topology/slot_map.h"
 #include "topology/topology.h"
 
@@ -37,6 +39,16 @@ std::string connection_name(const std::optional<std::string>& given, const std::
   const auto refused = [](char c) { return c < '!' || c > '~'; };
   name.erase(std::remove_if(name.begin(), name.end(), refused), name.end());
   return name;
+}
+
+// What the client's key says: see lua/client/renew.lua.
+std::string about(const ClientOptions& options) {
+  std::array<char, 256> host{};
+  (void)::gethostname(host.data(), host.size() - 1);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::string(host.data()) + '\n' + std::to_string(::getpid()) + '\n' +
+         std::to_string(std::chrono::duration_cast<Millis>(now).count()) + '\n' +
+         options.label.value_or(std::string());
 }
 
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
@@ -134,6 +146,17 @@ struct Client::Core {
     started.store(true, std::memory_order_release);
   }
 
+  void introduce(const ClientOptions& options) {
+    if (introduced.exchange(true)) return;
+    const TimePoint now = context->clock.now();
+    lease::Grant grant{LockName("holdfast:client:" + context->client_id), next_owner_number(), 1,
+                       Lease{options.lease.time, true}, now};
+    grant.at = now;
+    grant.renewal = sync::client_key_recipe().holding();
+    grant.counted = false;
+    context->keeper->attempts().introduce(grant, about(options));
+  }
+
   std::unique_ptr<Part> take_part() HOLDFAST_EXCLUDES(mutex) {
     const MutexLock lock(mutex);
     return std::move(part);
@@ -147,6 +170,7 @@ struct Client::Core {
   Mutex mutex;
   std::unique_ptr<Part> part HOLDFAST_GUARDED_BY(mutex);  // until it is closed
   std::atomic<bool> started{false};
+  std::atomic<bool> introduced{false};
 };
 
 Client::Client(ClientOptions options) : options_(std::move(options)), core_(make_core(true)) {}
@@ -215,7 +239,10 @@ std::shared_ptr<const sync::Context> Client::context() { return core().context; 
 
 std::shared_ptr<const sync::Context> Client::started() {
   Core& mine = core();
-  mine.start();
+  if (!mine.started.load(std::memory_order_acquire)) {
+    mine.start();
+    if (options_.label) mine.introduce(options_);
+  }
   return mine.context;
 }
 
@@ -243,6 +270,11 @@ sync::ExchangePtr Client::ping() {
 }
 
 void Client::pause_renewals(bool on) { context()->keeper->watchdog().pause(on); }
+
+void Client::introduce() {
+  (void)started();
+  core().introduce(options_);
+}
 
 int Client::guard_pid() {
   const Guarded::Pid& pid = core().guard_pid;

@@ -19,6 +19,7 @@ struct ClientOptions {
   Lease lease;     // the watchdog's
   std::string id;  // empty: a fresh UUID
   std::string name_prefix;
+  std::optional<std::string> label{};        // what the program is, for those who look at its holds
   std::optional<std::string> client_name{};  // how connections are called; empty: not at all
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
@@ -59,6 +60,10 @@ class Client {
 
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
+
+  // From now on the client keeps a key that says who it is, as with a label; in a child of fork()
+  // from its next call on. No effect after the first one.
+  void introduce();
 
   // The process of its guard; 0: it was made without one, is closed, or its guard has ended.
   int guard_pid();

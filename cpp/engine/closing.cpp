@@ -39,14 +39,16 @@ void Closing::begin() {
   context().keeper->begin_close(
       [self = shared_from_this()] { self->context().timers->call(self); });
   context().waits->closed(closed()).run();
-  if (options_.release_held) release_held();
+  release_held();
   (void)move_on(Stage::kStarting, Stage::kFinishing);
   if (context().keeper->idle()) return end();
   context().timers->arm(shared_from_this(), until_);
 }
 
+// The client's key in any case.
 void Closing::release_held() {
   for (const lease::LeaseKeeper::Held& held : context().keeper->held()) {
+    if (!options_.release_held && !held.internal) continue;
     // Only a HoldRecipe makes holds.
     const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
     sync::HoldRelease::release_held(
@@ -111,7 +113,9 @@ std::vector<std::string> Closing::names() {
     if (stage_ == Stage::kOver) return names_;
   }
   std::vector<std::string> names;
-  for (const auto& held : context().keeper->held()) names.push_back(held.name.text());
+  for (const auto& held : context().keeper->held()) {
+    if (!held.internal) names.push_back(held.name.text());
+  }
   return names;
 }
 

@@ -121,6 +121,19 @@ void Attempts::add(Holds::Entry& entry, const Grant& grant, HeldRecords::Id reco
   hold.trace(Hold::Step::kGranted);
 }
 
+void Attempts::introduce(const Grant& grant, std::string about) {
+  const MutexLock guard(book_.mutex);
+  if (book_.closing) return;
+  Holds::Entry& entry = book_.holds.at(grant.name, grant.owner);
+  add(entry, grant, 0);
+  Hold& hold = *entry.hold;
+  hold.extras().about = std::move(about);
+  hold.internal = true;
+  hold.next_renewal = grant.sent;
+  hold.next_look = kNever;
+  book_.arm(hold, grant.sent);
+}
+
 Hold& Attempts::hold_for(Holds::Entry& entry, const Grant& grant) {
   if (entry.hold && entry.hold->held()) return *entry.hold;
   if (entry.hold) book_.holds.end(entry);

@@ -114,6 +114,10 @@ class Attempts {
   // closed: the grant is to be given back.
   bool granted(const Grant& grant, Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
 
+  // The client's key, as a hold of the client: never acquired, lost, counted or reported. Its
+  // renewals make it, the first one at once. `about`: what it says.
+  void introduce(const Grant& grant, std::string about) HOLDFAST_EXCLUDES(book_.mutex);
+
   // The owner is acquiring it.
   bool under_way(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(book_.mutex);
   bool any() const HOLDFAST_EXCLUDES(book_.mutex);  // that is counted

@@ -128,6 +128,7 @@ struct HoldExtras {
   };
 
   std::vector<std::uint64_t> listeners;  // to its loss, each once
+  std::string about;                     // of one that is internal: what its key says; constant
   std::string reason;                    // of the loss
   std::unique_ptr<Move> move;            // once a detach was begun: see lease/transfers.h
   TimePoint closed_until{};              // the lock, whenever it is released
@@ -213,6 +214,7 @@ class Hold final : public Timer {
   }
   Move* move() const { return extras_ ? extras_->move.get() : nullptr; }
   TimePoint closed_until() const { return extras_ ? extras_->closed_until : TimePoint{}; }
+  std::string_view about() const { return internal ? extras_->about : std::string_view(); }
   std::string reason() const { return extras_ ? extras_->reason : std::string(); }
 
   using Step = TraceEntry::Step;
@@ -289,6 +291,7 @@ class Hold final : public Timer {
   bool joint = false;     // a release of several holds is under way
   bool reported = false;  // the loss, by a release
   bool refused = false;   // an acquire, for the loss
+  bool internal = false;  // the client's key, which no caller holds: see Attempts::introduce()
   bool excused = false;   // its owner releases it by force: the loss refuses no acquire
   bool in_flight = false;
   bool alone = false;         // the server has refused the batch that it was in

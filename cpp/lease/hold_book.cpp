@@ -145,7 +145,7 @@ std::string HoldBook::ran_out(const Hold& hold) const {
 }
 
 void HoldBook::lose_if_over(Hold& hold, TimePoint now) {
-  if (hold.held() && now >= hold.trusted()) lose(hold, ran_out(hold));
+  if (hold.held() && now >= hold.trusted() && !hold.internal) lose(hold, ran_out(hold));
 }
 
 std::optional<std::string> HoldBook::hidden_loss(const LockName& name, OwnerNumber owner) {
@@ -187,6 +187,13 @@ void HoldBook::drop_release(Holds::Entry& entry) {
     end_record(entry.hold->record);
   }
   holds.drop(entry);
+}
+
+bool HoldBook::end_internal(Holds::Entry& entry) {
+  if (!entry.hold || !entry.hold->internal) return false;
+  (void)holds.close(entry);
+  if (entry.hold) holds.end(entry);
+  return true;
 }
 
 void HoldBook::count_released(const Hold* hold, Holds::Caller caller) const {

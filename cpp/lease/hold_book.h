@@ -89,6 +89,8 @@ class HoldBook {
   // What the owner does next does the work of the pending release; a hold that was being released
   // counts as released.
   void drop_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
+  // Of a client that closes: whether it was the entry of the client's key.
+  bool end_internal(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
   // `hold`: null: nothing is.
   void count_released(const Hold* hold, Holds::Caller caller) const HOLDFAST_REQUIRES(mutex);
   // No acquisition is under way, and no release. Of a client that closes: it gets to know.

@@ -1,6 +1,7 @@
 #include "lease/hold_events.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "lease/hold.h"
 
@@ -42,6 +43,12 @@ void HoldEvents::post_closed() const { sink_->post({Event::Kind::kClosed, {}, 0,
 void HoldEvents::post_foreign(const LockName& name, OwnerNumber owner, TimePoint now) {
   if (!foreign_.admits(name.text(), now)) return;
   sink_->post({Event::Kind::kForeign, name.text(), static_cast<std::uint64_t>(owner)});
+}
+
+void HoldEvents::post_unlabelled(const std::string& reason) {
+  if (!std::exchange(unlabelled_, true)) {
+    sink_->post({Event::Kind::kUnlabelled, {}, 0, {}, reason});
+  }
 }
 
 void HoldEvents::post_permits(const LockName& name, std::int64_t there, std::int64_t wanted,

@@ -39,6 +39,8 @@ class HoldEvents {
   void post_closed() const;
   // The owner was refused by a key that never expires; once a minute for a name.
   void post_foreign(const LockName& name, OwnerNumber owner, TimePoint now);
+  // The server does not take the client's key; once.
+  void post_unlabelled(const std::string& reason);
   // A semaphore has another number of permits than was wanted; once for the latter.
   void post_permits(const LockName& name, std::int64_t there, std::int64_t wanted, TimePoint now);
   // Its owner, a thread or task, has ended.
@@ -65,6 +67,7 @@ class HoldEvents {
   std::deque<Ended> ended_;  // the oldest first
   NoticeLimit overlong_;
   NoticeLimit foreign_;
+  bool unlabelled_ = false;  // was posted
   NoticeLimit permits_{kNever - TimePoint{}};
 };
 

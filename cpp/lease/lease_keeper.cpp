@@ -70,7 +70,8 @@ std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
   std::vector<Held> all;
   for (const Holds::Entry* const entry : book_->holds.all()) {
     const Hold* const hold = entry->hold.get();
-    if (hold != nullptr && hold->held()) all.push_back({hold->name, hold->owner, hold->renewal});
+    const bool held = hold != nullptr && hold->held();
+    if (held) all.push_back({hold->name, hold->owner, hold->renewal, hold->internal});
   }
   return all;
 }
@@ -183,6 +184,7 @@ std::vector<std::string> LeaseKeeper::close(std::shared_ptr<void> reports) {
   const TimePoint now = book_->clock.now();
   for (Holds::Entry* const each : book_->holds.all()) {
     const UsedEntry entry(book_->holds, each);
+    if (book_->end_internal(*entry)) continue;
     if (book_->holds.close(*entry)) held.push_back(entry->name.text());
     Hold* const hold = entry->current();
     if (hold == nullptr || !hold->held()) continue;

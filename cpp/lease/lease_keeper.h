@@ -63,6 +63,7 @@ class LeaseKeeper {
     LockName name;
     OwnerNumber owner;
     const Renewal* renewal;
+    bool internal;  // the client's key
   };
   std::vector<Held> held() const;
 

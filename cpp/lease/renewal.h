@@ -17,6 +17,7 @@ namespace holdfast::lease {
 struct HoldField {
   const LockName* name;
   Owner owner;
+  std::string_view about{};  // see HoldExtras
 };
 using HoldFields = std::vector<HoldField>;
 

@@ -20,6 +20,9 @@ std::vector<std::int64_t> Renewal::renewed(const resp::Reply& reply, std::size_t
 
 void RenewalBatch::add(HoldPtr hold, TimePoint until) {
   deadline = std::min(deadline, until);
+  // The client's key is removed by a call, behind which neither it nor its script's text may come.
+  with_calls = hold->internal;
+  if (with_calls) sends_text = SendsText::kAlways;
   holds_.push_back(std::move(hold));
 }
 
@@ -37,7 +40,8 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out, bool by_text) const {
   HoldFields fields;
   fields.reserve(sent_.size());
   for (const std::size_t i : sent_) {
-    fields.push_back({&holds_[i]->name, {client, holds_[i]->owner}});
+    const Hold& hold = *holds_[i];
+    fields.push_back({&hold.name, {client, hold.owner}, hold.about()});
   }
   script::Writer writer(out, by_text);
   common_.renewal->renew(writer, fields, common_.lease);

@@ -125,6 +125,8 @@ net::Interest Watchdog::next_step(TimePoint now) {
 }
 
 void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
+  // It is never lost: the next renewal makes it again.
+  if (hold.internal && now >= hold.trusted()) hold.set_until = after(now, hold.lease);
   if (now >= hold.trusted()) {
     book_->lose(hold, book_->ran_out(hold));
   } else if (book_->closed) {
@@ -182,7 +184,10 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
     requests.push_back(std::move(batch));
   }
   for (const client::RequestPtr& request : requests) {
-    const Status closed = way_of(*topology, *request)->submit(request);
+    const auto way = request->with_calls
+                         ? topology->route(request->key(), topology::Traffic::kCalls)
+                         : way_of(*topology, *request);
+    const Status closed = way->submit(request);
     if (!closed.ok()) request->complete(closed, {});
   }
   return overdue;
@@ -199,6 +204,7 @@ TimePoint Watchdog::expect(const std::shared_ptr<const RenewalBatch>& batch) {
 
 void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& reply,
                         const client::Sent& sent) {
+  if (batch.with_calls) return key_answered(*batch.holds().front(), reply, sent);
   const RenewalBatch::Found found = batch.found(reply);
   const bool refused = is_error(reply);
   const MutexLock guard(book_->mutex);
@@ -220,6 +226,25 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
     }
   }
   book_->forget_late_renewals();
+}
+
+// Of the client's key, which is the only hold of its kind. Where the server refuses it, the client
+// goes on without it, and tries again with its next renewal.
+void Watchdog::key_answered(Hold& key, const Result<resp::Reply>& reply, const client::Sent& sent) {
+  const MutexLock guard(book_->mutex);
+  landed(key, reply, sent);
+  if (key.serial == 0 || !key.held()) return;
+  const TimePoint now = book_->clock.now();
+  book_->plan_renewal(key, now, now);
+  if (!reply.ok()) {
+    failed(key, now);
+  } else if (!is_error(reply)) {
+    key.record_renewal(sent.last, 1, now);
+    book_->renew_record(key);
+  } else if (!resp::is_temporary(reply.value().text())) {
+    book_->events.post_unlabelled(std::string(resp::error_text(reply.value().text())));
+  }
+  book_->arm(key, now);
 }
 
 void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {

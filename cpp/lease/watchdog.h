@@ -78,6 +78,8 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
       HOLDFAST_REQUIRES(book_->mutex);
   void landed(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(book_->mutex);
+  void key_answered(Hold& key, const Result<resp::Reply>& reply, const client::Sent& sent)
+      HOLDFAST_EXCLUDES(book_->mutex);
   void note_failure(const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(book_->mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void gone(Hold& hold, const char* reason, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);

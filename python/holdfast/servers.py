@@ -36,6 +36,8 @@ from holdfast._locks.kinds import KINDS, Kind, key_beside, kind_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast._locks.holders import Said
+
 __all__ = [
     "ID_DIGITS",
     "KINDS",
@@ -45,6 +47,7 @@ __all__ = [
     "Kind",
     "Needs",
     "OwnerClient",
+    "Said",
     "Server",
     "Tls",
     "client_of",
@@ -252,6 +255,15 @@ class Deployment:
         beside the lock.
         """
         return force_release(self._router._core, name, kind, owners)
+
+    def said(self, owners: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], Said]:
+        """What their clients say of owners, each with the key of the lock that it holds.
+
+        At most 100 clients are asked; those that this user may not ask say nothing.
+        """
+        from holdfast._locks.holders import answer, said
+
+        return answer(said(self._router._core, owners))
 
     def primaries(self) -> list[Server]:
         """All servers that answer for keys, as the deployment says at this moment."""

@@ -249,3 +249,21 @@ def test_a_password_is_for_all_servers(server_kind: str) -> None:
             client.lock(NAME).acquire()
         assert raised.value.code == "WRONGPASS"
         assert "wrong" not in str(raised.value).replace("wrong password", "")
+
+
+def test_in_a_cluster_the_label_is_in_another_slot(
+    cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    client = make_client(cluster.url, label="billing worker 3")
+    names = [f"lock-{n}" for n in range(6)]
+    for name in names:
+        alice.do(client.lock(name, label=f"for {name}").acquire)
+    other = make_client(cluster.url)
+
+    def said() -> list[tuple[str | None, str | None]]:
+        found = [bob.do(other.lock(name).holders) for name in names]
+        return [(one.label, one.purpose) for [one] in found]
+
+    eventually(lambda: said() == [("billing worker 3", f"for {name}") for name in names])
+    for name in names:
+        alice.do(client.lock(name).release)

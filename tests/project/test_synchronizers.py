@@ -104,7 +104,7 @@ COUNTERS = {"semaphore", "count_down_latch"}
 ROWS = {kind.word for kind in KINDS} | {other.name for other in OTHERS}
 
 # Scripts of what is built on locks and states: see holdfast._locks.steps.
-BUILT_ON_LOCKS = {"barrier", "leader", "once", "revision", "slots"}
+BUILT_ON_LOCKS = {"barrier", "client", "leader", "once", "revision", "slots"}
 
 Places = dict[str, Callable[[str], bool]]
 TESTS: Places = {"tests/contract/kinds.py": lambda word: word in ROWS}

@@ -51,7 +51,7 @@ bool CommandOperation::begin(TimePoint /*now*/) {
   Status failed;
   {
     const MutexLock lock(mutex_);
-    failed = submit();
+    failed = deadline == kNever ? submit() : submit(deadline);
   }
   // A follower's answer may come on this thread, and takes the lock.
   if (failed.ok()) failed = submit_followers();

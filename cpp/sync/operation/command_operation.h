@@ -18,7 +18,8 @@ namespace holdfast::sync {
 class CommandOperation final : public Operation {
  public:
   using Words = std::vector<std::string>;
-  // Each command by its words; `commands` is not empty.
+  // Each command by its words; `commands` is not empty. A deadline that is set before the beginning
+  // is that of each; without one, each has the command timeout.
   CommandOperation(std::shared_ptr<const Context> context, LockName name,
                    const std::vector<Words>& commands);
 

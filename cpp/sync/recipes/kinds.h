@@ -33,7 +33,11 @@ const LockRecipe& spin_lock_recipe();
 const LockRecipe& read_lock_recipe();
 const LockRecipe& write_lock_recipe();
 
-// A kind and its word in Python and the tests.
+// The key in which a client says who it is: a hash of its label, host, process and start, which it
+// keeps as it keeps its holds. Its owner is the client. It is no lock.
+const LockRecipe& client_key_recipe();
+
+// A kind and its word in Python and the tests; no word: what a client keeps for itself.
 struct LockKind {
   std::string_view word;
   const LockRecipe& (*recipe)();
@@ -46,12 +50,13 @@ inline constexpr std::array kLockKinds{
     LockKind{"spin_lock", &spin_lock_recipe},
     LockKind{"read_lock", &read_lock_recipe, Side::kRead},
     LockKind{"write_lock", &write_lock_recipe, Side::kWrite},
+    LockKind{"", &client_key_recipe},
 };
 
 // Null if no kind has this word.
 inline const LockKind* find_lock_kind(std::string_view word) {
   for (const LockKind& kind : kLockKinds) {
-    if (kind.word == word) return &kind;
+    if (!word.empty() && kind.word == word) return &kind;
   }
   return nullptr;
 }

@@ -174,7 +174,9 @@ void Row::write_each(script::Writer& out, const lease::HoldFields& holds, Millis
   }
   call << lease.count();
   for (const lease::HoldField& hold : holds) {
-    put(call, parts_[keys_of_each()], {*hold.name, hold.owner});
+    Step step{*hold.name, hold.owner};
+    step.next = hold.about;
+    put(call, parts_[keys_of_each()], step);
   }
 }
 

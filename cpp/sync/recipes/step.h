@@ -31,7 +31,8 @@ struct Step {
   int count = 0;  // the hold count afterwards
   Millis lease{0};
   StepOptions options{};
-  std::string_view next{};  // the field of the owner to which the hold goes
+  // The field of the owner to which the hold goes; of a client's key what it says.
+  std::string_view next{};
   // Of a last release:
   std::string_view other{};  // another field that may have the hold by now; empty: none
   Millis stays{0};           // what remains of the minimum hold time, for kinds that have one

@@ -8,7 +8,6 @@ import sys
 import threading
 import warnings
 from contextlib import ExitStack
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from holdfast import _core
@@ -16,21 +15,14 @@ from holdfast._clients.options import read_options
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
 from holdfast._engine import process as _process
-from holdfast._engine.arguments import Configured, Self, checked_flag
+from holdfast._engine.arguments import Configured, Late, Self, checked_flag
 from holdfast._engine.errors import quoted
 from holdfast._engine.workers import Worker, countdown
 
 if TYPE_CHECKING:
     from holdfast._engine import stats as _stats
 else:
-
-    class _Late:
-        """The module of the figures, imported by its first use: dataclasses are slow to import."""
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(import_module("holdfast._engine.stats"), name)
-
-    _stats = _Late()
+    _stats = Late("holdfast._engine.stats")  # dataclasses are slow to import
 
 __all__ = ["BaseClient", "all_clients"]
 
@@ -64,6 +56,8 @@ class BaseClient(Configured):
         self._workers: dict[str, Worker] = {}  # see _events.py
         self._forced_queried = -math.inf  # when records of forced releases were last asked for
         self._warned = False
+        # What holds are for, by the fields of the client's key: see _locks/holders.py.
+        self._purposes: dict[bytes, tuple[Any, int]] = {}
         # Of permit semaphores, not yet released; see bindings/permits.h.
         self._permits: dict[str, tuple[Any, Any]] = {}
         self._permit_losses: dict[int, Any] = {}  # at most one, at 0

@@ -14,6 +14,7 @@ from holdfast._engine.arguments import (
     TYPES,
     File,
     Seconds,
+    checked_label,
     encoded_text,
     foreign_keyword,
     milliseconds,
@@ -135,6 +136,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.set_pubsub(values["pubsub"])
     core.set_reauthenticate(_reauthenticate(values["reauthenticate"], callables[0]))
     core.set_tracking(values["tracking"])
+    core.set_label(checked_label(values["label"]) or None, values["lease"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
     return Options(core, endpoint.text, callables, values)
 

@@ -78,6 +78,7 @@ class Client(BaseClient):
         on_lost: Callable[[Lock], object] | None = None,
         at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
+        label: str | None = None,
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
@@ -93,6 +94,7 @@ class Client(BaseClient):
             on_lost=on_lost,
             at_least=at_least,
             cancel_on_lost=cancel_on_lost,
+            label=label,
         )
 
     def fair_lock(
@@ -104,6 +106,7 @@ class Client(BaseClient):
         wait: Seconds | None = None,
         on_lost: Callable[[FairLock], object] | None = None,
         cancel_on_lost: bool = False,
+        label: str | None = None,
     ) -> FairLock:
         """A lock that is granted in the order of the requests; nothing is sent yet.
 
@@ -118,6 +121,7 @@ class Client(BaseClient):
             wait=wait,
             on_lost=on_lost,
             cancel_on_lost=cancel_on_lost,
+            label=label,
         )
 
     def read_write_lock(
@@ -128,13 +132,20 @@ class Client(BaseClient):
         wait: Seconds | None = None,
         on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
         cancel_on_lost: bool = False,
+        label: str | None = None,
     ) -> ReadWriteLock:
         """A lock of this name with many readers or one writer; nothing is sent yet.
 
         ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of ``lock``, of either side.
         """
         return ReadWriteLock(
-            self, name, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+            self,
+            name,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
+            label=label,
         )
 
     def fenced_lock(
@@ -146,6 +157,7 @@ class Client(BaseClient):
         on_lost: Callable[[FencedLock], object] | None = None,
         at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
+        label: str | None = None,
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
@@ -159,6 +171,7 @@ class Client(BaseClient):
             on_lost=on_lost,
             at_least=at_least,
             cancel_on_lost=cancel_on_lost,
+            label=label,
         )
 
     def spin_lock(
@@ -171,6 +184,7 @@ class Client(BaseClient):
         on_lost: Callable[[SpinLock], object] | None = None,
         at_least: Seconds | None = None,
         cancel_on_lost: bool = False,
+        label: str | None = None,
     ) -> SpinLock:
         """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
@@ -186,6 +200,7 @@ class Client(BaseClient):
             on_lost=on_lost,
             at_least=at_least,
             cancel_on_lost=cancel_on_lost,
+            label=label,
         )
 
     def multi_lock(
@@ -195,6 +210,7 @@ class Client(BaseClient):
         wait: Seconds | None = None,
         on_lost: Callable[[MultiLock], object] | None = None,
         cancel_on_lost: bool = False,
+        label: str | None = None,
     ) -> MultiLock:
         """Several ``locks`` as one, all or none; they may belong to several clients.
 
@@ -202,7 +218,13 @@ class Client(BaseClient):
         are not used.
         """
         return MultiLock(
-            self, *locks, lease=lease, wait=wait, on_lost=on_lost, cancel_on_lost=cancel_on_lost
+            self,
+            *locks,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            cancel_on_lost=cancel_on_lost,
+            label=label,
         )
 
     def semaphore(

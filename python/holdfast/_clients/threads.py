@@ -71,6 +71,7 @@ class Client(BaseClient):
         wait: Seconds | None = None,
         on_lost: Callable[[Lock], object] | None = None,
         at_least: Seconds | None = None,
+        label: str | None = None,
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
@@ -78,12 +79,15 @@ class Client(BaseClient):
         released. ``wait``: seconds that ``with`` waits before ``LockTimeout``; ``None``: without
         limit. ``on_lost``: called once with the lock when a hold is found lost. ``at_least``: the
         minimum hold time in seconds: after an earlier release the lock stays taken until that time
-        after its grant; not longer than the lease.
+        after its grant; not longer than the lease. ``label``: what its holds are for, see
+        ``Lock.holders``.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, if it is
         invalid; so do the other methods that make locks.
         """
-        return Lock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
+        return Lock(
+            self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least, label=label
+        )
 
     def fair_lock(
         self,
@@ -93,6 +97,7 @@ class Client(BaseClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[FairLock], object] | None = None,
+        label: str | None = None,
     ) -> FairLock:
         """A lock that is granted in the order of the requests; nothing is sent yet.
 
@@ -100,7 +105,13 @@ class Client(BaseClient):
         the client's ``lease``. ``lease``, ``wait``, ``on_lost``: as of ``lock``.
         """
         return FairLock(
-            self, name, queue_timeout=queue_timeout, lease=lease, wait=wait, on_lost=on_lost
+            self,
+            name,
+            queue_timeout=queue_timeout,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            label=label,
         )
 
     def read_write_lock(
@@ -110,12 +121,13 @@ class Client(BaseClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[ReadLock | WriteLock], object] | None = None,
+        label: str | None = None,
     ) -> ReadWriteLock:
         """A lock of this name with many readers or one writer; nothing is sent yet.
 
         ``lease``, ``wait``, ``on_lost``: as of ``lock``, of either side.
         """
-        return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost)
+        return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
     def fenced_lock(
         self,
@@ -125,12 +137,15 @@ class Client(BaseClient):
         wait: Seconds | None = None,
         on_lost: Callable[[FencedLock], object] | None = None,
         at_least: Seconds | None = None,
+        label: str | None = None,
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
         ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
         """
-        return FencedLock(self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least)
+        return FencedLock(
+            self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least, label=label
+        )
 
     def spin_lock(
         self,
@@ -141,6 +156,7 @@ class Client(BaseClient):
         wait: Seconds | None = None,
         on_lost: Callable[[SpinLock], object] | None = None,
         at_least: Seconds | None = None,
+        label: str | None = None,
     ) -> SpinLock:
         """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
@@ -148,7 +164,14 @@ class Client(BaseClient):
         ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
         """
         return SpinLock(
-            self, name, backoff=backoff, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least
+            self,
+            name,
+            backoff=backoff,
+            lease=lease,
+            wait=wait,
+            on_lost=on_lost,
+            at_least=at_least,
+            label=label,
         )
 
     def multi_lock(
@@ -157,12 +180,13 @@ class Client(BaseClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[MultiLock], object] | None = None,
+        label: str | None = None,
     ) -> MultiLock:
         """Several ``locks`` as one, all or none; they may belong to several clients.
 
         ``lease``, ``wait``, ``on_lost``: as of ``lock``; those of the members are not used.
         """
-        return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost)
+        return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
     def semaphore(
         self, name: Name, *, permits: int | None = None, wait: Seconds | None = None

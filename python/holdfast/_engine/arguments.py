@@ -11,6 +11,7 @@ import os
 import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache, partial, wraps
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ __all__ = [
     "UNSET",
     "Configured",
     "File",
+    "Late",
     "LeaseTime",
     "LockOptions",
     "MinimumLockOptions",
@@ -45,6 +47,7 @@ __all__ = [
     "checked_callback",
     "checked_count",
     "checked_flag",
+    "checked_label",
     "checked_lease",
     "checked_name",
     "checked_setup",
@@ -73,6 +76,19 @@ LONGEST_LEASE: Final = TIMEOUT_MAX
 
 #: Permits and counts, as Java counts them.
 MOST: Final = 2**31 - 1
+
+
+LONGEST_LABEL: Final = 200
+
+
+class Late:
+    """A module that is imported by its first use, as by who evaluates an annotation with it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self._name), name)
 
 
 class Unset:
@@ -288,6 +304,19 @@ def encoded_text(what: str, text: Any) -> bytes:
         raise ValueError(msg) from None
 
 
+def checked_label(label: Any) -> str | None:
+    """What a program is, or a hold is for: text of at most 200 characters, or ``None``."""
+    if label is not None and not isinstance(label, str):
+        msg = f"label must be str, not {type(label).__name__}"
+        raise TypeError(msg)
+    if label is not None and len(label) > LONGEST_LABEL:
+        msg = f"label must have at most {LONGEST_LABEL} characters, not {len(label)}"
+        raise ValueError(msg)
+    if label is not None:
+        encoded_text("label", label)
+    return label
+
+
 def checked_count(what: str, value: Any, *, least: int = 1) -> int:
     """A number of permits, or a count."""
     if isinstance(value, bool) or not isinstance(value, int):
@@ -390,6 +419,7 @@ class Configured:
         tls_verify: bool = True,
         replicas_to_wait: int = 0,
         client_name: str | None = None,
+        label: str | None = None,
         protocol: int = 2,
         pubsub: Literal["auto", "sharded", "classic", "both"] = "auto",
         releases: Literal["awaited", "deferred"] = "awaited",
@@ -433,6 +463,8 @@ class Configured:
             client_name: Connections are named ``<client_name>:<host>:<pid>:<id>`` with the first 8
                 digits of the id; ``None``: the name is ``holdfast``; ``""``: connections have no
                 name.
+            label: What this program is, for people who look at what it holds, up to 200 characters;
+                kept in one key on the server, which lives as long as the client's lease.
             protocol: 3: RESP3, where the server supports it.
             pubsub: The form of the channels in a cluster; ``"auto"``: sharded if the servers
                 support them, as Redisson does.
@@ -464,6 +496,7 @@ class LockOptions(TypedDict, total=False):
     lease: Seconds | None
     wait: Seconds | None
     on_lost: Callable[[Any], object] | None
+    label: str | None
 
 
 class MinimumLockOptions(LockOptions, total=False):

@@ -147,6 +147,11 @@ ENTRIES: dict[str, Entry] = {
         "the client has no newer credentials: %(reason)s; its connections keep the older ones, and "
         "it tries again soon",
     ),
+    "unlabelled": (
+        _log.warning,
+        "what this client is and what its holds are for cannot be said to others: %(reason)s; "
+        "its locks work without it",
+    ),
     "unreleased": (
         _log.error,
         "a deferred release of %(name)s (%(owner)s) failed: %(reason)s",

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
         _core: _core.Client
         _url: str
+        _lease_ms: int
         _listeners: dict[int, Any]
+        _purposes: dict[bytes, tuple[Any, int]]
         _workers: dict[str, Any]
         _forced_queried: float
 

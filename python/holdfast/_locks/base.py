@@ -22,6 +22,7 @@ from holdfast._engine.arguments import (
     check_minimum,
     checked_at_least,
     checked_callback,
+    checked_label,
     checked_lease,
     checked_name,
     checked_wait,
@@ -252,6 +253,7 @@ class BaseLock(Synchronizer):
     __slots__ = (
         "_at_least",
         "_core",
+        "_label",
         "_lease",
         "_on_lost",
         "_wait",
@@ -272,6 +274,7 @@ class BaseLock(Synchronizer):
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
         at_least: Seconds | None = None,
+        label: str | None = None,
     ) -> None:
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         super().__init__(client, name)
@@ -279,6 +282,7 @@ class BaseLock(Synchronizer):
         self._at_least = checked_at_least(at_least, self._lease)
         self._core = self._new_core(checked_name("name", name))
         self._wait = checked_wait(wait)
+        self._label = None if label is None else checked_label(label)
         self._on_lost = on_lost
         # By owner; one empty dict is shared by all locks without watchers.
         self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
@@ -401,11 +405,16 @@ class BaseLock(Synchronizer):
     def _begins(self, owner: int) -> None:
         """Called before a hold object of that number acquires the lock."""
 
-    def _timed_out(self, seconds: float | None = None) -> LockTimeout:
+    def _timeout(self, seconds: float | None, found: list[Holder]) -> LockTimeout:
+        """``found``: who holds it; empty: the server does not say."""
         seconds = self._wait if seconds is None else seconds
         why = "another owner holds it"
         if self._core.foreign:
             why = _events.FOREIGN
+        elif found:
+            from holdfast._locks.holders import words
+
+            why = f"it is held by {words(found)}"
         return LockTimeout(f"timed out after {seconds:g} s waiting for {quoted(self.name)}: {why}")
 
     def _not_owned(self, block: bool = False) -> NotOwnedError:
@@ -437,8 +446,16 @@ class BaseLock(Synchronizer):
         """What ``holders()`` asks."""
         from holdfast._locks.holders import holders  # dataclasses are slow to import
 
-        client = self._client
-        return holders(client._core, client._name_prefix + encoded_text("name", self.name))
+        return holders(self._client._core, self._whole_name())
+
+    def _saying(self, owner: int, label: str) -> Asking[None]:
+        """What says, before an acquire of the owner, what it is for."""
+        from holdfast._locks.holders import saying
+
+        return saying(self._client, self._whole_name(), self._core, owner, label)
+
+    def _whole_name(self) -> bytes:
+        return self._client._name_prefix + encoded_text("name", self.name)
 
 
 def seconds_left(ms: int | None) -> float | None:

@@ -9,29 +9,42 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from functools import partial
-from time import monotonic
-from typing import Any, Final, TypeVar
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from holdfast import _core
-from holdfast._engine.errors import ConnectionError, HoldfastError, shown
+from holdfast._engine.errors import ConnectionError, HoldfastError, quoted, shown
 from holdfast._locks.force import Command, listed
 from holdfast._locks.kinds import key_beside
 
+if TYPE_CHECKING:
+    from holdfast._engine.process import AnyClient
+
 __all__ = [
+    "Answering",
     "Asking",
     "Holder",
+    "Owned",
     "Question",
+    "Said",
     "answer",
     "client_key",
     "holders",
     "named",
     "of_several",
     "purpose_field",
+    "said",
+    "saying",
+    "words",
 ]
 
 T = TypeVar("T")
+#: An owner, ``<client id>:<number>``, and the key of the lock that it holds.
+Owned = tuple[str, bytes]
 #: A client, the key whose server answers, and the commands.
 Question = tuple[_core.Client, bytes, Sequence[Command]]
 Asking = Generator[Question, list[Any], T]
@@ -41,6 +54,13 @@ OWNER: Final = re.compile(r"([0-9a-f-]{36}):(-?\d{1,20})(:write)?(:[0-9a-z-]+)?"
 WRITE: Final = ":write"
 #: The most clients that are asked who they are.
 MOST_NAMED: Final = 100
+UUID_LENGTH: Final = 36
+#: Digits of a time, or of a process.
+LONGEST_TIME: Final = 14
+#: How many purposes of earlier holds a client leaves in its key, until there are more.
+MOST_OVER: Final = 100
+#: How many holders a message names.
+MOST_WORDS: Final = 3
 #: The fields of a client's key.
 ABOUT: Final = (b"label", b"host", b"pid")
 
@@ -65,7 +85,8 @@ class Holder:
     host: str | None = None
     #: The process of its client.
     pid: int | None = None
-    #: Since when it holds, in seconds since 1970 by its client's clock; known with a ``purpose``.
+    #: Since when it holds, or has waited for it, in seconds since 1970 by its client's clock; known
+    #: with a ``purpose``.
     since: float | None = None
 
 
@@ -74,24 +95,47 @@ def client_key(client_id: str) -> bytes:
     return b"holdfast:client:" + client_id.encode()
 
 
-def answer(asking: Asking[T], within: float | None = None) -> T:
-    """Send the questions from the calling thread, and return the result.
+class Answering(Generic[T]):
+    """Questions on their way to the end of their generator.
 
     ``within``: how many seconds all of them may take; ``None``: the command time-out for each.
     """
-    until = None if within is None else monotonic() + within
-    resume: Callable[[], Question] = partial(next, asking)
-    while True:
+
+    result: T
+
+    def __init__(self, asking: Asking[T], within: float | None = None) -> None:
+        self._asking = asking
+        self._until = None if within is None else monotonic() + within
+        self._resume: Callable[[], Question] = partial(next, asking)
+
+    def question(self) -> tuple[_core.Client, bytes, Sequence[Command], float | None] | None:
+        """What is to be sent next, and the seconds for it; ``None``: the result is there."""
         try:
-            core, key, commands = resume()
+            core, key, commands = self._resume()
         except StopIteration as end:
-            result: T = end.value
-            return result
-        left = None if until is None else max(0.0, until - monotonic())
+            self.result = end.value
+            return None
+        left = None if self._until is None else max(0.0, self._until - monotonic())
+        return core, key, commands, left
+
+    def replied(self, replies: list[Any]) -> None:
+        """The server has answered the question."""
+        self._resume = partial(self._asking.send, replies)
+
+    def failed(self, error: HoldfastError) -> None:
+        """It has not."""
+        self._resume = partial(self._asking.throw, error)
+
+
+def answer(asking: Asking[T], within: float | None = None) -> T:
+    """Send the questions from the calling thread, and return the result."""
+    answering = Answering(asking, within)
+    while (question := answering.question()) is not None:
         try:
-            resume = partial(asking.send, _core.send_commands(core, key, commands, left))
+            answering.replied(_core.send_commands(*question))
         except HoldfastError as error:
-            resume = partial(asking.throw, error)
+            answering.failed(error)
+    return answering.result
 
 
 def holders(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
@@ -144,22 +188,38 @@ def _timeout(key: bytes, reader: Holder) -> bytes:
     return key_beside("read_timeout", key) + reader.owner.encode() + b":rwlock_timeout:1"
 
 
-def named(core: _core.Client, key: bytes, found: list[Holder]) -> Asking[list[Holder]]:
-    """These owners of the key with what their clients say of themselves, where they say something.
+class Said(NamedTuple):
+    """What a client says of itself and of a hold; ``None``: nothing."""
 
-    A client that this user may not ask about says nothing.
-    """
-    fields: dict[str, list[bytes]] = {}
-    for one in found:
-        client, _, number = one.owner.partition(":")
-        if client in fields or len(fields) < MOST_NAMED:
-            fields.setdefault(client, []).append(purpose_field(number, key))
-    said: dict[str, Any] = {}
+    label: str | None = None
+    purpose: str | None = None
+    host: str | None = None
+    pid: int | None = None
+    since: float | None = None
+
+
+def named(core: _core.Client, key: bytes, found: list[Holder]) -> Asking[list[Holder]]:
+    """These owners of the key with what their clients say of themselves."""
+    about = yield from said(core, [(one.owner, key) for one in found])
+    return [replace(one, **about[one.owner, key]._asdict()) for one in found]
+
+
+def said(core: _core.Client, owners: Sequence[Owned]) -> Asking[dict[Owned, Said]]:
+    """What their clients say of owners of keys; one that this user may not ask says nothing."""
+    fields: dict[str, dict[Owned, bytes]] = {}
+    for owned in owners:
+        client, _, number = owned[0].partition(":")
+        if len(client) == UUID_LENGTH and (client in fields or len(fields) < MOST_NAMED):
+            fields.setdefault(client, {})[owned] = purpose_field(number, owned[1])
+    about = dict.fromkeys(owners, Said())
     for some in _batches(core, list(fields)):
-        commands = [(b"HMGET", client_key(one), *ABOUT, *fields[one]) for one in some]
+        commands = [(b"HMGET", client_key(one), *ABOUT, *fields[one].values()) for one in some]
         replies = yield core, client_key(some[0]), commands
-        said.update(zip(some, map(listed, replies), strict=True))
-    return [_named(one, key, said, fields) for one in found]
+        for one, reply in zip(some, map(listed, replies), strict=True):
+            purposes = reply[len(ABOUT) :]
+            for owned, purpose in zip(fields[one], purposes, strict=bool(reply)):
+                about[owned] = _said(reply, purpose)
+    return about
 
 
 def _batches(core: _core.Client, clients: list[str]) -> list[list[str]]:
@@ -170,23 +230,16 @@ def _batches(core: _core.Client, clients: list[str]) -> list[list[str]]:
     return [[one] for one in clients] if clustered else [clients]
 
 
-def _named(
-    one: Holder, key: bytes, said: dict[str, list[Any]], fields: dict[str, list[bytes]]
-) -> Holder:
-    client, _, number = one.owner.partition(":")
-    reply = said.get(client)
-    if not reply:
-        return one
+def _said(reply: list[Any], value: bytes | None) -> Said:
     label, host, pid = reply[: len(ABOUT)]
-    at = fields[client].index(purpose_field(number, key))
-    since, purpose = _purpose(reply[len(ABOUT) + at])
-    return replace(
-        one,
-        label=_text(label),
-        purpose=purpose,
-        host=_text(host),
-        pid=int(pid) if pid is not None and pid.isdigit() else None,
-        since=since,
+    since, _, purpose = (value or b"").partition(b" ")
+    known = since.isdigit() and len(since) <= LONGEST_TIME
+    return Said(
+        _text(label),
+        _text(purpose) if known else None,
+        _text(host),
+        int(pid) if pid is not None and pid.isdigit() and len(pid) <= LONGEST_TIME else None,
+        int(since) / 1000 if known else None,
     )
 
 
@@ -200,16 +253,12 @@ def purpose_field(number: str, key: bytes) -> bytes:
     return number.encode() + b":" + key
 
 
-def _purpose(value: bytes | None) -> tuple[float | None, str | None]:
-    since, _, purpose = (value or b"").partition(b" ")
-    return (int(since) / 1000, _text(purpose)) if since.isdigit() else (None, None)
-
-
-def of_several(askings: Sequence[Asking[list[Holder]]], may_fail: int) -> Asking[list[Holder]]:
+def of_several(askings: Sequence[Asking[list[Holder]]], *, majority: bool) -> Asking[list[Holder]]:
     """The holders of a lock made of locks: each owner once, with the fewest holds and least time.
 
-    ``may_fail``: how many members may be out of reach.
+    ``majority``: the other members may be out of reach.
     """
+    may_fail = (len(askings) - 1) // 2 if majority else 0
     found: dict[tuple[str, str | None], Holder] = {}
     for asking in askings:
         try:
@@ -224,3 +273,59 @@ def of_several(askings: Sequence[Asking[list[Holder]]], may_fail: int) -> Asking
             least = min(one.holds, other.holds), min(one.ttl, other.ttl)
             found[one.owner, one.mode] = replace(other, holds=least[0], ttl=least[1])
     return list(found.values())
+
+
+def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -> Asking[None]:
+    """Before an acquire: say what the owner wants the lock for, in the key of its client.
+
+    A server that does not take it is not needed for the lock. ``core``: the engine's lock.
+    """
+    client._core.introduce()
+    mine, field = client_key(client.id), purpose_field(str(owner), key)
+    purposes = client._purposes
+    purposes.pop(field, None)
+    purposes[field] = core, owner
+    value = b"%d %s" % (time() * 1000, purpose.encode())
+    lease = b"%d" % client._lease_ms
+    commands: list[Command] = [(b"HSET", mine, field, value), (b"PEXPIRE", mine, lease)]
+    over = _over(purposes)
+    if over:
+        commands.append((b"HDEL", mine, *over))
+    with suppress(HoldfastError):
+        yield client._core, mine, commands
+
+
+def _over(purposes: dict[bytes, tuple[Any, int]]) -> list[bytes]:
+    """Of many, the oldest of holds that are over."""
+    over: list[bytes] = []
+    if len(purposes) > MOST_OVER:
+        oldest = list(purposes.items())[:-MOST_OVER]
+        over = [field for field, (core, owner) in oldest if not core.known_count(owner)]
+    for field in over:
+        purposes.pop(field, None)
+    return over
+
+
+def words(found: Sequence[Holder]) -> str:
+    """Who holds it, for the message of a time-out."""
+    said = [_who(one) for one in found[:MOST_WORDS]]
+    more = len(found) - len(said)
+    return ", ".join(said) + (f", and {more} more" if more else "")
+
+
+def _who(one: Holder) -> str:
+    who = f"owner {one.owner}"
+    if one.host and one.pid:
+        who = (
+            f"{quoted(one.label.encode())} on {one.host}:{one.pid}"
+            if one.label
+            else f"{one.host}:{one.pid}"
+        )
+    if one.mode:
+        who += f" ({one.mode})"
+    if one.purpose:
+        who += f" for {quoted(one.purpose.encode())}"
+    if one.since:
+        who += f" since {datetime.fromtimestamp(one.since, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    left = "without an expiry" if math.isinf(one.ttl) else f"{one.ttl:.1f} s of its lease left"
+    return f"{who}, {left}"

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from holdfast import _core
@@ -16,43 +16,49 @@ from holdfast._engine import process as _process
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
+    Late,
     LeaseTime,
     Name,
     Seconds,
     Self,
     Unset,
     checked_flag,
-    checked_name,
+    checked_label,
     checked_timeout,
     checked_wait,
     instead_of,
     milliseconds,
 )
-from holdfast._engine.errors import HoldfastError, LockLostError, NotOwnedError, quoted
+from holdfast._engine.errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, quoted
 from holdfast._engine.process import THIS_THREAD
 from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
 
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeVar
 
+    from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 
     P = ParamSpec("P")
     R = TypeVar("R")
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = [
+    "LATE",
     "BaseHold",
     "Hold",
     "HoldWatching",
     "Lock",
     "attach",
     "checked",
-    "forced_ticket",
-    "lock_of",
 ]
 
 
 current_epoch = _core.epoch
+#: Seconds that a server has to say who holds a lock once the caller's time is over, or to take what
+#: a hold is for.
+LATE: Final = 0.2
 
 
 class HoldWatching(Watcher):
@@ -223,44 +229,8 @@ def checked(
     return seconds != 0, seconds or -1.0, lock._lease_of(lease)
 
 
-def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Any:
-    """The lock of a ticket, with these options; raises ``ValueError`` for an invalid ticket.
-
-    ``name``: that of the lock whose ticket it has to be; ``None``: of any.
-    """
-    wanted = None if name is None else checked_name("name", name)
-    if not isinstance(ticket, str):
-        msg = f"ticket must be str, not {type(ticket).__name__}"
-        raise TypeError(msg)
-    if not ticket.isascii():
-        msg = "ticket is not a ticket of Hold.detach(): it is not ASCII"
-        raise ValueError(msg)
-    kind, key, _ = client._core.read_ticket(ticket)
-    if wanted is not None and wanted != key:
-        msg = f"ticket is for {quoted(key)}, not for {quoted(wanted)}: nothing was attached"
-        raise ValueError(msg)
-    if kind == "write_lock":
-        return client.read_write_lock(_shown(key), lease=lease, on_lost=on_lost).write
-    return getattr(client, kind)(_shown(key), lease=lease, on_lost=on_lost)
-
-
-def forced_ticket(client: BaseClient, ticket: str, error: NotOwnedError) -> NotOwnedError:
-    """The error of ``attach()``, with who has released the ticket's lock by force, if recorded."""
-    _, name, owner = client._core.read_ticket(ticket)
-    with suppress(HoldfastError, OSError, ImportError):  # the error itself is what matters
-        from holdfast._locks.force import forcing
-
-        key = _core.options_of(client._core).name_prefix + name
-        if forced := forcing(client._core, key, {owner}):
-            return type(error)(f"{error}; it was released by force {forced}")
-    return error
-
-
-def _shown(key: bytes) -> Name:
-    try:
-        return key.decode()
-    except UnicodeDecodeError:
-        return key
+#: The owners whose acquire, which begins, has said what it is for.
+_said: set[int] = set()
 
 
 class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
@@ -291,7 +261,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return _process.caller()
 
     def _bind_core(self) -> None:
-        prepares = self._wants_watcher() or self._may_wait_for_itself
+        prepares = self._wants_watcher() or self._may_wait_for_itself or self._label is not None
         self._bind(self._core, self._lease, self._wait, prepares, self._defers())
 
     # Native: no signal handler runs between the effect of one and its return.
@@ -303,12 +273,14 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         timeout: Seconds | None = -1,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> bool:
         """Take the lock, or one more hold of it; ``True`` if it was acquired.
 
         As ``threading.RLock.acquire``. ``blocking``: ``False`` does not wait. ``timeout``: seconds
         to wait; -1 or ``None`` waits without limit. ``lease``: how long the hold lasts without
-        being renewed, in seconds; ``None``: it is renewed; by default the lock's own.
+        being renewed, in seconds; ``None``: it is renewed; by default the lock's own. ``label``:
+        what the hold is for, instead of the lock's ``label``; see ``holders``.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
         anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
@@ -354,10 +326,29 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         timeout: Seconds | None = -1,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> tuple[bool, float, LeaseTime]:
-        """The arguments of ``acquire``, as the engine has them."""
-        seconds = checked_timeout(blocking, timeout)
-        return bool(blocking), seconds, self._lease_of(lease)
+        """The arguments of ``acquire``, as the engine has them; says what it is for."""
+        seconds, given = checked_timeout(blocking, timeout), self._lease_of(lease)
+        if label is not None:
+            self._say(_core.this_thread(), checked_label(label) or "")
+        if label is not None and self._label is not None:
+            _said.add(_core.this_thread())  # _prepare() follows
+        return bool(blocking), seconds, given
+
+    def _say(self, owner: int, label: str) -> None:
+        from holdfast._locks.holders import answer
+
+        answer(self._saying(owner, label), LATE)
+
+    def _timed_out(self, seconds: float | None = None) -> LockTimeout:
+        """The error, with who holds the lock, if the server answers at once."""
+        from holdfast._locks.holders import answer
+
+        found: list[Holder] = []
+        with suppress(HoldfastError):  # the time-out is what matters
+            found = answer(self._holders(), LATE)
+        return self._timeout(seconds, found)
 
     @instead_of({}, "release")
     def _checked_release(self, *, wait: bool = True) -> tuple[bool]:
@@ -369,6 +360,11 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
     def _prepare(self) -> Watcher | None:
         """Before an acquire: the part in Python."""
         self._refuse_upgrade()
+        if self._label is not None:
+            owner = _core.this_thread()
+            if owner not in _said:
+                self._say(owner, self._label)
+            _said.discard(owner)
         return self._watch()
 
     def _refused(self, watcher: Watcher | None) -> None:
@@ -398,7 +394,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
         return seconds_left(self._core.ttl())
 
-    def holders(self) -> list[Holder]:
+    def holders(self) -> list[late.Holder]:
         """Who holds it, according to the server, with what their clients say of themselves.
 
         Of a read-write lock both sides; of a lock made of locks the owners of its members.
@@ -561,6 +557,8 @@ def take_hold(
     waits, seconds, (ms, renewed) = checked(lock, wait, lease)
     hold = Hold(lock)
     try:
+        if lock._label is not None:
+            lock._say(hold._owner, lock._label)
         if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()):
             raise lock._timed_out(max(seconds, 0.0))
         return hold
@@ -573,6 +571,8 @@ def take_hold(
 
 def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when interrupted, return the hold to the ticket."""
+    from holdfast._locks.tickets import forced_ticket, lock_of
+
     lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease
     hold = Hold(lock)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import ParamSpec, TypeVar
 
+    from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Argument
 
     P = ParamSpec("P")
@@ -95,9 +96,9 @@ class OnceSide(BaseLock):
             )
             raise LockError(msg)
 
-    def _timed_out(self, seconds: float | None = None) -> LockTimeout:
+    def _timeout(self, seconds: float | None, found: list[Holder]) -> LockTimeout:
         if self._core.foreign:
-            return super()._timed_out(seconds)
+            return super()._timeout(seconds, found)
         seconds = self._wait if seconds is None else seconds
         msg = f"timed out after {seconds:g} s waiting for the result of {quoted(self._key_of_once)}"
         return LockTimeout(f"{msg}: another caller still runs it")

@@ -24,6 +24,7 @@ from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
+    Late,
     Name,
     Seconds,
     Unset,
@@ -47,7 +48,10 @@ from holdfast._locks.permit_semaphore import BasePermitSemaphore, PermitSemaphor
 from holdfast._locks.steps import step
 
 if TYPE_CHECKING:
+    from holdfast._locks import holders as late
     from holdfast._locks.holders import Asking, Holder
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["BaseSlot", "BaseSlots", "Slot", "Slots"]
 
@@ -471,7 +475,7 @@ class Slots(BaseSlots):
                 with suppress(HoldfastError):  # it goes on in the background, or ends by itself
                     self._semaphore.release(permit)
 
-    def taken(self) -> dict[int, Holder]:
+    def taken(self) -> dict[int, late.Holder]:
         """The slots that are taken, by any client, and who has each."""
         from holdfast._locks.holders import answer
 

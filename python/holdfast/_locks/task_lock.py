@@ -15,6 +15,7 @@ from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
+    Late,
     LeaseTime,
     MinimumLockOptions,
     Name,
@@ -23,6 +24,7 @@ from holdfast._engine.arguments import (
     Unpack,
     Unset,
     checked_flag,
+    checked_label,
     checked_timeout,
     instead_of,
     milliseconds,
@@ -38,26 +40,36 @@ from holdfast._engine.loop import (
 )
 from holdfast._engine.process import NO_OWNER
 from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
-from holdfast._locks.lock import BaseHold, HoldWatching, checked, forced_ticket, lock_of
+from holdfast._locks.lock import LATE, BaseHold, HoldWatching, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import ParamSpec, TypeVar
 
+    from holdfast._locks import holders as late
     from holdfast._locks.holders import Asking, Holder
 
     T = TypeVar("T")
     P = ParamSpec("P")
     R = TypeVar("R")
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["Hold", "Lock", "answered", "attach"]
 
 
 async def answered(asking: Asking[T], within: float | None = None) -> T:
-    """Send the questions on a thread beside the loop: see ``holders.answer``."""
-    from holdfast._locks.holders import answer
+    """Send the questions from the current task, and return the result: see ``holders.py``."""
+    from holdfast._locks.holders import Answering
+    from holdfast._locks.task_steps import send_commands
 
-    return await to_thread(answer, asking, within)
+    answering = Answering(asking, within)
+    while (question := answering.question()) is not None:
+        try:
+            answering.replied(await send_commands(*question))
+        except HoldfastError as error:
+            answering.failed(error)
+    return answering.result
 
 
 class TaskWatcher(Watcher):
@@ -167,7 +179,8 @@ class Lock(BaseLock, _core.TaskLock):
         return None if owner == NO_OWNER else owner
 
     def _bind_core(self) -> None:
-        how = self._wants_watcher(), self._may_wait_for_itself, self._defers()
+        watched = self._wants_watcher() or self._label is not None
+        how = watched, self._may_wait_for_itself, self._defers()
         self._bind(self._core, self._lease, self._wait, *how)
 
     def _wants_watcher(self) -> bool:
@@ -183,6 +196,7 @@ class Lock(BaseLock, _core.TaskLock):
         timeout: Seconds | None = -1,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> bool:
         """Take the lock, or one more hold of it; ``True`` if it was acquired.
 
@@ -191,6 +205,9 @@ class Lock(BaseLock, _core.TaskLock):
         """
         seconds = checked_timeout(blocking, timeout)
         given = self._lease if lease is UNSET else self._lease_of(lease)
+        if label is not None:
+            said = checked_label(label)
+            return await self._acquire_watched(bool(blocking), seconds, given, label=said)
         return await self._acquire(bool(blocking), seconds, given)
 
     @native(_core.TaskLock.__aenter__)
@@ -218,11 +235,18 @@ class Lock(BaseLock, _core.TaskLock):
         lease: LeaseTime | None = None,
         *,
         block: bool = False,
+        label: str | None = None,
     ) -> bool:
-        """Acquire the lock with a watcher of the hold; ``block``: for ``async with``."""
+        """Acquire the lock with a watcher of the hold, and say what it is for, if it is known.
+
+        ``block``: for ``async with``.
+        """
         lease = lease or self._lease
         loop = bridge()
         owner = loop.owner()
+        label = self._label if label is None else label
+        if label is not None:
+            await answered(self._saying(owner, label), LATE)
         if self._may_wait_for_itself:
             self._refuse_upgrade()
         granted: bool = False
@@ -291,7 +315,7 @@ class Lock(BaseLock, _core.TaskLock):
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
         return seconds_left(await request(self._core.start_ttl))
 
-    async def holders(self) -> list[Holder]:
+    async def holders(self) -> list[late.Holder]:
         """Who holds it, according to the server, as ``holdfast.Lock.holders``."""
         return await answered(self._holders())
 
@@ -321,10 +345,17 @@ class Lock(BaseLock, _core.TaskLock):
     async def _enter_watched(self) -> Self:
         """Carry out ``__aenter__``."""
         if not await self._acquire_watched(True, self._wait, self._lease, block=True):
-            raise self._timed_out()
+            await self._raise_timed_out()
         if self._cancel_on_lost:
             await self._enter_body()
         return self
+
+    async def _raise_timed_out(self, seconds: float | None = None) -> None:
+        """Raise ``LockTimeout``, with who holds the lock, if the server answers at once."""
+        found: list[Holder] = []
+        with suppress(HoldfastError):  # the time-out is what matters
+            found = await answered(self._holders(), LATE)
+        raise self._timeout(seconds, found)
 
     async def _enter_body(self) -> None:
         owner = self._owner()
@@ -479,10 +510,12 @@ async def take_hold(
     queue = bridge().queue
     hold = Hold(lock)
     try:
+        if lock._label is not None:
+            await answered(lock._saying(hold._owner, lock._label), LATE)
         if not await hold._core.start_acquire(
             queue, hold._owner, waits, seconds, ms, renewed, hold._listener()
         ):
-            raise lock._timed_out(max(seconds, 0.0))
+            await lock._raise_timed_out(max(seconds, 0.0))
         return hold
     except BaseException:
         # The traceback keeps the object alive for as long as the error is referenced.
@@ -493,6 +526,8 @@ async def take_hold(
 
 async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
+    from holdfast._locks.tickets import forced_ticket, lock_of
+
     lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease
     queue = bridge().queue

@@ -13,6 +13,7 @@ from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
+    Late,
     Name,
     Seconds,
     Unset,
@@ -26,7 +27,9 @@ from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import step
 
 if TYPE_CHECKING:
-    from holdfast._locks.holders import Holder
+    from holdfast._locks import holders as late
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["Slot", "Slots"]
 
@@ -136,7 +139,7 @@ class Slots(BaseSlots):
         with suppress(HoldfastError):  # it goes on in the background, or ends by itself
             await self._semaphore.release(permit)
 
-    async def taken(self) -> dict[int, Holder]:
+    async def taken(self) -> dict[int, late.Holder]:
         """The slots that are taken, by any client, and who has each."""
         return await answered(self._holders(await self._send(*self._taken_step())))
 

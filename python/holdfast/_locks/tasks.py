@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     LOCK_KEYWORDS,
+    Late,
     Name,
     Seconds,
     TaskLockOptions,
@@ -37,7 +38,9 @@ from holdfast._locks.threads import (
 )
 
 if TYPE_CHECKING:
-    from holdfast._locks.holders import Holder
+    from holdfast._locks import holders as late
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = [
     "FairLock",
@@ -72,7 +75,7 @@ class FairLock(BaseFairLock, Lock):
         self._waiter = 0
         super().__init__(client, name, **options)
 
-    async def queue(self) -> list[Holder]:
+    async def queue(self) -> list[late.Holder]:
         """Who waits for it, according to the server, as ``holdfast.FairLock.queue``."""
         return await answered(self._queue())
 
@@ -185,6 +188,7 @@ class RedLock(BaseRedLock, Lock):
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
         cancel_on_lost: bool = False,
+        label: str | None = None,
     ) -> None:
         self._members = checked_members(type(self), locks, asynchronous=True)
         super().__init__(
@@ -194,6 +198,7 @@ class RedLock(BaseRedLock, Lock):
             wait=wait,
             on_lost=on_lost,
             cancel_on_lost=cancel_on_lost,
+            label=label,
         )
 
     def _new_watcher(self) -> TaskWatcher:

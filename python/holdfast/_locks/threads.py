@@ -11,6 +11,7 @@ from holdfast._core import Lock as CoreLock
 from holdfast._engine import process as _process
 from holdfast._engine.arguments import (
     LOCK_KEYWORDS,
+    Late,
     LockOptions,
     MinimumLockOptions,
     Name,
@@ -28,7 +29,10 @@ from holdfast._locks.lock import Lock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast._locks import holders as late
     from holdfast._locks.holders import Asking, Holder
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = [
     "EXPONENTIAL",
@@ -134,7 +138,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
         self._waiter = 0
         super().__init__(client, name, **options)
 
-    def queue(self) -> list[Holder]:
+    def queue(self) -> list[late.Holder]:
         """Who waits for it, according to the server: the next one first, of all programs.
 
         ``holds`` is 0, and ``ttl`` how many seconds the waiter keeps its place if it has died. A
@@ -414,12 +418,12 @@ class QuorumSide(BaseLock):
     def _holders(self) -> Asking[list[Holder]]:
         from holdfast._locks.holders import of_several
 
-        return of_several([member._holders() for member in self._members], self._may_be_missing)
+        askings = [member._holders() for member in self._members]
+        return of_several(askings, majority=isinstance(self, BaseRedLock))
 
-    @property
-    def _may_be_missing(self) -> int:
-        """How many members may be out of reach."""
-        return 0
+    def _saying(self, owner: int, label: str) -> Asking[None]:
+        for member in self._members:
+            yield from member._saying(owner, label)
 
 
 def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Members:
@@ -548,10 +552,6 @@ class BaseRedLock(QuorumSide):
         return None
 
     @property
-    def _may_be_missing(self) -> int:
-        return (len(self._members) - 1) // 2
-
-    @property
     def validity(self) -> float | None:
         """The seconds of validity that are left; ``None`` when not held.
 
@@ -588,10 +588,11 @@ class RedLock(BaseRedLock, Lock):  # type: ignore[misc]
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        label: str | None = None,
     ) -> None:
         self._members = checked_members(type(self), locks, asynchronous=False)
         client, name = self._members[0]._client, title_of(self._members)
-        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(client, name, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
     def _new_watcher(self) -> Watcher:
         return MajorityWatcher(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -85,9 +86,7 @@ def is_held(found: inspect.LockDetail | None) -> bool:
 def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
     yield "name", found.name
     yield "kind", found.kind if found.certain else "semaphore or latch"
-    for owner in found.owners:
-        mode = f", {owner.mode}s" if owner.mode else ""
-        yield "owner", f"{owner_details(owner)}{mode}, holds {owner.holds}"
+    yield from _owners(found)
     yield "left", seconds(found.ttl)
     yield "waiters", str(found.waiters)
     for queued in found.queue or ():
@@ -96,6 +95,21 @@ def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
     yield from _numbers(found)
     yield from (("key", key) for key in found.keys)
     yield from (("channel", channel) for channel in found.channels)
+
+
+def _owners(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
+    for owner in found.owners:
+        mode = f", {owner.mode}s" if owner.mode else ""
+        yield "owner", f"{owner_details(owner)}{mode}, holds {owner.holds}"
+        if owner.label:
+            yield "label", owner.label
+        if owner.purpose:
+            yield "purpose", owner.purpose
+        if owner.since:
+            yield (
+                "since",
+                datetime.fromtimestamp(owner.since, timezone.utc).isoformat(" ", "seconds"),
+            )
 
 
 def _numbers(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:

@@ -60,9 +60,10 @@ def program_text(client: OwnerClient | None) -> str:
 
 
 def owner_text(owner: Owner) -> str:
-    """An owner as people know it: its program, else how its id begins."""
+    """An owner as people know it: its label and its program, else how its id begins."""
     mode = f" ({owner.mode})" if owner.mode else ""
-    return (program_text(owner.client) or f"{owner.id[:ID_BEGIN]}…") + mode
+    program = program_text(owner.client) or f"{owner.id[:ID_BEGIN]}…"
+    return (f"{owner.label} on {program}" if owner.label else program) + mode
 
 
 def owner_details(owner: Owner | QueuedOwner) -> str:

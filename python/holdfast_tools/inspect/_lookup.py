@@ -11,7 +11,7 @@ from holdfast.servers import forced_releases
 
 from . import _names as names
 from ._model import KINDS, LockDetail, LockInfo, QueuedOwner
-from ._people import Clients, info_of, subscribers
+from ._people import Around, Clients, info_of, said_of, subscribers
 from ._read import COUNTER_BYTES, Held, checked, is_number, read_locks, read_permits
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _people(deployment: Deployment, lock: Held) -> tuple[LockInfo, Clients]:
     servers = deployment.primaries()
     waiting = {} if lock.kind == "fair_lock" else subscribers(deployment, servers, [lock.channel])
     clients = Clients(servers)
-    return info_of(lock, deployment.prefix, clients, waiting), clients
+    around = Around(clients, said_of(deployment, [lock]), waiting)
+    return info_of(lock, deployment.prefix, around), clients
 
 
 def _hashed(ask: Ask, lock: Held, info: LockInfo, clients: Clients) -> LockDetail:
@@ -154,7 +155,7 @@ def _plain_counter(deployment: Deployment, ask: Ask, held: Held, value: int) -> 
     certain = bool(held.kind) or len(waited) == 1 or value <= 0
     held.kind = held.kind or (waited[0] if len(waited) == 1 else next(iter(channels)))
     held.channel = channels[held.kind]
-    info = info_of(held, deployment.prefix, Clients(()), listening)
+    info = info_of(held, deployment.prefix, Around(Clients(()), {}, listening))
     parts = _Parts([held.name], (held.channel,) if certain else tuple(channels.values()))
     word = servers.kind_of(held.kind).number
     return _detail(ask, info, parts, certain=certain, **{word: value})

@@ -35,6 +35,12 @@ class Owner:
     mode: str | None = None
     #: ``None`` where it is not known.
     client: OwnerClient | None = None
+    #: What its client is, as it says; ``None``: it says nothing. So are the next two.
+    label: str | None = None
+    #: What the hold is for.
+    purpose: str | None = None
+    #: Since when it holds, or has waited for it, in seconds since 1970 by its client's clock.
+    since: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
@@ -43,6 +49,9 @@ class Owner:
             "holds": self.holds,
             "mode": self.mode,
             "client": self.client.to_json() if self.client else None,
+            "label": self.label,
+            "purpose": self.purpose,
+            "since": self.since,
         }
 
 

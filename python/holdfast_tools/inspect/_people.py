@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast.servers import ID_DIGITS, OwnerClient, client_of, described, listed
 
@@ -11,13 +11,16 @@ from ._model import LockInfo, Owner
 from ._names import percent_encoded, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from holdfast.servers import Deployment, Server
+    from holdfast.servers import Deployment, Said, Server
 
     from ._read import Held, Hold
 
-__all__ = ["Clients", "channels_like", "info_of", "owners_of", "subscribers"]
+    #: By owner and key.
+    About = Mapping[tuple[str, bytes], Said]
+
+__all__ = ["Around", "Clients", "channels_like", "info_of", "owners_of", "said_of", "subscribers"]
 
 #: The list of a server with more connections is not read: making it takes long.
 MOST_CONNECTIONS: Final = 5000
@@ -106,28 +109,45 @@ def _add(found: dict[bytes, int], reply: Any) -> None:
         found[channel] += count
 
 
-def owners_of(holds: Iterable[Hold], clients: Clients, kind: str) -> tuple[Owner, ...]:
+def owners_of(held: Held, clients: Clients, about: About) -> tuple[Owner, ...]:
     """The holds as they are shown; a permit's client is not known."""
-    return tuple(
-        Owner(
-            owner,
-            hold.count,
-            hold.mode,
-            None if kind == "permit_semaphore" else clients.of(owner),
-        )
-        for hold in holds
-        for owner in [hold.owner.decode()]
-    )
+    return tuple(_owner(held, hold, clients, about) for hold in held.holds)
 
 
-def info_of(held: Held, prefix: bytes, clients: Clients, waiting: dict[bytes, int]) -> LockInfo:
+def said_of(deployment: Deployment, locks: Iterable[Held]) -> About:
+    """What their clients say of the owners of these locks."""
+    owners = [(hold.owner.decode(), held.name) for held in locks for hold in held.holds]
+    return deployment.said(owners)
+
+
+def _owner(held: Held, hold: Hold, clients: Clients, about: About) -> Owner:
+    owner = hold.owner.decode()
+    if held.kind == "permit_semaphore":
+        return Owner(owner, hold.count, hold.mode)
+    said = about.get((owner, held.name))
+    client = clients.of(owner)
+    if said is None:
+        return Owner(owner, hold.count, hold.mode, client)
+    return Owner(owner, hold.count, hold.mode, client, said.label, said.purpose, said.since)
+
+
+class Around(NamedTuple):
+    """What is known beside the keys of locks."""
+
+    clients: Clients
+    about: About
+    #: Subscribers, by channel.
+    waiting: Mapping[bytes, int]
+
+
+def info_of(held: Held, prefix: bytes, around: Around) -> LockInfo:
     """A lock as it is shown."""
     name = held.name.removeprefix(prefix)
     return LockInfo(
         name=shown(name),
         key=percent_encoded(name),
         kind=held.kind,
-        owners=owners_of(held.holds, clients, held.kind),
+        owners=owners_of(held, around.clients, around.about),
         ttl=held.ttl,
-        waiters=held.queued or waiting.get(held.channel, 0),
+        waiters=held.queued or around.waiting.get(held.channel, 0),
     )

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from . import _names as names
-from ._people import Clients, channels_like, info_of, subscribers
+from ._people import Around, Clients, channels_like, info_of, said_of, subscribers
 from ._read import Held, checked, read_locks, read_permits, read_semaphore
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
     unqueued = [lock.channel for lock in held.values() if not lock.queued]
     waiting = subscribers(deployment, servers, unqueued)
     clients = Clients(servers if held else ())
-    return [info_of(held[name], deployment.prefix, clients, waiting) for name in sorted(held)]
+    around = Around(clients, said_of(deployment, held.values()), waiting)
+    return [info_of(held[name], deployment.prefix, around) for name in sorted(held)]
 
 
 def _held_at(server: Server, deployment: Deployment, pattern: bytes) -> Iterator[Held]:

@@ -134,3 +134,21 @@ def test_names_are_the_bytes_of_the_command_line(run: Run, client: holdfast.Clie
             assert [one["kind"] for one in json.loads(run("ls", "--json", "--", name).stdout)] == [
                 "lock"
             ]
+
+
+def test_a_label_and_a_purpose_are_shown(run: Run, server: Server) -> None:
+    with holdfast.Client(server.url, label="billing worker 3") as client:
+        lock = client.lock("invoices", label="nightly run", lease=60)
+        with lock:
+            eventually(lambda: lock.holders()[0].label)
+            [line] = run("ls").stdout.splitlines()
+            program = f"{socket.gethostname()}:{os.getpid()}"
+            assert line.split("\t")[2] == f"billing worker 3 on {program}"
+            shown = dict(
+                each.split("\t", 1) for each in run("show", "invoices").stdout.splitlines()
+            )
+            assert (shown["label"], shown["purpose"]) == ("billing worker 3", "nightly run")
+            assert re.fullmatch(r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00", shown["since"])
+            [owner] = json.loads(run("show", "invoices", "--json").stdout)["owners"]
+            assert (owner["label"], owner["purpose"]) == ("billing worker 3", "nightly run")
+    assert server.keys() == set()

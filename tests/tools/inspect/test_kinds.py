@@ -18,6 +18,9 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("real")
 
+UNSAID = dict.fromkeys(("label", "purpose", "since"))
+"""What a client without a label does not say of an owner."""
+
 
 def connection_name(label: str, client: holdfast.Client) -> str:
     return f"{label}:{socket.gethostname()}:{os.getpid()}:{client.id[:8]}"
@@ -53,7 +56,7 @@ def test_a_lock_has_the_shape_of_the_contract(server: Server, client: holdfast.C
             "key": "my%3Alock",
             "kind": "lock",
             "owners": [
-                {"id": owner["id"], "holds": 2, "mode": None, "client": owner["client"]},
+                {"id": owner["id"], "holds": 2, "mode": None, "client": owner["client"], **UNSAID},
             ],
             "ttl": pytest.approx(30, abs=10),
             "waiters": 0,
@@ -163,7 +166,7 @@ def test_permits_are_owners_by_their_ids(client: holdfast.Client) -> None:
     assert listed(client) == []
     assert shown(client, "demo")["permits"] == 3
     with semaphore as permit:
-        owner = {"id": permit, "holds": 1, "mode": None, "client": None}
+        owner = {"id": permit, "holds": 1, "mode": None, "client": None, **UNSAID}
         [found] = listed(client)
         assert (found["kind"], found["owners"]) == ("permit_semaphore", [owner])
         assert found["ttl"] == pytest.approx(30, abs=10)

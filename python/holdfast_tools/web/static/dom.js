@@ -61,9 +61,13 @@ export function leftText(ends, digits = 0) {
 // The name of a connection of holdfast: the client's name, host:pid, and how the client's id begins.
 const CONNECTION = /^(.+):([^:]*:\d+):[0-9a-f]{8}$/;
 
-// The name that people know an owner by: host and process of its program, with the client's name if
-// it has one; else that of its connection, its address, or its id.
+// The name that people know an owner by: its label, host and process of its program, with the client's
+// name if it has one; else that of its connection, its address, or its id.
 export function ownerText(owner) {
+  return owner.label ? `${owner.label} on ${programText(owner)}` : programText(owner);
+}
+
+function programText(owner) {
   const [, label, process] = CONNECTION.exec(owner.client?.name ?? "") ?? [];
   if (process) return label === "holdfast" ? process : `${process} ${label}`;
   return owner.client?.name || owner.client?.address || owner.id;

@@ -173,6 +173,8 @@ function ownerFacts(owner) {
   const facts = [];
   if (owner.mode) facts.push(owner.mode === "read" ? "reads" : "writes");
   facts.push(owner.holds === 1 ? "1 hold" : `${owner.holds} holds`);
+  if (owner.purpose) facts.push(`for ${owner.purpose}`);
+  if (owner.since) facts.push(`since ${new Date(owner.since * 1000).toLocaleString()}`);
   if (owner.client?.address && owner.client.name) facts.push(owner.client.address);
   if (owner.client?.library) facts.push(owner.client.library);
   return `, ${facts.join(", ")}`;

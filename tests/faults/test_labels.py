@@ -1,0 +1,133 @@
+"""What a program says of itself, under faults: its locks do not depend on it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+import holdfast
+from tests.faults.conftest import NAME
+from tests.support.fixtures import StartServer
+from tests.support.owners import MakeClient
+from tests.support.processes import StartChild
+from tests.support.servers import Server
+from tests.support.waiting import Stopwatch, eventually
+
+pytestmark = pytest.mark.servers("real")
+
+LABEL = "billing worker 3"
+
+
+def labels(server: Server) -> set[bytes]:
+    """What the clients that are known to the server say they are, whole keys only."""
+    keys = filter(lambda key: key.startswith(b"holdfast:client:"), server.keys())
+    return {server.inspect.hget(key, "label") or b"" for key in keys}
+
+
+FORKING = """
+client = holdfast.Client(URL, label="a parent", lease=LEASE)
+client.ping()
+say("ready", client.id)
+hear("fork")
+if os.fork() == 0:
+    with client.lock(NAME):
+        say("child", client.id, os.getpid())
+        hear("end")
+    client.close()
+    os._exit(0)
+os.wait()
+client.ping()
+say("parent", client.id)
+hear("end")
+"""
+
+
+def test_a_child_of_fork_has_another_key(start_child: StartChild, server: Server) -> None:
+    parent = start_child(FORKING, URL=server.url, NAME=NAME, LEASE=30.0)
+    [identity] = parent.expect("ready")
+    parent.send("fork")
+    child, pid = parent.expect("child")
+    assert child != identity
+    eventually(lambda: server.inspect.hget(f"holdfast:client:{child}", "pid") == pid.encode())
+    assert server.inspect.exists(f"holdfast:client:{identity}")
+    parent.send("end")
+    assert parent.expect("parent") == [identity]
+    assert not server.inspect.exists(f"holdfast:client:{child}")
+    assert server.inspect.exists(f"holdfast:client:{identity}")
+    parent.send("end")
+
+
+HOLDING = """
+client = holdfast.Client(URL, label="a worker", lease=LEASE, guard=GUARD)
+lock = client.lock(NAME)
+lock.acquire()
+say("held", client.id)
+hear("end")
+"""
+
+
+@pytest.mark.parametrize("guard", [False, True], ids=["lease", "guard"])
+def test_a_killed_programs_label_ends(start_child: StartChild, server: Server, guard: bool) -> None:
+    """With its lease, or by the guard."""
+    lease = 30.0 if guard else 0.5
+    child = start_child(HOLDING, URL=server.url, NAME=NAME, LEASE=lease, GUARD=guard)
+    [identity] = child.expect("held")
+    eventually(lambda: labels(server) == {b"a worker"})
+    child.kill()
+    eventually(lambda: not server.inspect.exists(f"holdfast:client:{identity}"))
+
+
+def test_a_user_without_the_right_has_locks_and_one_warning(
+    start_server: StartServer, make_client: MakeClient, alice: Any, caplog: Any
+) -> None:
+    server = start_server()
+    server.inspect.acl_setuser(
+        "few", enabled=True, passwords=["+secret"], keys=[f"{NAME}*", "redisson*"],
+        channels=["*"], categories=["+@all"],
+    )  # fmt: skip
+    url = server.url.replace("redis://", "redis://few:secret@")
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        client = make_client(url, label=LABEL, lease=0.3)
+        lock = client.lock(NAME, label="nightly")
+        alice.do(lock.acquire)
+        eventually(lambda: "cannot be said to others" in caplog.text)
+        eventually(lambda: client.stats().renewals > 4)
+        [holder] = alice.do(lock.holders)
+        assert (holder.label, holder.purpose) == (None, None)
+        alice.do(lock.release)
+    assert caplog.text.count("cannot be said to others") == 1
+    assert "NOPERM" in caplog.text
+    assert server.keys() == set()
+
+
+def test_a_label_is_there_again_after_a_restart_of_the_server(
+    private_server: Server, make_client: MakeClient, alice: Any
+) -> None:
+    """It is never lost: the next renewal makes it, also long after the lease."""
+    client = make_client(private_server.url, label=LABEL, lease=0.4)
+    alice.do(client.ping)
+    eventually(lambda: labels(private_server) == {LABEL.encode()})
+    private_server.restart(keep_data=False)
+    eventually(lambda: labels(private_server) == {LABEL.encode()})
+    assert client.stats().lost == 0
+
+
+def test_a_time_out_does_not_wait_for_a_server_that_hangs(
+    private_server: Server, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    alice.do(make_client(private_server.url).lock(NAME).acquire)
+    waiting = make_client(private_server.url).lock(NAME, wait=0.5)
+    assert not bob.do(waiting.acquire, blocking=False)
+    entering = bob.begin_inside(waiting, lambda _: None)
+    eventually(private_server.subscribed_channels)
+    watch = Stopwatch()
+    private_server.pause()
+    try:
+        with pytest.raises((holdfast.LockTimeout, holdfast.ConnectionError)) as late:
+            entering.result(10)
+        assert watch.seconds < 0.5 + 1
+        assert "billing" not in str(late.value)
+    finally:
+        private_server.resume()
