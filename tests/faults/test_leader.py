@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.conftest import IMPATIENT, SHORT
+from tests.faults.conftest import IMPATIENT, LASTING, SHORT
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
@@ -86,7 +86,7 @@ client.leader(NAME, value="child").campaign()
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("options", [{"lease": 1.0}, {"guard": True}], ids=str)
+@pytest.mark.parametrize("options", [{"lease": LASTING}, {"guard": True}], ids=str)
 def test_the_next_candidate_is_elected_and_seen_after_a_kill(
     alice: Any, bob: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
@@ -106,7 +106,7 @@ def test_the_next_candidate_is_elected_and_seen_after_a_kill(
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("options", [{"lease": 1.0}], ids=str)
+@pytest.mark.parametrize("options", [{"lease": LASTING}], ids=str)
 def test_a_kill_is_seen_where_no_other_candidate_waits(
     bob: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
@@ -128,7 +128,7 @@ def test_who_is_killed_between_election_and_announcement_leads_to_no_other_value
     first = stage.leader("first")
     alice.do(first.campaign)
     alice.do(first.resign)
-    options = {"lease": 1.0}
+    options = {"lease": LASTING}
     child = start_child(HOLDING, URL=stage.server.url, NAME=NAME, OPTIONS=options)
     child.expect("leads")
     assert alice.do(first.current) is None

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "sync/call_fixture.h"
@@ -51,6 +53,20 @@ TEST_P(QueryTest, WhatItsMakerCorrectsIsTheAnswer) {
   };
   run(call_of(context, query), {":12\r\n"});
   EXPECT_EQ(outcome->value, -12);
+}
+
+TEST_P(QueryTest, AReplyOfAnyKindIsKeptForItsMaker) {
+  Query query = value();
+  query.encode = [](script::Writer& out) {
+    out.command({"GET", "the lock"}, resp::ReplyKinds::any());
+  };
+  query.reply = std::make_shared<std::optional<resp::Reply>>();
+  run(call_of(context, query), {"*2\r\n:7\r\n$3\r\nabc\r\n"});
+  EXPECT_EQ(verdict(), Verdict::kGranted);
+  EXPECT_EQ(outcome->value, std::nullopt);
+  ASSERT_TRUE(query.reply->has_value());
+  EXPECT_EQ((*query.reply)->integer_at(0), 7);
+  EXPECT_EQ((*query.reply)->text_at(1), "abc");
 }
 
 TEST_P(QueryTest, AnErrorOfTheServerIsTheCallers) {

@@ -57,6 +57,17 @@ TEST(StepTest, AReleaseOfAHoldThatMayHaveGoneNamesBothFields) {
                                                        "client:7", "ticket:9", "publish"}));
 }
 
+TEST(StepTest, AWaiterForAChangeSaysWhichRevisionItKnows) {
+  std::string bytes;
+  script::Writer out(bytes, false);
+  Step step{kName};
+  step.options.amount = -5;
+  revision().recipe.acquire(out, step);
+  EXPECT_EQ(bytes,
+            command(script::lua::revision_changed, {"myLock", "holdfast_state:{myLock}", "-5"}));
+  EXPECT_FALSE(revision().recipe.takes());
+}
+
 TEST(StepTest, TheOwnerIsThatOfTheStepAfterAnyOther) {
   for (const std::string_view client : {"client", "another", "client"}) {
     for (const std::uint64_t number : {7U, 8U}) {
