@@ -9,8 +9,7 @@ which one of them would have died.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
@@ -165,16 +164,16 @@ class Barrier(BaseBarrier):
         """
         seconds = checked_timeout(True, timeout)
         while True:
-            permits: list[str | None] = []
-            with self._giving_back(permits):
-                # By the interpreter's own calls, between which no signal handler runs.
-                permits.extend(map(self._semaphore.acquire, (True,), (timeout,)))
-                if permits[0] is None:
-                    msg = f"the barrier {quoted(self.name)} was not reached in {seconds:g} s"
-                    raise BrokenBarrierError(msg)
-                outcome = Outcome(self.name, permits[0], seconds)
-                if self._wait(outcome):
-                    return outcome.index()
+            there = False
+            try:
+                with self._semaphore as permit:  # natively: no interrupt comes before its end
+                    outcome = Outcome(self.name, permit, seconds)
+                    there = self._wait(outcome)
+            except HoldfastError:
+                if not there:
+                    raise  # else of the release, which goes on in the background
+            if there:
+                return outcome.index()
 
     def _wait(self, outcome: Outcome) -> bool:
         """``False``: the permit died before its party was there."""
@@ -196,16 +195,6 @@ class Barrier(BaseBarrier):
         with suppress(HoldfastError):  # what stays of it goes with the next party
             self._send(*self._leave_step(outcome))
         return True
-
-    @contextmanager
-    def _giving_back(self, permits: list[str | None]) -> Generator[None]:
-        try:
-            yield
-        finally:
-            for permit in permits:
-                if permit is not None:
-                    with suppress(HoldfastError):  # it goes on in the background, or ends by itself
-                        self._semaphore.release(permit)
 
     def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
         return step(self._client._core, word, keys, args)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
@@ -137,7 +137,6 @@ class BaseSlot:
         "__weakref__",
         "_epoch",
         "_permit",
-        "_renewed",
         "_slots",
         "_until",
         "index",
@@ -156,7 +155,6 @@ class BaseSlot:
         self._slots = slots
         self._permit = permit
         self._epoch = epoch_now()
-        self._renewed = True
         #: After extend(): until when it is trusted.
         self._until: float | None = None
         self.index = index
@@ -192,8 +190,11 @@ class BaseSlot:
         self._check_process()
         return _boot_time() + max(seconds / 2, seconds * TRUSTED - MARGIN)
 
+    def _released(self) -> None:
+        self._slots._taken.pop(self._permit, None)
+
     def _extended(self, until: float) -> None:
-        self._renewed = False
+        self._slots._taken.pop(self._permit, None)
         self._until = until
 
     def __repr__(self) -> str:
@@ -201,19 +202,12 @@ class BaseSlot:
         state = " lost" if self.lost else ""
         return f"<Slot {which} of {quoted(self._slots.name)}{state}>"
 
-    def __del__(self, epoch: Callable[[], int] = epoch_now) -> None:
-        # No caller can release it any more: it is not renewed, and expires with its lease.
-        if hasattr(self, "token") and self._renewed and self._epoch == epoch():
-            with suppress(HoldfastError):  # the client was closed
-                self._slots._semaphore._let_go([bytes.fromhex(self._permit)])
-
 
 class BaseSlots(Synchronizer):
     """The common part of the slots for threads and for tasks: everything except waiting."""
 
     __slots__ = (
         "_compared",
-        "_entered",
         "_key",
         "_number",
         "_on_lost",
@@ -222,7 +216,6 @@ class BaseSlots(Synchronizer):
         "_values",
     )
 
-    _released_word = "a slot of "
     _class: ClassVar[type[BaseSlot]]
 
     _semaphore: BasePermitSemaphore
@@ -235,9 +228,8 @@ class BaseSlots(Synchronizer):
         self._on_lost = on_lost
         self._key = client.name_prefix + checked_name("name", name)
         self._describe(checked_slots("n_or_values", n_or_values))
-        self._taken: WeakValueDictionary[str, BaseSlot] = WeakValueDictionary()
-        # The slots of `with`, oldest first: epoch, thread or task, slot.
-        self._entered: list[tuple[int, Any, Any]] = []
+        # By permit; a slot that was released, or extended, is not there.
+        self._taken: dict[str, ref[BaseSlot]] = {}
 
     def _describe(self, slots: tuple[str, ...] | int) -> None:
         """From now on this object's slots are these."""
@@ -295,15 +287,29 @@ class BaseSlots(Synchronizer):
             raise ValueError(msg)
         self._compared = True
 
-    def _assigned(self, permit: str, reply: Any) -> Any:
-        """The slot that the permit has been given; ``None``: the permit is gone."""
+    def _assigned(self, permit: str, reply: Any, *, block: bool) -> Any:
+        """The slot that the permit has been given; ``None``: the permit is gone.
+
+        ``block``: it is released by the end of a block, not with the last reference to it.
+        """
         self._agreed(reply)
         place, token = reply
         if place < 0:
             return None
         slot = self._class(self, permit, place, int(token))
-        self._taken[permit] = slot
+        for each, earlier in list(self._taken.items()):
+            if earlier() is None:
+                self._taken.pop(each, None)
+        # Without a function to call for a slot that was released: there an interrupt would be lost.
+        dropped = None if block else partial(self._dropped, permit, epoch_now())
+        self._taken[permit] = ref(slot, dropped)
         return slot
+
+    def _dropped(self, permit: str, epoch: int, _: object) -> None:
+        """No variable refers to it any more: it is not renewed, and expires with its lease."""
+        if self._taken.pop(permit, None) is not None and epoch == epoch_now():
+            with suppress(HoldfastError):  # the client was closed
+                self._semaphore._let_go([bytes.fromhex(permit)])
 
     def _holders(self, reply: Any) -> Asking[dict[int, Holder]]:
         """Who has each slot, with what the clients say of themselves; see ``holders.py``."""
@@ -328,28 +334,36 @@ class BaseSlots(Synchronizer):
 
     def _report(self, permit: str) -> Any:
         """Of a permit that is lost, on the thread or loop of ``on_lost``."""
-        slot = self._taken.get(permit)
+        known = self._taken.get(permit)
+        slot = None if known is None else known()
         return self._on_lost(slot) if self._on_lost is not None and slot is not None else None
 
-    # ---- blocks
 
-    def _leave(self, caller: object) -> Any:
-        """The caller's latest slot, else the oldest."""
-        epoch = epoch_now()
-        # A child of fork() must not release the slots of its parent.
-        while all_ := [each for each in list(self._entered) if each[0] == epoch]:
-            mine = [each for each in all_ if each[1] == caller] or all_[:1]
-            with suppress(ValueError):  # another thread has taken it
-                self._entered.remove(mine[-1])
-                return mine[-1][2]
-        msg = f"{quoted(self.name)} was not entered, or entered by another process"
-        raise NotOwnedError(msg)
+class SlotPermits(PermitSemaphore):
+    """The permits of slots, in whose errors they are slots."""
 
-    def _timed_out(self, seconds: float) -> LockTimeout:
-        return LockTimeout(
-            f"timed out after {seconds:g} s waiting for a slot of {quoted(self.name)}: "
-            f"all {self._number} are taken"
-        )
+    __slots__ = ()
+
+    _released_word = "a slot of "
+
+    def _timed_out(self) -> LockTimeout:
+        return slots_taken(self.name, self._wait)
+
+    def _not_out(self, permit: str) -> NotOwnedError:
+        return not_taken()
+
+    def _not_entered(self) -> NotOwnedError:
+        return NotOwnedError(f"{quoted(self.name)} was not entered, or entered by another process")
+
+
+def slots_taken(name: Name, seconds: float) -> LockTimeout:
+    """The error of a block that had no slot in time."""
+    text = f"timed out after {seconds:g} s waiting for a slot of {quoted(name)}: all are taken"
+    return LockTimeout(text)
+
+
+def not_taken() -> NotOwnedError:
+    return NotOwnedError("it was released, or has expired")
 
 
 class Slot(BaseSlot):
@@ -373,9 +387,9 @@ class Slot(BaseSlot):
         try:
             self._slots._semaphore.release(self._permit)
         except NotOwnedError as error:
-            self._renewed = False
+            self._released()
             raise self._about(error) from None
-        self._renewed = False
+        self._released()
 
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when the slot was released or has expired.
@@ -398,7 +412,7 @@ class Slots(BaseSlots):
     __slots__ = ()
 
     _class = Slot
-    _semaphore: PermitSemaphore
+    _semaphore: SlotPermits
 
     def __init__(
         self,
@@ -411,7 +425,7 @@ class Slots(BaseSlots):
         on_lost: Callable[[Slot], object] | None = None,
     ) -> None:
         super().__init__(client, name, n_or_values, on_lost)
-        self._semaphore = PermitSemaphore(
+        self._semaphore = SlotPermits(
             client,
             name,
             permits=self._number,
@@ -443,8 +457,7 @@ class Slots(BaseSlots):
         return self._take(bool(blocking), seconds, lease)
 
     def _take(self, blocking: bool, seconds: float, lease: Any) -> Slot | None:
-        if not self._compared:
-            self._agreed(self._send(*self._take_step()))
+        self._compare()
         end = time.monotonic() + seconds
         while True:
             left = seconds if seconds < 0 else max(0.0, end - time.monotonic())
@@ -455,13 +468,18 @@ class Slots(BaseSlots):
                 permits.extend(map(acquire, (blocking,), (left if blocking else None,)))
                 if permits[0] is None:
                     return None
-                slot: Slot | None = self._assigned(permits[0], self._send_take(permits[0]))
+                reply = self._send_take(permits[0])
+                slot: Slot | None = self._assigned(permits[0], reply, block=False)
             except BaseException:
                 self._give_back(permits)
                 raise
             if slot is not None:
                 return slot
             self._give_back(permits)  # it died before it had a slot
+
+    def _compare(self) -> None:
+        if not self._compared:
+            self._agreed(self._send(*self._take_step()))
 
     def _send_take(self, permit: str) -> Any:
         return self._send(*self._take_step(permit))
@@ -493,31 +511,41 @@ class Slots(BaseSlots):
 
     def __enter__(self) -> Slot:
         """Take a slot; after ``wait`` seconds it raises ``LockTimeout``."""
-        slots: list[Slot] = []
-        try:
-            wait = self._semaphore._wait
-            slots.extend(filter(None, map(self._take, (True,), (wait,), (UNSET,))))
-            if not slots:
-                raise self._timed_out(wait)
-            self._entered.append((epoch_now(), threading.get_ident(), slots[0]))
-            return slots[0]
-        except BaseException:
-            self._give_back([slot._permit for slot in slots])
-            raise
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Release the latest slot that the calling thread has entered with, else the oldest.
-
-        An error of the body is raised; one of the release is added to it as a note, and logged.
-        """
-        try:
-            self._leave(threading.get_ident()).release()
-        except HoldfastError as error:
-            if exc is None:
+        self._compare()
+        while True:
+            permits: list[str] = []
+            try:
+                permits.extend(map(SlotPermits.__enter__, (self._semaphore,)))  # as in _take()
+                reply = self._send_take(permits[0])
+                slot: Slot | None = self._assigned(permits[0], reply, block=True)
+                if slot is not None:
+                    return slot
+            except BaseException:
+                self._leave(permits)
                 raise
-            self._note(exc, error)
+            self._leave(permits)  # it died before it had a slot
+
+    def _leave(self, permits: list[str]) -> None:
+        """Give back the permit of a block that has not begun, if there is one."""
+        if permits:
+            with suppress(HoldfastError):
+                self._semaphore.__exit__(None, None, None)
+
+    if TYPE_CHECKING:
+
+        def __exit__(
+            self,
+            exc_type: type[BaseException] | None,
+            exc: BaseException | None,
+            traceback: TracebackType | None,
+        ) -> None: ...
+
+    else:
+        # The native one of its permits: in a function of Python an interrupt could come first.
+        __exit__ = property(
+            attrgetter("_semaphore.__exit__"),
+            doc="""Release the latest slot that the thread has entered with, else the oldest.
+
+            An error of the body is raised; one of the release is added as a note, and logged.
+            """,
+        )

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_timeout
-from holdfast._engine.errors import BrokenBarrierError, HoldfastError, quoted
+from holdfast._engine.errors import HoldfastError
 from holdfast._locks.barrier import BaseBarrier, Outcome
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import Revision, step
@@ -43,17 +43,16 @@ class Barrier(BaseBarrier):
         """
         seconds = checked_timeout(True, timeout)
         while True:
-            permit = await self._semaphore.acquire(True, timeout)
-            if permit is None:
-                msg = f"the barrier {quoted(self.name)} was not reached in {seconds:g} s"
-                raise BrokenBarrierError(msg)
-            outcome = Outcome(self.name, permit, seconds)
+            there = False
             try:
-                if await self._wait(outcome):
-                    return outcome.index()
-            finally:
-                with suppress(HoldfastError):  # it goes on in the background, or ends by itself
-                    await self._semaphore.release(permit)
+                async with self._semaphore as permit:
+                    outcome = Outcome(self.name, permit, seconds)
+                    there = await self._wait(outcome)
+            except HoldfastError:
+                if not there:
+                    raise  # else of the release, which goes on in the background
+            if there:
+                return outcome.index()
 
     async def _wait(self, outcome: Outcome) -> bool:
         """``False``: the permit died before its party was there."""

@@ -20,8 +20,15 @@ from holdfast._engine.arguments import (
     checked_timeout,
     instead_of,
 )
-from holdfast._engine.errors import HoldfastError, NotOwnedError
-from holdfast._locks.slots import BaseSlot, BaseSlots, checked_slots, epoch_now
+from holdfast._engine.errors import HoldfastError, NotOwnedError, quoted
+from holdfast._locks.slots import (
+    BaseSlot,
+    BaseSlots,
+    checked_slots,
+    epoch_now,
+    not_taken,
+    slots_taken,
+)
 from holdfast._locks.task_lock import answered
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import step
@@ -50,9 +57,9 @@ class Slot(BaseSlot):
         try:
             await self._slots._semaphore.release(self._permit)
         except NotOwnedError as error:
-            self._renewed = False
+            self._released()
             raise self._about(error) from None
-        self._renewed = False
+        self._released()
 
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, as ``holdfast.Slot.extend``."""
@@ -62,16 +69,26 @@ class Slot(BaseSlot):
         return extended
 
 
+class SlotPermits(PermitSemaphore):
+    """The permits of slots, in whose errors they are slots."""
+
+    __slots__ = ()
+
+    def _not_out(self, permit: str) -> NotOwnedError:
+        return not_taken()
+
+
 class Slots(BaseSlots):
     """Numbered slots, of which each has one owner at a time, shared by all that use the name.
 
     Made by ``client.slots(name, n)``: the twin of ``holdfast.Slots``.
     """
 
-    __slots__ = ()
+    __slots__ = ("_entered",)
 
+    _released_word = "a slot of "
     _class = Slot
-    _semaphore: PermitSemaphore
+    _semaphore: SlotPermits
 
     def __init__(
         self,
@@ -84,7 +101,7 @@ class Slots(BaseSlots):
         on_lost: Callable[[Slot], object] | None = None,
     ) -> None:
         super().__init__(client, name, n_or_values, on_lost)
-        self._semaphore = PermitSemaphore(
+        self._semaphore = SlotPermits(
             client,
             name,
             permits=self._number,
@@ -92,6 +109,8 @@ class Slots(BaseSlots):
             wait=wait,
             on_lost=None if on_lost is None else self._report,
         )
+        # The slots of `async with`, oldest first: epoch, task, slot.
+        self._entered: list[tuple[int, Any, Slot]] = []
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -121,7 +140,8 @@ class Slots(BaseSlots):
             if permit is None:
                 return None
             try:
-                slot: Slot | None = self._assigned(permit, await self._send_take(permit))
+                reply = await self._send_take(permit)
+                slot: Slot | None = self._assigned(permit, reply, block=False)
             except BaseException:
                 await self._give_back(permit)
                 raise
@@ -153,9 +173,21 @@ class Slots(BaseSlots):
         wait = self._semaphore._wait
         slot = await self._take(True, wait, UNSET)
         if slot is None:
-            raise self._timed_out(wait)
+            raise slots_taken(self.name, wait)
         self._entered.append((epoch_now(), current_task(), slot))
         return slot
+
+    def _leave(self) -> Slot:
+        """The current task's latest slot, else the oldest."""
+        epoch, task = epoch_now(), current_task()
+        # A child of fork() must not release the slots of its parent.
+        while all_ := [each for each in list(self._entered) if each[0] == epoch]:
+            mine = [each for each in all_ if each[1] is task] or all_[:1]
+            with suppress(ValueError):  # a task of another thread has taken it
+                self._entered.remove(mine[-1])
+                return mine[-1][2]
+        msg = f"{quoted(self.name)} was not entered, or entered by another process"
+        raise NotOwnedError(msg)
 
     async def __aexit__(
         self,
@@ -164,7 +196,7 @@ class Slots(BaseSlots):
         traceback: TracebackType | None,
     ) -> None:
         try:
-            await self._leave(current_task()).release()
+            await self._leave().release()
         except HoldfastError as error:
             if exc is None:
                 raise
