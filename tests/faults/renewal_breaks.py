@@ -11,6 +11,7 @@ import sys
 from tests.support.breaking import Break, main_of_cpp
 
 _STEPS = "tests/wire/lua/test_renewals.py::"
+_LABELS = "tests/faults/test_labels.py::"
 
 RENEWAL_BREAKS = (
     Break(
@@ -70,6 +71,44 @@ RENEWAL_BREAKS = (
         "lua/permit_semaphore/renew.lua",
         (("lost[#lost + 1] = i", "lost[#lost] = nil"),),
         f"{_STEPS}test_each_permit_of_a_batch_is_renewed_or_gone",
+    ),
+    Break(
+        (23,),
+        "a client's label is lost as a hold is",
+        "cpp/lease/watchdog.cpp",
+        (("  if (hold.internal && now >= hold.trusted()) ", "  if (false) "),),
+        f"{_LABELS}test_a_label_is_there_again_after_a_restart_of_the_server",
+    ),
+    Break(
+        (27,),
+        "a label that the server refuses is logged again and again",
+        "cpp/lease/hold_events.cpp",
+        (
+            (
+                "if (!std::exchange(unlabelled_, true)) {",
+                "if (!std::exchange(unlabelled_, false)) {",
+            ),
+        ),
+        f"{_LABELS}test_a_user_without_the_right_has_locks_and_one_warning",
+    ),
+    Break(
+        (7,),
+        "a child of fork() says nothing of itself",
+        "cpp/engine/client.cpp",
+        (
+            (
+                "    if (options_.label) mine.introduce(options_);\n",
+                "    if (options_.label && fork_epoch() == 0) mine.introduce(options_);\n",
+            ),
+        ),
+        f"{_LABELS}test_a_child_of_fork_has_another_key",
+    ),
+    Break(
+        (65,),
+        "a time-out asks who holds the lock for as long as any command may take",
+        "cpp/sync/operation/command_operation.cpp",
+        (("deadline == kNever ? submit() : submit(deadline);", "submit();"),),
+        f"{_LABELS}test_a_time_out_does_not_wait_for_a_server_that_hangs",
     ),
 )
 

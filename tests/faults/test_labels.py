@@ -13,7 +13,7 @@ from tests.support.fixtures import StartServer
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import Stopwatch, eventually
+from tests.support.waiting import Stopwatch, eventually, let_pass
 
 pytestmark = pytest.mark.servers("real")
 
@@ -45,6 +45,7 @@ hear("end")
 
 
 def test_a_child_of_fork_has_another_key(start_child: StartChild, server: Server) -> None:
+    """7: and leaves its parent's alone."""
     parent = start_child(FORKING, URL=server.url, NAME=NAME, LEASE=30.0)
     [identity] = parent.expect("ready")
     parent.send("fork")
@@ -70,7 +71,7 @@ hear("end")
 
 @pytest.mark.parametrize("guard", [False, True], ids=["lease", "guard"])
 def test_a_killed_programs_label_ends(start_child: StartChild, server: Server, guard: bool) -> None:
-    """With its lease, or by the guard."""
+    """1: with its lease, or by the guard."""
     lease = 30.0 if guard else 0.5
     child = start_child(HOLDING, URL=server.url, NAME=NAME, LEASE=lease, GUARD=guard)
     [identity] = child.expect("held")
@@ -82,6 +83,7 @@ def test_a_killed_programs_label_ends(start_child: StartChild, server: Server, g
 def test_a_user_without_the_right_has_locks_and_one_warning(
     start_server: StartServer, make_client: MakeClient, alice: Any, caplog: Any
 ) -> None:
+    """27: what is refused is said once, and no lock fails by it."""
     server = start_server()
     server.inspect.acl_setuser(
         "few", enabled=True, passwords=["+secret"], keys=[f"{NAME}*", "redisson*"],
@@ -105,11 +107,14 @@ def test_a_user_without_the_right_has_locks_and_one_warning(
 def test_a_label_is_there_again_after_a_restart_of_the_server(
     private_server: Server, make_client: MakeClient, alice: Any
 ) -> None:
-    """It is never lost: the next renewal makes it, also long after the lease."""
+    """23: it is never lost: the next renewal makes it, also long after the lease."""
     client = make_client(private_server.url, label=LABEL, lease=0.4)
     alice.do(client.ping)
     eventually(lambda: labels(private_server) == {LABEL.encode()})
-    private_server.restart(keep_data=False)
+    private_server.prepare_restart(keep_data=False)
+    private_server.stop()
+    let_pass(1.0)
+    private_server.start()
     eventually(lambda: labels(private_server) == {LABEL.encode()})
     assert client.stats().lost == 0
 
@@ -117,6 +122,7 @@ def test_a_label_is_there_again_after_a_restart_of_the_server(
 def test_a_time_out_does_not_wait_for_a_server_that_hangs(
     private_server: Server, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
+    """65: it asks for 0.2 s who holds the lock."""
     alice.do(make_client(private_server.url).lock(NAME).acquire)
     waiting = make_client(private_server.url).lock(NAME, wait=0.5)
     assert not bob.do(waiting.acquire, blocking=False)
