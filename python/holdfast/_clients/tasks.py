@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast._clients.base import BaseClient
-from holdfast._engine.arguments import Name, Seconds, Self, refuses_foreign_keywords
+from holdfast._engine.arguments import Late, Name, Seconds, Self, refuses_foreign_keywords
 from holdfast._engine.loop import bridge, leave_loop, task_of
 from holdfast._locks.base import BaseLock
 from holdfast._locks.task_lock import Hold, Lock, attach
@@ -25,20 +25,26 @@ from holdfast._locks.threads import EXPONENTIAL, Backoff
 
 # The client and what it makes: the package's public names are these, too.
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
-    from typing import ParamSpec, TypeVar, overload
+    from typing import overload
 
     from typing_extensions import Unpack
 
+    from holdfast._locks import once as late_codec
+    from holdfast._locks import task_barrier as late_barrier
+    from holdfast._locks import task_leader as late_leader
+    from holdfast._locks import task_once as late_once
+    from holdfast._locks import task_slots as late_slots
     from holdfast._locks.decorators import Calling, Skipping
-    from holdfast._locks.once import Codec
-    from holdfast._locks.task_barrier import Barrier
-    from holdfast._locks.task_leader import Leader
-    from holdfast._locks.task_once import Once
-    from holdfast._locks.task_slots import Slot, Slots
 
-    P = ParamSpec("P")
-    R = TypeVar("R")
+else:
+    late_barrier = Late("holdfast._locks.task_barrier")
+    late_leader = Late("holdfast._locks.task_leader")
+    late_codec = Late("holdfast._locks.once")
+    late_once = Late("holdfast._locks.task_once")
+    late_slots = Late("holdfast._locks.task_slots")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = [  # noqa: RUF022 - in the order of the reference
     "Client",
@@ -265,8 +271,8 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: Codec | None = None,
-    ) -> Once:
+        codec: late_codec.Codec | None = None,
+    ) -> late_once.Once:
         """What runs once under this key, and keeps its result; nothing is sent yet.
 
         Arguments as of ``holdfast.Client.once``.
@@ -282,7 +288,7 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: Codec | None = None,
+        codec: late_codec.Codec | None = None,
     ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
         """Decorate a coroutine function: it runs once for each key, which its arguments name.
 
@@ -299,8 +305,8 @@ class Client(BaseClient):
         *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        on_lost: Callable[[Slot], object] | None = None,
-    ) -> Slots:
+        on_lost: Callable[[late_slots.Slot], object] | None = None,
+    ) -> late_slots.Slots:
         """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
 
         ``n_or_values``, ``lease``, ``wait``: as of ``holdfast.Client.slots``. ``on_lost``: the
@@ -317,8 +323,8 @@ class Client(BaseClient):
         value: str | bytes | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        on_lost: Callable[[Leader], object] | None = None,
-    ) -> Leader:
+        on_lost: Callable[[late_leader.Leader], object] | None = None,
+    ) -> late_leader.Leader:
         """A candidate for the leadership of this name; nothing is sent yet.
 
         ``value``, ``lease``, ``wait``: as of ``holdfast.Client.leader``. ``on_lost``: the same,
@@ -328,7 +334,9 @@ class Client(BaseClient):
 
         return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
 
-    def barrier(self, name: Name, parties: int, *, lease: Seconds | None = None) -> Barrier:
+    def barrier(
+        self, name: Name, parties: int, *, lease: Seconds | None = None
+    ) -> late_barrier.Barrier:
         """A barrier of this name for a number of ``parties``; nothing is sent yet.
 
         Arguments as of ``holdfast.Client.barrier``.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._engine.arguments import Name, Seconds, Self, refuses_foreign_keywords
+from holdfast._engine.arguments import Late, Name, Seconds, Self, refuses_foreign_keywords
 from holdfast._locks.base import BaseLock
 from holdfast._locks.lock import Hold, Lock, attach
 from holdfast._locks.permit_semaphore import PermitSemaphore
@@ -26,18 +26,24 @@ from holdfast._locks.threads import (
 )
 
 if TYPE_CHECKING:
-    from typing import ParamSpec, TypeVar, overload
+    from typing import overload
 
     from typing_extensions import Unpack
 
-    from holdfast._locks.barrier import Barrier
+    from holdfast._locks import barrier as late_barrier
+    from holdfast._locks import leader as late_leader
+    from holdfast._locks import once as late_once
+    from holdfast._locks import slots as late_slots
     from holdfast._locks.decorators import Calling, Skipping
-    from holdfast._locks.leader import Leader
-    from holdfast._locks.once import Codec, Once
-    from holdfast._locks.slots import Slot, Slots
 
-    P = ParamSpec("P")
-    R = TypeVar("R")
+else:
+    late_barrier = Late("holdfast._locks.barrier")
+    late_leader = Late("holdfast._locks.leader")
+    late_once = Late("holdfast._locks.once")
+    late_slots = Late("holdfast._locks.slots")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # The client and what it makes: the package's public names are these, too.
 __all__ = [  # noqa: RUF022 - in the order of the reference
@@ -229,8 +235,8 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: Codec | None = None,
-    ) -> Once:
+        codec: late_once.Codec | None = None,
+    ) -> late_once.Once:
         """What runs once under this key, and keeps its result; nothing is sent yet.
 
         ``keep``: seconds for which the result stays on the server. ``lease``: of the one that runs,
@@ -249,7 +255,7 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: Codec | None = None,
+        codec: late_once.Codec | None = None,
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Decorate a function: it runs once for each key, which its arguments name.
 
@@ -267,8 +273,8 @@ class Client(BaseClient):
         *,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        on_lost: Callable[[Slot], object] | None = None,
-    ) -> Slots:
+        on_lost: Callable[[late_slots.Slot], object] | None = None,
+    ) -> late_slots.Slots:
         """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
 
         ``n_or_values``: how many, or the value of each (``["gpu0", "gpu1"]``); all users of the
@@ -287,8 +293,8 @@ class Client(BaseClient):
         value: str | bytes | None = None,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        on_lost: Callable[[Leader], object] | None = None,
-    ) -> Leader:
+        on_lost: Callable[[late_leader.Leader], object] | None = None,
+    ) -> late_leader.Leader:
         """A candidate for the leadership of this name; nothing is sent yet.
 
         ``value``: what the leader announces, such as its address; at most 1024 bytes.
@@ -299,7 +305,9 @@ class Client(BaseClient):
 
         return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
 
-    def barrier(self, name: Name, parties: int, *, lease: Seconds | None = None) -> Barrier:
+    def barrier(
+        self, name: Name, parties: int, *, lease: Seconds | None = None
+    ) -> late_barrier.Barrier:
         """A barrier of this name for a number of ``parties``; nothing is sent yet.
 
         ``parties``: how many calls of ``wait()`` go on together. ``lease``: seconds after which a

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
 from holdfast._engine.errors import BrokenBarrierError, HoldfastError, quoted
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import BasePermitSemaphore, PermitSemaphore
 from holdfast._locks.steps import BaseRevision, Revision, keys_of, step
-
-if TYPE_CHECKING:
-    from holdfast._clients.base import BaseClient
 
 __all__ = ["Barrier", "BaseBarrier", "Outcome"]
 

@@ -34,12 +34,13 @@ from holdfast._engine.errors import (
     quoted,
 )
 from holdfast._locks.base import Synchronizer
+from holdfast._locks.holders import Holder
 from holdfast._locks.lock import BaseHold, Hold
 from holdfast._locks.steps import Argument, Revision, keys_of, step
 from holdfast._locks.threads import FencedLock
 
 if TYPE_CHECKING:
-    from holdfast._locks.holders import Asking, Holder
+    from holdfast._locks.holders import Asking
 
 T = TypeVar("T")
 

@@ -6,8 +6,9 @@ It is imported by the first use.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
@@ -33,14 +34,12 @@ from holdfast._locks.lock import Lock
 from holdfast._locks.steps import step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import ParamSpec, TypeVar
-
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Argument
 
-    P = ParamSpec("P")
-    R = TypeVar("R")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = ["BaseOnce", "Codec", "Once", "OnceSide", "Status", "once_each"]
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_timeout
 from holdfast._engine.errors import HoldfastError
 from holdfast._locks.barrier import BaseBarrier, Outcome
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import Revision, step
-
-if TYPE_CHECKING:
-    from holdfast._clients.base import BaseClient
 
 __all__ = ["Barrier"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast._engine.errors import HoldfastError, LockTimeout, is_busy
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
@@ -13,9 +14,10 @@ from holdfast._locks.task_lock import Lock
 from holdfast._locks.task_steps import send_commands, step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
     from holdfast._engine.arguments import Name
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = ["Once", "once_each"]
 
