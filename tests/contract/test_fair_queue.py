@@ -99,6 +99,17 @@ def test_of_several_waiters_of_one_object_it_is_the_one_that_began_last(
     assert waiting.result(BOUND) is True
 
 
+def test_the_queue_says_who_waits_and_what_for(alice: Any, bob: Any, stage: Stage) -> None:
+    held, theirs = stage.lock(), stage.lock(stage.client(label="billing"), label="invoice 7")
+    alice.do(held.acquire)
+    waiting = stage.wait(bob, theirs)
+    [one] = alice.do(held.queue)
+    assert (one.label, one.purpose, one.holds) == ("billing", "invoice 7", 0)
+    assert isinstance(one.pid, int)
+    alice.do(held.release)
+    assert waiting.result(BOUND) is True
+
+
 def test_the_dead_are_left_out_and_waiters_of_redisson_are_not(
     alice: Any, lock: Any, stage: Stage
 ) -> None:

@@ -150,7 +150,7 @@ def test_a_wait_ends_with_a_time_out(alice: Any, bob: Any, client: Any, stage: S
     runs, other = stage.work(held=True), stage.work()
     running = stage.begin(alice, stage.once(client), runs)
     for wait in (0, 0.05):
-        with pytest.raises(holdfast.LockTimeout, match=r"'invoice:7'.*still runs"):
+        with pytest.raises(holdfast.LockTimeout, match=rf"'invoice:7'.*still runs.*{client.id}"):
             bob.do(stage.once(client, wait=wait).run, other)
     assert other.calls == 0
     runs.goes_on.set()

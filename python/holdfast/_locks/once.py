@@ -100,7 +100,12 @@ class OnceSide(BaseLock):
             return super()._timeout(seconds, found)
         seconds = self._wait if seconds is None else seconds
         msg = f"timed out after {seconds:g} s waiting for the result of {quoted(self._key_of_once)}"
-        return LockTimeout(f"{msg}: another caller still runs it")
+        runner = "another caller still runs it"
+        if found:
+            from holdfast._locks.holders import words
+
+            runner += f", {words(found)}"
+        return LockTimeout(f"{msg}: {runner}")
 
 
 class BaseOnce(Synchronizer):

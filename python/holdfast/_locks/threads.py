@@ -98,17 +98,14 @@ class BaseFairLock(BaseLock):
         """What ``queue()`` asks."""
         from holdfast._locks.waiters import queue
 
-        return queue(self._client._core, self._full_key())
+        return queue(self._client._core, self._whole_name())
 
     def _position(self) -> Asking[int | None]:
         """What ``position()`` asks."""
         from holdfast._locks.waiters import position
 
         owner = f"{self._client.id}:{self._waiter}"
-        return position(self._client._core, self._full_key(), owner)
-
-    def _full_key(self) -> bytes:
-        return self._client._name_prefix + encoded_text("name", self.name)
+        return position(self._client._core, self._whole_name(), owner)
 
 
 class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
