@@ -28,9 +28,7 @@ from holdfast._engine.errors import (
     ConnectionError,
     HoldfastError,
     LockLostError,
-    LockTimeout,
     NotOwnedError,
-    is_busy,
     quoted,
 )
 from holdfast._locks.base import Synchronizer
@@ -260,25 +258,20 @@ class Leader(BaseLeader):
         ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
         was announced; ``RuntimeError`` while another thread campaigns with this object.
         """
-        seconds = checked_timeout(True, timeout)
-        try:
-            self._elect(seconds)
-        except LockTimeout as error:
-            if not is_busy(error):
-                raise
-            return False
-        return True
+        return self._elect(checked_timeout(True, timeout))
 
-    def _elect(self, seconds: float) -> None:
+    def _elect(self, seconds: float) -> bool:
         if self.leading:
-            return
+            return True
         hold = Hold(self._lock)  # before the grant, so that an interrupt finds it
         try:
             with self._campaigning():
                 if not hold._core.acquire(*self._attempt(hold, seconds)):
-                    raise self._lock._timed_out(max(seconds, 0.0))
+                    hold._abandon()
+                    return False
                 self._announce(hold, self._value)
                 self._hold = hold
+                return True
         except BaseException as error:
             self._give_back(hold, error)
             raise
@@ -409,7 +402,8 @@ class Leader(BaseLeader):
 
     def __enter__(self) -> Self:
         """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
-        self._elect(self._wait)
+        if not self._elect(self._wait):
+            raise self._lock._timed_out(self._wait)
         return self
 
     def __exit__(

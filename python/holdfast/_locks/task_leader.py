@@ -17,13 +17,7 @@ from holdfast._engine.arguments import (
     checked_callback,
     checked_timeout,
 )
-from holdfast._engine.errors import (
-    ConnectionError,
-    HoldfastError,
-    LockLostError,
-    LockTimeout,
-    is_busy,
-)
+from holdfast._engine.errors import ConnectionError, HoldfastError, LockLostError
 from holdfast._engine.loop import bridge
 from holdfast._locks.leader import BaseLeader, LeaderInfo, Value, checked_value, left_of, said
 from holdfast._locks.task_lock import Hold, answered
@@ -72,26 +66,21 @@ class Leader(BaseLeader):
 
         A task that is cancelled while it waits leaves nothing behind.
         """
-        seconds = checked_timeout(True, timeout)
-        try:
-            await self._elect(seconds)
-        except LockTimeout as error:
-            if not is_busy(error):
-                raise
-            return False
-        return True
+        return await self._elect(checked_timeout(True, timeout))
 
-    async def _elect(self, seconds: float) -> None:
+    async def _elect(self, seconds: float) -> bool:
         if self.leading:
-            return
+            return True
         queue = bridge().queue
         hold = Hold(self._lock)  # before the grant, so that a cancellation finds it
         try:
             with self._campaigning():
                 if not await hold._core.start_acquire(queue, *self._attempt(hold, seconds)):
-                    raise self._lock._timed_out(max(seconds, 0.0))
+                    hold._abandon()
+                    return False
                 await self._announce(hold, self._value)
                 self._hold = hold
+                return True
         except BaseException as error:
             await self._give_back(hold, error)
             raise
@@ -227,7 +216,8 @@ class Leader(BaseLeader):
 
     async def __aenter__(self) -> Self:
         """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
-        await self._elect(self._wait)
+        if not await self._elect(self._wait):
+            await self._lock._raise_timed_out(self._wait)
         return self
 
     async def __aexit__(
