@@ -32,6 +32,7 @@ __all__ = [
     "forcing",
     "listed",
     "moved",
+    "raised",
     "read_forced",
     "record",
     "withdraw",
@@ -99,6 +100,14 @@ Command = tuple[bytes, ...]
 def listed(reply: Any) -> list[Any]:
     """The elements of a reply; empty if it is not a list, for example an error."""
     return reply if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def raised(replies: list[Any]) -> list[Any]:
+    """The replies; raises an error among them."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
 
 
 def moved(reply: object) -> bool:

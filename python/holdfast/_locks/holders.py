@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 from holdfast import _core
 from holdfast._engine.errors import ConnectionError, HoldfastError, quoted, shown
-from holdfast._locks.force import Command, listed
+from holdfast._locks.force import Command, listed, raised
 from holdfast._locks.kinds import key_beside
 
 if TYPE_CHECKING:
@@ -145,10 +145,7 @@ def holders(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
 
 
 def _owners(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
-    content, pttl = yield core, key, [(b"HGETALL", key), (b"PTTL", key)]
-    for reply in (content, pttl):
-        if isinstance(reply, Exception):
-            raise reply
+    content, pttl = raised((yield core, key, [(b"HGETALL", key), (b"PTTL", key)]))
     pairs = listed(content)
     fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
     if not fields or pttl == -2:

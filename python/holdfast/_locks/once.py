@@ -30,6 +30,7 @@ from holdfast._locks.decorators import (
     finished,
     naming,
 )
+from holdfast._locks.force import raised
 from holdfast._locks.lock import Lock
 from holdfast._locks.steps import step
 
@@ -308,14 +309,6 @@ class Once(BaseOnce):
 
     def _ask(self, commands: list[Command]) -> list[Any]:
         return raised(_core.send_commands(self._client._core, self._key, commands))
-
-
-def raised(replies: list[Any]) -> list[Any]:
-    """The replies; raises an error among them."""
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
-    return replies
 
 
 def once_each(client: Any, template: str, **options: Any) -> Callable[..., Any]:

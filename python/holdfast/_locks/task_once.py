@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast._engine.errors import HoldfastError, LockTimeout, is_busy
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
-from holdfast._locks.once import RUNS, BaseOnce, Command, OnceSide, Status, raised
+from holdfast._locks.force import raised
+from holdfast._locks.once import RUNS, BaseOnce, Command, OnceSide, Status
 from holdfast._locks.task_lock import Lock
 from holdfast._locks.task_steps import send_commands, step
 

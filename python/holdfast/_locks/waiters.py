@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from holdfast._locks.force import raised
 from holdfast._locks.holders import Holder, named
 from holdfast._locks.kinds import key_beside
 
@@ -29,19 +30,16 @@ def position(core: _core.Client, key: bytes, owner: str) -> Asking[int | None]:
 
 def _places(core: _core.Client, key: bytes) -> Asking[dict[str, float]]:
     """The owners in the order of the queue, and the seconds for which each counts as alive."""
-    waiting, alive, clock = raised(
-        (
-            yield (
-                core,
-                key,
-                [
-                    (b"LRANGE", key_beside("fair_queue", key), b"0", b"-1"),
-                    (b"ZRANGE", key_beside("fair_timeouts", key), b"0", b"-1", b"WITHSCORES"),
-                    (b"TIME",),
-                ],
-            )
-        )
+    replies = yield (
+        core,
+        key,
+        [
+            (b"LRANGE", key_beside("fair_queue", key), b"0", b"-1"),
+            (b"ZRANGE", key_beside("fair_timeouts", key), b"0", b"-1", b"WITHSCORES"),
+            (b"TIME",),
+        ],
     )
+    waiting, alive, clock = raised(replies)
     now = int(clock[0]) * 1000 + int(clock[1]) / 1000
     until = dict(zip(alive[::2], map(float, alive[1::2]), strict=True))
     return {
@@ -49,11 +47,3 @@ def _places(core: _core.Client, key: bytes) -> Asking[dict[str, float]]:
         for owner in waiting
         if until.get(owner, now) > now
     }
-
-
-def raised(replies: list[Any]) -> list[Any]:
-    """The replies; raises an error among them."""
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
-    return replies
