@@ -116,6 +116,16 @@ def test_who_is_elected_leads_and_is_announced(
     assert 0 < info.holder.ttl <= 30
 
 
+def test_the_label_of_its_client_says_who_leads(
+    make_client: MakeClient, make_leader: MakeLeader, other: Any, alice: Any, bob: Any
+) -> None:
+    alice.do(make_leader(of=make_client(label="importer 3")).campaign)
+    eventually(lambda: bob.do(other.current).holder.label == "importer 3")
+    impatient = make_leader(of=other._client, wait=0.3)
+    with pytest.raises(holdfast.LockTimeout, match="importer 3"):
+        bob.inside(impatient, lambda led: led)
+
+
 def test_a_leader_that_campaigns_again_goes_on(leader: Any, alice: Any, bob: Any) -> None:
     alice.do(leader.campaign)
     token = leader.token

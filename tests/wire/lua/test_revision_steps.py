@@ -65,7 +65,7 @@ def test_a_state_with_an_end_lasts_until_then(server: Server) -> None:
 
 
 @pytest.mark.parametrize("first", ["lease", "end"])
-def test_of_two_ends_the_earlier_one_is_told(server: Server, first: str) -> None:
+def test_of_two_ends_the_earlier_one_counts(server: Server, first: str) -> None:
     lease, end = (SOON, 2 * SOON) if first == "lease" else (2 * SOON, SOON)
     server.inspect.hset(NAME, ALICE, 1)
     server.inspect.pexpire(NAME, lease)
