@@ -123,22 +123,20 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
 sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   // Before any member is released.
   const Status refused = may_use(owner);
-  if (!refused.ok()) return failed(refused);
+  if (!refused.ok()) return ended({sync::Verdict::kFailed, refused});
   return release_members(owner, all,
                          [owner, all](const Lock& lock) { return lock.release(owner, all); });
 }
 
 sync::ExchangePtr Quorum::end_block(OwnerNumber owner, bool /*deferred*/) const {
   const Status refused = may_use(owner);
-  if (!refused.ok()) return failed(refused);
+  if (!refused.ok()) return ended({sync::Verdict::kFailed, refused});
   return release_members(owner, false,
                          [owner](const Lock& lock) { return lock.end_block(owner, false); });
 }
 
-sync::ExchangePtr Quorum::failed(const Status& why) const {
-  return gather({rule(), {}, {}, [why](const Answers&) {
-                   return Outcome{sync::Verdict::kFailed, why};
-                 }});
+sync::ExchangePtr Quorum::ended(const sync::Outcome& outcome) const {
+  return gather({rule(), {}, {}, [outcome](const Answers&) { return outcome; }});
 }
 
 // Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
@@ -174,10 +172,8 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, const Cal
 }
 
 sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
+  if (known_count(owner) == 0) return ended({sync::Verdict::kGranted, {}, 0});
   const sync::QuorumRule needs = rule(lease);
-  if (known_count(owner) == 0) {
-    return gather({needs, {}, {}, [](const Answers&) { return Outcome{{}, {}, 0}; }});
-  }
   const Call call = [owner, lease](const Lock& lock) { return lock.extend(owner, lease); };
   const std::vector<int> held = counts(owner);
   std::vector<Step> steps;

@@ -49,8 +49,8 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
   bool pipelined(OwnerNumber owner) const;
   std::string_view kind() const;  // as Recipe::kind()
   sync::QuorumRule rule(Millis lease) const;
-  sync::QuorumRule rule() const;  // for calls that have no lease
-  sync::ExchangePtr failed(const Status& why) const;
+  sync::QuorumRule rule() const;                                // for calls that have no lease
+  sync::ExchangePtr ended(const sync::Outcome& outcome) const;  // without a member's part
   // `call`: the release of one member.
   sync::ExchangePtr release_members(OwnerNumber owner, bool all, const Call& call) const;
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;

@@ -84,6 +84,25 @@ class RenewalBatch final : public client::Request {
   mutable std::vector<std::size_t> sent_;
 };
 
+// The check of one hold, which goes out by itself.
+class HoldRequest final : public client::Request {
+ public:
+  // `until`: it is given up.
+  HoldRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr hold, TimePoint until)
+      : watchdog_(std::move(watchdog)), hold_(std::move(hold)) {
+    impatient = true;
+    deadline = until;
+  }
+
+  std::string_view key() const override { return hold_->name.bytes(); }
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+
+ private:
+  const std::weak_ptr<Watchdog> watchdog_;
+  const HoldPtr hold_;
+};
+
 // Puts holds that are due into batches.
 class RenewalBatches {
  public:

@@ -13,7 +13,6 @@
 #include "client/tracking.h"
 #include "lease/hold.h"
 #include "lease/hold_book.h"
-#include "lease/hold_request.h"
 #include "lease/look_budget.h"
 #include "lease/renewal_batch.h"
 #include "net/pollable.h"

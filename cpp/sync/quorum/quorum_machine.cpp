@@ -1,11 +1,9 @@
 #include "sync/quorum/quorum_machine.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "sync/operation/callers_time.h"
-#include "sync/operation/operation.h"
 
 namespace holdfast::sync {
 
@@ -21,15 +19,9 @@ constexpr Millis kMissingBackoff{50};
 
 }  // namespace
 
-std::string QuorumRule::text(std::size_t member) const {
-  return texts ? (*texts)[member] : "member " + std::to_string(member + 1);
-}
-
 QuorumMachine::QuorumMachine(Options options)
     : options_(std::move(options)),
-      members_(options_.rule.members),
-      trusted_(options_.rule.members),
-      votes_(options_.votes),
+      members_(options_.rule, options_.votes),
       random_(options_.seed) {}
 
 QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
@@ -62,74 +54,39 @@ QuorumMachine::Action QuorumMachine::call_first(TimePoint now) {
 
 QuorumMachine::Action QuorumMachine::call_others(TimePoint now) {
   state_ = State::kAll;
-  return call(Action::Verb::kTry, those(MemberState::kFree), after(now, options_.rule.member_time));
+  return call(Action::Verb::kTry, members_.those(MemberState::kFree),
+              after(now, options_.rule.member_time));
 }
 
 QuorumMachine::Action QuorumMachine::call(Action::Verb verb, std::vector<std::size_t> members,
                                           TimePoint until) {
   again_ = verb == Action::Verb::kAgain;
-  for (const std::size_t member : members) {
-    members_[member].state = MemberState::kRequested;
-    members_[member].why = {};
-  }
+  members_.call(members);
   return {verb, {}, std::move(members), until};
 }
 
 QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now) {
-  note(event);
+  members_.trust(event.trusted);
+  members_.answered(event.member, event.verdict, event.why);
   if (state_ == State::kFirst) return first_answered(now);
   const bool lost =
-      count(MemberState::kGranted) + count(MemberState::kRequested) < options_.rule.needed;
+      members_.count(MemberState::kGranted) + members_.count(MemberState::kRequested) <
+      options_.rule.needed;
   // A majority waits for all answers: they distinguish "held by another owner" from "out of reach".
   // So does a pipeline: its answers come together.
   const bool decided = lost && options_.rule.one_first && !options_.pipelined;
-  if (count(MemberState::kRequested) > 0 && !decided) return {};
+  if (members_.count(MemberState::kRequested) > 0 && !decided) return {};
   return round_over(now);
 }
 
-Status QuorumMachine::why_of(const Event& event) const {
-  if (event.verdict != Verdict::kGone && event.why.code() != Code::kLost) return event.why;
-  return Status::lost(options_.rule.title(event.member) + ": " + event.why.message());
-}
-
-void QuorumMachine::note(const Event& event) {
-  if (!event.trusted.empty()) trusted_ = event.trusted;
-  Member& member = members_[event.member];
-  member.why = why_of(event);
-  switch (event.verdict) {
-    case Verdict::kGranted:
-      member.state = MemberState::kGranted;
-      member.ours = true;
-      break;
-    case Verdict::kBusy:
-      member.state = MemberState::kRefused;
-      break;
-    case Verdict::kTimedOut:
-      member.state = event.why.ok() ? MemberState::kRefused : MemberState::kFailed;
-      break;
-    case Verdict::kGone:
-      member.state = MemberState::kGone;
-      votes_[event.member] = false;
-      gone_ = member.why;
-      break;
-    case Verdict::kExpired:
-      member.state = MemberState::kLate;
-      break;
-    case Verdict::kFailed:
-    case Verdict::kCancelled:
-      member.state = MemberState::kFailed;
-      break;
-  }
-}
-
 QuorumMachine::Action QuorumMachine::first_answered(TimePoint now) {
-  const MemberState state = members_[first_].state;
+  const MemberState state = members_.state(first_);
   if (state == MemberState::kGranted)
     return members_.size() == 1 ? round_over(now) : call_others(now);
   if (options_.rule.one_first) return not_enough(now);
   // A majority can do without this one.
   if (state == MemberState::kRefused && now >= options_.deadline) return finish(Verdict::kTimedOut);
-  members_[first_] = {};
+  members_.forget(first_);
   return call_others(now);
 }
 
@@ -137,26 +94,18 @@ QuorumMachine::Action QuorumMachine::time(TimePoint now) {
   if (state_ == State::kBackingOff) return failed_rounds_ > 0 ? call_first(now) : start(now);
   if (state_ == State::kAll) return round_over(now);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
-  std::vector<std::size_t> back = take_back();
+  std::vector<std::size_t> back = members_.take_back();
   Action action = call_others(now);
   action.give_back = std::move(back);
   return action;
 }
 
 QuorumMachine::Action QuorumMachine::round_over(TimePoint now) {
-  if (!enough(now)) return not_enough(now);
+  if (!members_.enough(now)) return not_enough(now);
   const std::vector<std::size_t> early = too_early(now);
   if (!early.empty()) return call(Action::Verb::kAgain, early, kNever);
   state_ = State::kOver;
-  return {Action::Verb::kFinish, unanswered()};
-}
-
-bool QuorumMachine::enough(TimePoint now) const {
-  std::size_t votes = 0;
-  for (const std::size_t member : those(MemberState::kGranted)) {
-    votes += votes_[member] && now < trusted_[member] ? 1U : 0U;
-  }
-  return votes >= options_.rule.needed;
+  return {Action::Verb::kFinish, members_.those(MemberState::kRequested)};
 }
 
 // If all are required, the members whose lease is too short, counted from the last grant. A
@@ -167,77 +116,34 @@ std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
   if (options_.lease.renewed || !options_.rule.one_first || again_) return members;
   const TimePoint until = trusted_until(now, options_.lease.time);
   const Duration margin = after(now, options_.lease.time) - until;
-  for (const std::size_t member : those(MemberState::kGranted)) {
-    if (trusted_[member] < until - margin) members.push_back(member);
+  for (const std::size_t member : members_.those(MemberState::kGranted)) {
+    if (members_.trusted(member) < until - margin) members.push_back(member);
   }
   return members;
 }
 
 QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
-  give_up_silent();
-  if (const Status lost = known_loss(); !lost.ok()) return finish(Verdict::kFailed, lost);
-  if (outer_is_gone()) return finish(Verdict::kGone, gone_);
-  if (hopeless()) return finish(Verdict::kFailed, why(MemberState::kFailed));
+  members_.give_up_silent();
+  if (const Status lost = members_.known_loss(); !lost.ok()) return finish(Verdict::kFailed, lost);
+  if (const Status gone = members_.outer_loss(); !gone.ok()) return finish(Verdict::kGone, gone);
+  const Status lasting = members_.lasting_failure();
+  if (!lasting.ok()) return finish(Verdict::kFailed, lasting);
   if (options_.rule.one_first) {
-    if (count(MemberState::kFailed) > 0) return out_of_order(now);
-    return count(MemberState::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
+    if (members_.count(MemberState::kFailed) > 0) return out_of_order(now);
+    return members_.count(MemberState::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
   }
-  const std::size_t reached =
-      count(MemberState::kGranted) + count(MemberState::kRefused) + count(MemberState::kLate);
+  const std::size_t reached = members_.count(MemberState::kGranted) +
+                              members_.count(MemberState::kRefused) +
+                              members_.count(MemberState::kLate);
   if (reached < options_.rule.needed) return missing(now);
-  return count(MemberState::kRefused) > 0 ? refused(now) : not_yet(Verdict::kExpired, {}, now);
-}
-
-// Of as many members as make the whole fail: it says more than a loss that another member has only
-// found.
-Status QuorumMachine::known_loss() const {
-  std::size_t known = 0;
-  for (const std::size_t member : those(MemberState::kFailed)) {
-    if (members_[member].why.code() != Code::kLost) continue;
-    if (++known > options_.rule.spare()) return members_[member].why;
-  }
-  return {};
-}
-
-// The members that may have the outer hold still are no quorum. Those that are silent may.
-bool QuorumMachine::outer_is_gone() const {
-  if (votes_ == options_.votes) return false;
-  std::size_t left = 0;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    left += votes_[i] && members_[i].state != MemberState::kRefused ? 1U : 0U;
-  }
-  return left < options_.rule.needed;
-}
-
-// Whether another attempt cannot help until the configuration changes: server errors, closed
-// clients; and, if all members are required, one that is out of reach.
-bool QuorumMachine::hopeless() const {
-  const auto for_good = [this](const Member& member) {
-    const bool out_of_reach =
-        options_.rule.one_first && member.state == MemberState::kFailed && !member.refuses();
-    return out_of_reach || member.failed_for_good();
-  };
-  const auto failed = std::count_if(members_.begin(), members_.end(), for_good);
-  return static_cast<std::size_t>(failed) > options_.rule.spare();
-}
-
-bool QuorumMachine::Member::failed_for_good() const {
-  return state == MemberState::kFailed && why.code() != Code::kUnreachable && !refuses();
-}
-
-bool QuorumMachine::Member::refuses() const {
-  return state == MemberState::kFailed && why.code() == Code::kServer &&
-         resp::is_temporary(why.word());
+  return members_.count(MemberState::kRefused) > 0 ? refused(now)
+                                                   : not_yet(Verdict::kExpired, {}, now);
 }
 
 // Too few members answered. If a majority refuses to work, the caller gets that error.
 QuorumMachine::Action QuorumMachine::missing(TimePoint now) {
-  const auto refuses = [](const Member& member) { return member.refuses(); };
-  const auto refusing = std::count_if(members_.begin(), members_.end(), refuses);
-  if (static_cast<std::size_t>(refusing) <= options_.rule.spare()) {
-    return not_yet(Verdict::kFailed, out_of_reach(), now);
-  }
-  const Status why = std::find_if(members_.begin(), members_.end(), refuses)->why;
+  const Status why = members_.temporary_failure();
+  if (why.ok()) return not_yet(Verdict::kFailed, members_.out_of_reach(), now);
   if (!options_.blocking) return finish(Verdict::kFailed, why);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut, why);
   return not_yet(Verdict::kFailed, why, now);
@@ -249,10 +155,10 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
   const Duration held = std::clamp<Duration>(held_in_vain(now), kShortestRest, kLongestRest);
-  first_ = those(MemberState::kRefused).front();
+  first_ = members_.those(MemberState::kRefused).front();
   // A round of a pipeline that was granted nothing has kept nothing from others.
-  const bool vain = !options_.pipelined || count(MemberState::kGranted) > 0;
-  std::vector<std::size_t> back = take_back();
+  const bool vain = !options_.pipelined || members_.count(MemberState::kGranted) > 0;
+  std::vector<std::size_t> back = members_.take_back();
   const std::size_t failed = vain ? std::min(failed_rounds_++, kDoublings) : 0;
   const Duration longest = held * (1 << failed) / 2;
   const TimePoint until = std::min(after(now, random(longest)), options_.deadline);
@@ -264,19 +170,19 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
 // The time since the attempt at the first member, if this round was granted it: for that time other
 // owners waited there, and two competing owners need it to release each other's members.
 Duration QuorumMachine::held_in_vain(TimePoint now) const {
-  if (members_[first_].state != MemberState::kGranted) return {};
-  return trusted_until(now, options_.lease.time) - trusted_[first_];
+  if (members_.state(first_) != MemberState::kGranted) return {};
+  return trusted_until(now, options_.lease.time) - members_.trusted(first_);
 }
 
 // All members are required, and a server refuses to work. It is waited for like an owner, while no
 // member is held; if that fails, the acquisition fails.
 QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
-  const std::size_t member = those(MemberState::kFailed).front();
-  const Status why = members_[member].why;
+  const std::size_t member = members_.those(MemberState::kFailed).front();
+  const Status why = members_.why(member);
   if (options_.blocking && now >= options_.deadline) return finish(Verdict::kTimedOut, why);
   if (!options_.blocking || state_ == State::kFirst) return finish(Verdict::kFailed, why);
   first_ = member;
-  std::vector<std::size_t> back = take_back();
+  std::vector<std::size_t> back = members_.take_back();
   Action action = call_first(now);
   action.give_back = std::move(back);
   return action;
@@ -286,25 +192,17 @@ QuorumMachine::Action QuorumMachine::out_of_order(TimePoint now) {
 QuorumMachine::Action QuorumMachine::not_yet(Verdict verdict, Status why, TimePoint now) {
   if (missing_since_ == kNever) missing_since_ = now;
   TimePoint until = std::min(after(missing_since_, options_.unreachable_budget), last_round());
-  if (refusing_connections()) until = std::min(until, options_.connect_deadline);
+  if (members_.refusing_connections()) until = std::min(until, options_.connect_deadline);
   const bool gives_up = now >= until;
   if (gives_up || (verdict == Verdict::kExpired && !options_.blocking)) {
     return finish(verdict, std::move(why));
   }
-  std::vector<std::size_t> back = take_back();
+  std::vector<std::size_t> back = members_.take_back();
   failed_rounds_ = 0;
   Action action =
       back_off(std::min(until, after(now, kMissingBackoff / 2 + random(kMissingBackoff / 2))));
   action.give_back = std::move(back);
   return action;
-}
-
-bool QuorumMachine::refusing_connections() const {
-  const auto silent = [](const Member& member) {
-    return member.state == MemberState::kSilent ||
-           (member.state == MemberState::kFailed && member.why.reach() != Reach::kRefused);
-  };
-  return count(MemberState::kFailed) > 0 && std::none_of(members_.begin(), members_.end(), silent);
 }
 
 // When a majority's last round begins at the latest, so that it ends in time. Where all are
@@ -320,71 +218,9 @@ QuorumMachine::Action QuorumMachine::back_off(TimePoint until) {
 }
 
 QuorumMachine::Action QuorumMachine::finish(Verdict verdict, Status why) {
-  std::vector<std::size_t> back = take_back();
+  std::vector<std::size_t> back = members_.take_back();
   state_ = State::kOver;
   return {Action::Verb::kFinish, std::move(back), {}, kNever, verdict, std::move(why)};
-}
-
-void QuorumMachine::give_up_silent() {
-  if (options_.rule.one_first) return;
-  const auto time = std::chrono::duration_cast<Millis>(options_.rule.member_time).count();
-  for (const std::size_t member : those(MemberState::kRequested)) {
-    members_[member].state = MemberState::kSilent;
-    members_[member].why = Status::unreachable(
-        options_.rule.text(member) + ": no answer within " + std::to_string(time) +
-        " ms; raise command_timeout if its server is only slow");
-  }
-}
-
-std::vector<std::size_t> QuorumMachine::unanswered() const {
-  return those(MemberState::kRequested);
-}
-
-std::vector<std::size_t> QuorumMachine::take_back() {
-  std::vector<std::size_t> members;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const Member& member = members_[i];
-    if (member.ours || member.state == MemberState::kRequested ||
-        member.state == MemberState::kSilent)
-      members.push_back(i);
-    members_[i] = {};
-  }
-  return members;
-}
-
-std::vector<std::size_t> QuorumMachine::those(MemberState state) const {
-  std::vector<std::size_t> members;
-  members.reserve(members_.size());
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i].state == state) members.push_back(i);
-  }
-  return members;
-}
-
-std::size_t QuorumMachine::count(MemberState state) const {
-  const auto in_state = [state](const Member& member) { return member.state == state; };
-  return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), in_state));
-}
-
-Status QuorumMachine::why(MemberState state) const {
-  const std::vector<std::size_t> members = those(state);
-  return members.empty() ? Status() : members_[members.front()].why;
-}
-
-Status QuorumMachine::out_of_reach() const {
-  std::string reasons;
-  std::uint64_t cause = 0;
-  std::size_t failed = 0;
-  for (const Member& member : members_) {
-    if (member.state != MemberState::kFailed && member.state != MemberState::kSilent) continue;
-    reasons += (failed++ == 0 ? ": " : "; ") + member.why.message();
-    if (cause == 0) cause = member.why.cause();
-  }
-  return Status::unreachable(std::to_string(members_.size() - failed) + " of the " +
-                             std::to_string(members_.size()) +
-                             " servers granted or refused the lock, and " +
-                             std::to_string(options_.rule.needed) + " have to" + reasons)
-      .caused_by(cause);
 }
 
 Duration QuorumMachine::random(Duration longest) {

@@ -2,38 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "base/types.h"
-#include "sync/operation/acquire_machine.h"
+#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::sync {
-
-// The parameters of a lock made of several locks.
-struct QuorumRule {
-  std::size_t members = 0;
-  std::size_t needed = 0;  // how many of them are required
-  // One member is acquired first, and then the others at once: a multi lock that is refused at the
-  // first member holds no other. Else all are tried at once, as they are in the first round where
-  // one connection has them all (Options::pipelined).
-  bool one_first = true;
-  Duration member_time = kNever - TimePoint{};  // for a member to answer
-  Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are tried again
-
-  // Of each member, its name and server, for messages; null: its number says which it is.
-  std::shared_ptr<const std::vector<std::string>> texts{};
-
-  std::size_t spare() const { return members - needed; }
-  std::string text(std::size_t member) const;
-  // The same in a reason of the whole, which is followed by the member's.
-  std::string title(std::size_t member) const {
-    return (texts ? "its member " : "its ") + text(member);
-  }
-};
 
 // The acquisition of a lock made of other locks, as a machine: it reads no clock, opens no socket
 // and owns no thread. Its driver feeds events and carries out each action, in order.
@@ -102,17 +79,7 @@ class QuorumMachine {
 
  private:
   enum class State { kNew, kFirst, kAll, kBackingOff, kOver };
-  enum class MemberState { kFree, kRequested, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
-  struct Member {
-    MemberState state = MemberState::kFree;
-    bool ours = false;  // granted, regardless of a later attempt
-    Status why{};
-
-    // Another attempt does not help until the configuration changes.
-    bool failed_for_good() const;
-    // Its server refuses to work for the moment.
-    bool refuses() const;
-  };
+  using MemberState = QuorumRound::State;
 
   Action start(TimePoint now);
   Action call_first(TimePoint now);
@@ -130,32 +97,15 @@ class QuorumMachine {
   Action not_yet(Verdict verdict, Status why, TimePoint now);
   Action back_off(TimePoint until);
   TimePoint last_round() const;
-  bool refusing_connections() const;
   Action finish(Verdict verdict, Status why = {});
 
-  Status why_of(const Event& event) const;  // of a loss: names the member
-  void note(const Event& event);
-  void give_up_silent();
-  std::vector<std::size_t> unanswered() const;
-  std::vector<std::size_t> take_back();
-  std::vector<std::size_t> those(MemberState state) const;
-  std::size_t count(MemberState state) const;
   std::vector<std::size_t> too_early(TimePoint now) const;
-  bool enough(TimePoint now) const;
-  Status known_loss() const;
-  bool outer_is_gone() const;
-  bool hopeless() const;
-  Status why(MemberState state) const;
-  Status out_of_reach() const;
   Duration random(Duration longest);
 
   const Options options_;
   State state_ = State::kNew;
-  std::vector<Member> members_;
-  std::vector<TimePoint> trusted_;
-  std::vector<bool> votes_;  // of the options, without members that lost the outer hold since
-  Status gone_;              // why the last of those did
-  bool again_ = false;       // this round has set leases again
+  QuorumRound members_;
+  bool again_ = false;  // this round has set leases again
   std::size_t first_ = 0;
   std::size_t failed_rounds_ = 0;     // rounds that another owner refused
   TimePoint missing_since_ = kNever;  // a quorum was out of reach, or too slow for the lease

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "sync/quorum/quorum_machine.h"
+#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::sync {
 
