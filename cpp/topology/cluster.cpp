@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "resp/command.h"
+#include "client/plain_request.h"
 
 namespace holdfast::topology {
 
@@ -38,27 +38,6 @@ void add_new(std::vector<net::Address>& all, const net::Address& address) {
 }
 
 }  // namespace
-
-// Queued at a slot's old server, behind the requests that were sent there.
-class Cluster::Fence final : public client::Request {
- public:
-  Fence(std::weak_ptr<Cluster> cluster, std::uint64_t id) : cluster_(std::move(cluster)), id_(id) {
-    persistent = true;
-  }
-
-  std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
-    out += resp::Command({"PING"}).bytes();
-    return resp::ReplyKind::kStatus;
-  }
-  void complete(Result<resp::Reply> /*reply*/, const client::Sent& /*sent*/) override {
-    if (const auto cluster = cluster_.lock()) cluster->passed(id_);
-  }
-
- private:
-  const std::weak_ptr<Cluster> cluster_;
-  const std::uint64_t id_;
-};
 
 Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
     : clock_(clock),
@@ -262,13 +241,17 @@ ClusterNode& Cluster::node_at(const net::Address& address) {
   return *nodes_.emplace(numbers_, fresh).first->second;
 }
 
+// Queued at a slot's old server, behind the requests that were sent there.
 bool Cluster::set_fence(const SlotMap::Fence& fence) {
   const ClusterNode* at = node(fence.at);
   if (at == nullptr) return false;
-  return at->links()
-      .connection(Traffic::kCalls)
-      ->resubmit({std::make_shared<Fence>(weak_from_this(), fence.id)})
-      .ok();
+  const auto request = std::make_shared<client::PlainRequest>(
+      resp::Command({"PING"}), resp::ReplyKind::kStatus,
+      [weak = weak_from_this(), id = fence.id](const auto& /*reply*/, const auto& /*sent*/) {
+        if (const auto cluster = weak.lock()) cluster->passed(id);
+      });
+  request->persistent = true;
+  return at->links().connection(Traffic::kCalls)->resubmit({request}).ok();
 }
 
 void Cluster::set_fences() {

@@ -54,7 +54,6 @@ class Cluster final : public Topology,
   net::Interest step(TimePoint now) override;
 
  private:
-  class Fence;
   using NodePtr = std::shared_ptr<ClusterNode>;
   using Deliveries = client::RequestQueue::Deliveries;
   struct Listened {

@@ -1,12 +1,10 @@
 #include "topology/slots_query.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "resp/command.h"
+#include "client/plain_request.h"
 
 namespace holdfast::topology {
 
@@ -19,27 +17,6 @@ client::Connection::Setup once(client::StreamOptions link) {
 
 }  // namespace
 
-class SlotsQuery::QueryRequest final : public client::Request {
- public:
-  using Answered = std::function<void(Result<resp::Reply>)>;
-
-  QueryRequest(resp::Command command, Answered answered)
-      : command_(std::move(command)), answered_(std::move(answered)) {}
-
-  std::string_view key() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
-    out += command_.bytes();
-    return resp::ReplyKind::kArray;
-  }
-  void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
-    answered_(std::move(reply));
-  }
-
- private:
-  const resp::Command command_;
-  const Answered answered_;
-};
-
 SlotsQuery::SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link,
                        Callback on_report)
     : clock_(clock),
@@ -49,18 +26,20 @@ SlotsQuery::SlotsQuery(const Clock& clock, net::Loop& loop, const client::Stream
       connection_(std::make_shared<client::Connection>(clock, loop, once(link))) {}
 
 void SlotsQuery::start() {
-  const auto send = [this](std::initializer_list<std::string_view> command,
-                           QueryRequest::Answered answered) {
-    const auto query = std::make_shared<QueryRequest>(resp::Command(command), std::move(answered));
+  const auto send = [this](resp::Command command, client::PlainRequest::Completed completed) {
+    const auto query = std::make_shared<client::PlainRequest>(
+        std::move(command), resp::ReplyKind::kArray, std::move(completed));
     query->deadline = after(clock_.now(), command_timeout_);
     return connection_->submit(query);
   };
   // The same query as Redisson's.
-  (void)send({"PUBSUB", "SHARDNUMSUB"}, [self = shared_from_this()](Result<resp::Reply> reply) {
+  using Reply = Result<resp::Reply>;
+  const auto self = shared_from_this();
+  (void)send({"PUBSUB", "SHARDNUMSUB"}, [self](const Reply& reply, const client::Sent& /*sent*/) {
     self->sharded_ = reply.ok() && !reply.value().is_error();
   });
   const Status closed =
-      send({"CLUSTER", "SLOTS"}, [self = shared_from_this()](Result<resp::Reply> reply) {
+      send({"CLUSTER", "SLOTS"}, [self](const Reply& reply, const client::Sent& /*sent*/) {
         self->report({reply.ok() ? read_slots(reply.value(), self->address_) : reply.status()});
       });
   if (!closed.ok()) report({closed});

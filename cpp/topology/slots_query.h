@@ -30,8 +30,6 @@ class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
   void close(const Status& why) { connection_->close(why); }
 
  private:
-  class QueryRequest;
-
   void report(Report report);
 
   const Clock& clock_;

@@ -3,6 +3,8 @@
 #include <string_view>
 #include <utility>
 
+#include "client/plain_request.h"
+
 namespace holdfast::sync {
 
 namespace {
@@ -17,28 +19,6 @@ std::vector<resp::Command> encoded(const std::vector<CommandOperation::Words>& c
 }
 
 }  // namespace
-
-// One of the commands after the first; the first is the operation itself.
-class CommandOperation::Follower final : public client::Request {
- public:
-  Follower(std::shared_ptr<CommandOperation> operation, std::size_t index)
-      : operation_(std::move(operation)), index_(index) {}
-
-  std::string_view key() const override { return operation_->key(); }
-
-  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
-    out += operation_->commands_[index_].bytes();
-    return resp::ReplyKinds::any();
-  }
-
-  void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
-    operation_->answered(index_, std::move(reply));
-  }
-
- private:
-  const std::shared_ptr<CommandOperation> operation_;
-  const std::size_t index_;
-};
 
 CommandOperation::CommandOperation(std::shared_ptr<const Context> context, LockName name,
                                    const std::vector<Words>& commands)
@@ -64,7 +44,12 @@ Status CommandOperation::submit_followers() {
   const auto self = std::static_pointer_cast<CommandOperation>(shared_from_this());
   const auto connection = context().topology->route(key(), topology::Traffic::kCalls);
   for (std::size_t i = 1; i < commands_.size(); ++i) {
-    const auto follower = std::make_shared<Follower>(self, i);
+    const auto follower = std::make_shared<client::PlainRequest>(
+        commands_[i], resp::ReplyKinds::any(),
+        [self, i](Result<resp::Reply> reply, const client::Sent& /*sent*/) {
+          self->answered(i, std::move(reply));
+        },
+        key());
     follower->deadline = deadline;
     {
       const MutexLock lock(mutex_);

@@ -32,8 +32,6 @@ class CommandOperation final : public Operation {
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
-  class Follower;
-
   bool begin(TimePoint now) override;
   void time_is_up(TimePoint /*now*/) override {}
   Status submit_followers() HOLDFAST_EXCLUDES(mutex_);

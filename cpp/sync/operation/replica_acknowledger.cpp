@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/shown.h"
+#include "client/plain_request.h"
 #include "resp/command.h"
 #include "sync/operation/callers_time.h"
 #include "sync/operation/operation.h"
@@ -18,10 +19,11 @@ using Kind = Acknowledgement::Kind;
 // A replica that keeps up answers within milliseconds.
 constexpr Millis kLongestWait{1000};
 
-resp::ReplyKinds wait_command(std::string& out, int replicas, Millis wait_time) {
-  out +=
-      resp::Command({"WAIT", std::to_string(replicas), std::to_string(wait_time.count())}).bytes();
-  return resp::ReplyKinds(resp::ReplyKind::kInteger).within(0, resp::ReplyKinds::kMost);
+constexpr resp::ReplyKinds kWaitReplies =
+    resp::ReplyKinds(resp::ReplyKind::kInteger).within(0, resp::ReplyKinds::kMost);
+
+resp::Command wait_command(int replicas, Millis wait_time) {
+  return {"WAIT", std::to_string(replicas), std::to_string(wait_time.count())};
 }
 
 }  // namespace
@@ -90,7 +92,8 @@ class ReplicaAcknowledger::Wait final : public client::Request {
   std::string_view key() const override { return writes.front()->key(); }
   std::string_view subject() const override { return {}; }
   resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
-    return wait_command(out, owner_->policy_.replicas, wait_time);
+    out += wait_command(owner_->policy_.replicas, wait_time).bytes();
+    return kWaitReplies;
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     owner_->answered(*this, reply, sent);
@@ -113,33 +116,6 @@ std::shared_ptr<client::Request> ReplicaAcknowledger::Write::follow_up() {
   }
   return std::make_shared<Wait>(owner_, nullptr, std::vector<WritePtr>{shared_from_this()});
 }
-
-// WAIT for no replicas: whether the server and the user's rights have the command.
-class ReplicaAcknowledger::Probe final : public client::Request {
- public:
-  Probe(std::shared_ptr<ReplicaAcknowledger> owner, std::string_view key, Confirmed done,
-        ConnectionPtr on)
-      : confirmed(std::move(done)),
-        connection(std::move(on)),
-        owner_(std::move(owner)),
-        key_(key) {}
-
-  std::string_view key() const override { return key_; }
-  std::string_view subject() const override { return {}; }
-  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override {
-    return wait_command(out, 0, Millis(1));
-  }
-  void complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) override {
-    owner_->answered_probe(*this, reply);
-  }
-
-  const Confirmed confirmed;
-  const ConnectionPtr connection;
-
- private:
-  const std::shared_ptr<ReplicaAcknowledger> owner_;
-  const std::string key_;
-};
 
 ReplicaAcknowledger::ReplicaAcknowledger(const Clock& clock,
                                          std::shared_ptr<topology::Topology> topology,
@@ -276,23 +252,25 @@ bool ReplicaAcknowledger::probed(std::string_view key) const {
   return found != queues_.end() && found->second.probed;
 }
 
-Status ReplicaAcknowledger::probe(std::string_view key, Confirmed confirmed) {
-  ConnectionPtr connection = route(key);
-  const auto probe =
-      std::make_shared<Probe>(shared_from_this(), key, std::move(confirmed), connection);
+// WAIT for no replicas: whether the server and the user's rights have the command.
+Status ReplicaAcknowledger::probe(std::string_view key, const Confirmed& confirmed) {
+  const ConnectionPtr connection = route(key);
+  const auto completed = [self = shared_from_this(), on = connection.get(), confirmed,
+                          key = std::string(key)](const Result<resp::Reply>& reply,
+                                                  const client::Sent& /*sent*/) {
+    const bool there = reply.ok() && !reply.value().is_error();
+    if (there) self->note_probed(on);
+    confirmed(there ? Acknowledgement{} : self->judge_wait(reply, key, Millis(0)));
+  };
+  const auto probe = std::make_shared<client::PlainRequest>(wait_command(0, Millis(1)),
+                                                            kWaitReplies, completed, key);
   probe->deadline = after(clock_.now(), policy_.command_timeout);
   return connection->submit(probe);
 }
 
-void ReplicaAcknowledger::answered_probe(const Probe& probe, const Result<resp::Reply>& reply) {
-  Acknowledgement outcome;
-  if (!reply.ok() || reply.value().is_error()) {
-    outcome = judge_wait(reply, probe.key(), Millis(0));
-  } else {
-    const MutexLock guard(mutex_);
-    queues_[probe.connection.get()].probed = true;
-  }
-  probe.confirmed(std::move(outcome));
+void ReplicaAcknowledger::note_probed(const client::Connection* connection) {
+  const MutexLock guard(mutex_);
+  queues_[connection].probed = true;
 }
 
 }  // namespace holdfast::sync

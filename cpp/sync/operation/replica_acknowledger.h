@@ -67,12 +67,11 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
 
   // The server of this key is known to have WAIT. Otherwise probe() checks it.
   bool probed(std::string_view key) const;
-  Status probe(std::string_view key, Confirmed confirmed);
+  Status probe(std::string_view key, const Confirmed& confirmed);
 
  private:
   class Write;
   class Wait;
-  class Probe;
   using ConnectionPtr = std::shared_ptr<client::Connection>;
   using WritePtr = std::shared_ptr<Write>;
 
@@ -93,8 +92,7 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   Millis longest_wait(const UnconfirmedGrant& grant) const;
   void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(mutex_);
-  void answered_probe(const Probe& probe, const Result<resp::Reply>& reply)
-      HOLDFAST_EXCLUDES(mutex_);
+  void note_probed(const client::Connection* connection) HOLDFAST_EXCLUDES(mutex_);
   // A round is over (null: a single write): starts the next one; grants without time left are
   // `due`.
   void next_round(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due)
