@@ -83,7 +83,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   }
   if (unanswered.barred()) return Status::revoked();
   unanswered.fresh = false;
-  deferred_.add(std::move(unanswered), traffic);
+  deferred_.line(traffic).add(std::move(unanswered));
   if (map_.target(slot) == 0) refresh_.want();
   loops_.io.drive(shared_from_this());
   return {};
@@ -218,7 +218,7 @@ void Cluster::close(const Status& why) {
     closed_ = why;
     for (const auto& [number, node] : nodes_) nodes.push_back(node);
     scouts.swap(queries_);
-    deferred_.fail(why, true, deliveries);
+    for (auto& line : deferred_) line.fail(why, true, deliveries);
     loops_.io.drive(shared_from_this());
   }
   for (const NodePtr& node : nodes) node->links().close(why);
@@ -406,9 +406,12 @@ net::Interest Cluster::step(TimePoint now) {
     if (next.done) return next;
     const std::string why =
         failure_.ok() ? text_ + " has no server for the slot" : failure_.message();
-    deferred_.drop_overdue(now, Status::unreachable(why).caused_by(failure_.cause()), deliveries);
+    const Status late = Status::unreachable(why).caused_by(failure_.cause());
     const bool refused = failure_.reach() == Reach::kRefused && !refresh_.querying();
-    if (refused) deferred_.drop_connect_overdue(now, failure_, deliveries);
+    for (auto& line : deferred_) {
+      line.drop_overdue(now, late, deliveries);
+      if (refused) line.drop_connect_overdue(now, failure_, deliveries);
+    }
     fresh = send_scouts(now);
     next.until = std::min(refresh_.until(), deferred_.next_overdue());
     if (refused) next.until = std::min(next.until, deferred_.next_connect_deadline());
@@ -462,7 +465,7 @@ void Cluster::doubt(const Status& why, Deliveries& deliveries) {
 void Cluster::give_up_hopeless(Deliveries& deliveries) {
   const bool refused = failure_.code() == Code::kServer;
   if (refused || refresh_.failed_rounds() > setup_.link.retries) {
-    deferred_.fail(failure_, refused, deliveries);
+    for (auto& line : deferred_) line.fail(failure_, refused, deliveries);
   }
   if (deferred_.empty() && channels_.empty()) refresh_.stop();
 }

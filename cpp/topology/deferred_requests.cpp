@@ -25,10 +25,6 @@ TimePoint DeferredRequests::next_connect_deadline() const {
   return next;
 }
 
-void DeferredRequests::add(InFlightRequest unanswered, Traffic traffic) {
-  lines_[traffic].add(std::move(unanswered));
-}
-
 void DeferredRequests::release(const Find& find, RequestQueue::Deliveries& deliveries) {
   for (const Traffic traffic : kAllTraffic) {
     if (lines_[traffic].empty()) continue;
@@ -45,21 +41,6 @@ void DeferredRequests::release(const Find& find, RequestQueue::Deliveries& deliv
       }
     }
   }
-}
-
-void DeferredRequests::drop_overdue(TimePoint now, const Status& why,
-                                    RequestQueue::Deliveries& deliveries) {
-  for (RequestQueue& line : lines_) line.drop_overdue(now, why, deliveries);
-}
-
-void DeferredRequests::drop_connect_overdue(TimePoint now, const Status& why,
-                                            RequestQueue::Deliveries& deliveries) {
-  for (RequestQueue& line : lines_) line.drop_connect_overdue(now, why, deliveries);
-}
-
-void DeferredRequests::fail(const Status& why, bool persistent_too,
-                            RequestQueue::Deliveries& deliveries) {
-  for (RequestQueue& line : lines_) line.fail(why, persistent_too, deliveries);
 }
 
 }  // namespace holdfast::topology

@@ -17,16 +17,13 @@ class DeferredRequests {
   bool empty() const;
   TimePoint next_overdue() const;
   TimePoint next_connect_deadline() const;
-  void add(client::InFlightRequest unanswered, Traffic traffic);
-
   // Sends the requests that have a connection. Those that a closed connection refuses are answered.
   void release(const Find& find, client::RequestQueue::Deliveries& deliveries);
 
-  void drop_overdue(TimePoint now, const Status& why, client::RequestQueue::Deliveries& deliveries);
-  // See RequestQueue::drop_connect_overdue() and fail().
-  void drop_connect_overdue(TimePoint now, const Status& why,
-                            client::RequestQueue::Deliveries& deliveries);
-  void fail(const Status& why, bool persistent_too, client::RequestQueue::Deliveries& deliveries);
+  // Of each kind of traffic.
+  client::RequestQueue& line(Traffic traffic) { return lines_[traffic]; }
+  auto begin() { return lines_.begin(); }
+  auto end() { return lines_.end(); }
 
  private:
   PerTraffic<client::RequestQueue> lines_;

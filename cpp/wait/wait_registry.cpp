@@ -46,12 +46,7 @@ void Calls::append(Calls more) {
 }
 
 void Calls::run() {
-  for (Call& call : calls_) {
-    if (call.kind == Kind::kSignal) call.waiter->on_signal();
-    if (call.kind == Kind::kMessage) call.waiter->on_message(call.payload);
-    if (call.kind == Kind::kTurn) call.waiter->on_turn(call.at);
-    if (call.kind == Kind::kFailure) call.waiter->on_failure(call.why);
-  }
+  for (const auto& call : calls_) call();
   calls_.clear();
 }
 

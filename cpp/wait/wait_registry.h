@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,30 +48,25 @@ using WaiterPtr = std::shared_ptr<Waiter>;
 class [[nodiscard]] Calls {
  public:
   void signal(WaiterPtr waiter) {
-    calls_.push_back({std::move(waiter), kNever, {}, {}, Kind::kSignal});
+    calls_.emplace_back([waiter = std::move(waiter)] { waiter->on_signal(); });
   }
   void message(WaiterPtr waiter, std::string_view payload) {
-    calls_.push_back({std::move(waiter), kNever, {}, std::string(payload), Kind::kMessage});
+    calls_.emplace_back([waiter = std::move(waiter), payload = std::string(payload)] {
+      waiter->on_message(payload);
+    });
   }
   void turn(WaiterPtr waiter, TimePoint at) {
-    calls_.push_back({std::move(waiter), at, {}, {}, Kind::kTurn});
+    calls_.emplace_back([waiter = std::move(waiter), at] { waiter->on_turn(at); });
   }
   void fail(WaiterPtr waiter, Status why) {
-    calls_.push_back({std::move(waiter), kNever, std::move(why), {}, Kind::kFailure});
+    calls_.emplace_back(
+        [waiter = std::move(waiter), why = std::move(why)] { waiter->on_failure(why); });
   }
   void append(Calls more);
   void run();
 
  private:
-  enum class Kind { kSignal, kMessage, kTurn, kFailure };
-  struct Call {
-    WaiterPtr waiter;
-    TimePoint at;
-    Status why;
-    std::string payload;
-    Kind kind;
-  };
-  std::vector<Call> calls_;
+  std::vector<std::function<void()>> calls_;
 };
 
 // Where the registry's subscriptions are made. Called with the registry's lock held: must not call
