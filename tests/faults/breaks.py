@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 
 from tests.faults.caller_breaks import CALLER_BREAKS
+from tests.faults.coordination_breaks import COORDINATION_BREAKS
 from tests.faults.deferred_breaks import DEFERRED_BREAKS
 from tests.faults.fencing_breaks import FENCING_BREAKS
 from tests.faults.leader_breaks import LEADER_BREAKS
@@ -386,6 +387,7 @@ BREAKS = (
         "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
     ),
     *CALLER_BREAKS,
+    *COORDINATION_BREAKS,
     *DEFERRED_BREAKS,
     *FENCING_BREAKS,
     *LEADER_BREAKS,

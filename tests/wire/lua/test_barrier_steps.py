@@ -117,3 +117,12 @@ def test_a_broken_barrier_is_mended_and_removed_by_a_reset(steps: Steps) -> None
     steps.whole("reset")
     assert not steps.redis.exists(STATE)
     assert steps.whole("look") == [0, 0]
+
+
+def test_a_party_that_leaves_while_it_waits_breaks_it(steps: Steps) -> None:
+    one, two = steps.take(ONE), steps.take(TWO)
+    first = steps.arrive(one, 3)
+    steps.arrive(two, 3)
+    assert steps.leave(two) == [BROKEN, 0]
+    assert int(steps.redis.hget(STATE, "revision")) > first[2]
+    assert steps.arrive(one, 3) == [BROKEN, 0, 0]
