@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import socket
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -125,6 +126,15 @@ def test_a_block_has_a_slot_and_releases_it(users: Users, alice: Any) -> None:
     assert users.do(slots.taken) == {}
 
 
+@pytest.mark.flavours("sync")
+def test_a_block_of_an_exit_stack_has_a_slot_and_releases_it(users: Users) -> None:
+    slots = users.slots(1)
+    with ExitStack() as stack:
+        assert stack.enter_context(slots).index == 0
+        assert list(slots.taken()) == [0]
+    assert slots.taken() == {}
+
+
 def test_a_block_waits_for_its_time_and_names_what_is_missing(users: Users, alice: Any) -> None:
     users.take(users.slots(1))
     with pytest.raises(
@@ -217,11 +227,10 @@ def test_taken_says_who_has_each_slot(users: Users) -> None:
 
 
 def test_taken_has_the_label_of_the_client(users: Users) -> None:
-    slots = users.slots(1)
+    slots = users.slots(1, {"label": "billing worker 3"})
     users.take(slots)
-    key = b"holdfast:client:" + slots._client.id.encode()
-    users.server.inspect.hset(key, "label", "billing worker 3")
-    assert users.do(users.slots(1).taken)[0].label == "billing worker 3"
+    other = users.slots(1)
+    eventually(lambda: users.do(other.taken)[0].label == "billing worker 3")
 
 
 # ---- the number and the values

@@ -402,6 +402,17 @@ class Slot(BaseSlot):
         return extended
 
 
+class NativeExit(property):
+    """The native ``__exit__`` of the permits, as that of their slots.
+
+    ``with`` finds it without code of Python, before which an interrupt could come; ``ExitStack``
+    calls what it finds in the class.
+    """
+
+    def __call__(self, slots: Slots, *error: Any) -> None:
+        slots._semaphore.__exit__(*error)
+
+
 class Slots(BaseSlots):
     """Numbered slots, of which each has one owner at a time, shared by all that use the name.
 
@@ -541,8 +552,7 @@ class Slots(BaseSlots):
         ) -> None: ...
 
     else:
-        # The native one of its permits: in a function of Python an interrupt could come first.
-        __exit__ = property(
+        __exit__ = NativeExit(
             attrgetter("_semaphore.__exit__"),
             doc="""Release the latest slot that the thread has entered with, else the oldest.
 

@@ -274,6 +274,51 @@ def test_a_once_needs_the_rights_of_a_lock_and_those_of_its_row(
         assert bob.do(once.forget)
 
 
+def _slots(life: Life) -> None:
+    mine, theirs = life.thing(), life.thing()
+    slot = life.alice.do(mine.acquire)
+    waiting = life.wait(theirs)
+    assert list(life.alice.do(mine.taken)) == [0]
+    life.alice.do(slot.release)
+    life.alice.do(waiting.result(BOUND).release)
+    life.alice.do(mine.resize, 2)
+
+
+def _barrier(life: Life) -> None:
+    mine, theirs = life.thing(), life.thing()
+    waiting = life.wait(theirs, "wait")
+    assert {life.alice.do(mine.wait), waiting.result(BOUND)} == {0, 1}
+    waiting = life.wait(theirs, "wait")
+    life.alice.do(mine.abort)
+    with pytest.raises(holdfast.BrokenBarrierError):
+        waiting.result(BOUND)
+    life.alice.do(mine.reset)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    "built",
+    [
+        Kind("slots", lambda client: client.slots(NAME, 1), _slots),
+        Kind("barrier", lambda client: client.barrier(NAME, 2), _barrier),
+    ],
+    ids=repr,
+)
+def test_what_is_built_on_permits_needs_their_rights_and_those_of_its_row(
+    private_server: Server, flavour: Flavour, alice: Any, bob: Any, built: Kind
+) -> None:
+    page = RIGHTS.read_text(encoding="utf-8")
+    row = re.search(rf"(?m)^\| (.*) \| \[.*\]\(synchronizers/{built.title}.md\) \|$", page)
+    assert row is not None
+    rights = [*rights_of("permit semaphore"), *re.findall(r"`(\S+)`", row[1])]
+    words = ["reset", "on", f">{SECRET}", "resetchannels", "-@all", *rights]
+    private_server.inspect.execute_command("ACL", "SETUSER", "app", *words)
+    life = Life(private_server, flavour, alice, bob, built.make)
+    with ExitStack() as stack:
+        stack.callback(life.end)
+        built.live(life)
+
+
 @pytest.mark.slow
 @pytest.mark.flavours("sync")
 def test_each_right_is_needed_and_its_absence_reported(
