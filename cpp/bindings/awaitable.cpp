@@ -26,7 +26,8 @@ void give_up(Awaitable& awaitable) {
   awaitable.leave_queue();
   if (std::exchange(awaitable.over, true) || !awaitable.operation) return;
   awaitable.operation->cancel();
-  const bool done = awaitable.outcome && awaitable.kind != OperationKind::kAcquire;
+  const bool done =
+      awaitable.outcome && awaitable.operation->role() != sync::Exchange::Role::kAcquire;
   if (done) return awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
   awaitable.observation.cancelled(*awaitable.operation);
 }
@@ -83,7 +84,7 @@ PySendResult look_on(Awaitable& awaitable, PyObject* value, PyObject** result) {
     PyObject* const made = guarded([&awaitable] {
       py::object failing = failing_of(awaitable);
       if (failing) return failing;
-      return explanation(awaitable.kind, *awaitable.operation, *awaitable.outcome);
+      return explanation(*awaitable.operation, *awaitable.outcome);
     });
     if (made == nullptr && PyErr_Occurred() != nullptr) return PYGEN_ERROR;
     awaitable.looks = made;
@@ -335,7 +336,7 @@ py::object new_awaitable(const AwaitableKind* lazy) {
 }
 
 py::object Awaitable::value() {
-  PythonOutcome result = to_python(kind, operation->name().bytes(), *outcome);
+  PythonOutcome result = to_python(*operation, *outcome);
   if (result.exception) raise(result.exception);
   return std::move(result.value);
 }

@@ -46,7 +46,6 @@ struct Awaitable {
   TaskQueue* queue;           // null: the operation is over, or no task waits for it
   const AwaitableKind* lazy;  // null: the operation began when the object was made
   std::uint64_t id;
-  OperationKind kind;
   bool fresh;      // it is lazy, and has not begun
   bool blocking;   // set by `yield`, cleared by asyncio's Task
   bool cancelled;  // by cancel(): the task gets CancelledError

@@ -18,23 +18,17 @@ namespace blocking_hold {
 namespace {
 
 struct HoldState final : NativeState {
-  std::shared_ptr<engine::Lockable> lock;
-  OwnerNumber owner{0};
+  explicit HoldState(const Arguments& args)
+      : lock(args[0].cast<std::shared_ptr<engine::Lockable>>()),
+        owner(args[1].cast<OwnerNumber>()) {}
+
+  const std::shared_ptr<engine::Lockable> lock;
+  const OwnerNumber owner;
   Shared<bool> claimed{false};   // a call is ending the hold, or has ended it
   Shared<bool> detached{false};  // a ticket has been returned for it
 };
 
-PyObject* bind(PyObject* self, PyObject* arguments) {
-  return guarded([&]() -> py::object {
-    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
-    auto state = std::make_unique<HoldState>();
-    state->lock = said[0].cast<std::shared_ptr<engine::Lockable>>();
-    state->owner = OwnerNumber{said[1].cast<std::uint64_t>()};
-    set_state(self, std::move(state));
-    return py::none();
-  });
-}
-
+// Only the first of several callers ends the hold.
 void claim(PyObject* self, HoldState& state) {
   if (exchange(state.claimed, true)) raise(self_of(self).attr("_ended_before")());
 }
@@ -42,7 +36,7 @@ void claim(PyObject* self, HoldState& state) {
 void release(PyObject* self, HoldState& state) {
   claim(self, state);
   try {
-    (void)wait_for(OperationKind::kRelease, state.lock->release(state.owner, true));
+    (void)wait_for(state.lock->release(state.owner, true));
   } catch (py::error_already_set& error) {
     const auto over = py::module_::import("holdfast._engine.errors").attr("NotOwnedError");
     state.claimed = error.matches(over);
@@ -54,65 +48,50 @@ void release(PyObject* self, HoldState& state) {
   self_of(self).attr("_unwatch")();
 }
 
-PyObject* release_method(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    release(self, *Using<HoldState>(self));
-    return py::none();
-  });
+py::object release_method(PyObject* self) {
+  release(self, *Using<HoldState>(self));
+  return py::none();
 }
 
-PyObject* enter(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object { return self_of(self); });
-}
-
-PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  return leave(self, arguments, count, [self] {
+py::object exit(PyObject* self, const Arguments& arguments) {
+  return release_after(self, body_error(arguments), [self] {
     const Using<HoldState> state(self);
     if (!state->detached) release(self, *state);
   });
 }
 
-PyObject* claim_method(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    claim(self, *Using<HoldState>(self));
-    return py::none();
-  });
+py::object claim_method(PyObject* self) {
+  claim(self, *Using<HoldState>(self));
+  return py::none();
 }
 
-PyObject* unclaim_method(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    Using<HoldState>(self)->claimed = false;
-    return py::none();
-  });
+// Allows another attempt, after the hold could not be ended.
+py::object unclaim(PyObject* self) {
+  Using<HoldState>(self)->claimed = false;
+  return py::none();
 }
 
-PyObject* mark_detached(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    Using<HoldState>(self)->detached = true;
-    return py::none();
-  });
+py::object mark_detached(PyObject* self) {
+  Using<HoldState>(self)->detached = true;
+  return py::none();
 }
 
 PyMethodDef g_methods[] = {
-    {"_bind", bind, METH_VARARGS, "What the methods work on: the engine's lock, the owner."},
-    {"release", release_method, METH_NOARGS, nullptr},
-    {"__enter__", enter, METH_NOARGS, nullptr},
-    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
-    {"_claim", claim_method, METH_NOARGS,
-     "Begin to end the hold; only the first of several callers succeeds."},
-    {"_unclaim", unclaim_method, METH_NOARGS,
-     "Allow another attempt, after the hold could not be ended."},
-    {"_mark_detached", mark_detached, METH_NOARGS,
-     "Note that a ticket was returned: `with` does not release it."},
+    method<&bind<HoldState>>("_bind"),
+    method<&release_method>("release"),
+    method<&self_of>("__enter__"),
+    method<&exit>("__exit__"),
+    method<&claim_method>("_claim"),
+    method<&unclaim>("_unclaim"),
+    method<&mark_detached>("_mark_detached"),
     {nullptr, nullptr, 0, nullptr},
 };
 
+const Registration g_registration([](py::module_& module) {
+  add_native_type(module, "holdfast._core.BlockingHold", g_methods);
+});
+
 }  // namespace
 }  // namespace blocking_hold
-
-void register_blocking_hold(py::module_& module) {
-  add_native_type(module, "holdfast._core.BlockingHold", "How hold objects for threads end.",
-                  blocking_hold::g_methods);
-}
 
 }  // namespace holdfast::bindings

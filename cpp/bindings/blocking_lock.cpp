@@ -19,11 +19,18 @@ namespace blocking_lock {
 namespace {
 
 struct LockState final : NativeState {
-  std::shared_ptr<engine::Lockable> lock;
-  Lease lease;
-  Duration wait{};
-  bool prepares = false;  // Python's _prepare() and _released() have something to do
-  bool defers = false;    // __exit__ does not wait for the answer
+  explicit LockState(const Arguments& args)
+      : lock(args[0].cast<std::shared_ptr<engine::Lockable>>()),
+        lease(lease_of(args[1])),
+        wait(args[2].cast<Duration>()),
+        prepares(args[3].cast<bool>()),
+        defers(args[4].cast<bool>()) {}
+
+  const std::shared_ptr<engine::Lockable> lock;
+  const Lease lease;
+  const Duration wait;
+  const bool prepares;  // Python's _prepare() and _released() have something to do
+  const bool defers;    // __exit__ does not wait for the answer
 };
 
 struct Acquisition {
@@ -32,20 +39,6 @@ struct Acquisition {
   Lease lease;
   bool block = false;
 };
-
-PyObject* bind(PyObject* self, PyObject* arguments) {
-  return guarded([&]() -> py::object {
-    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
-    auto state = std::make_unique<LockState>();
-    state->lock = said[0].cast<std::shared_ptr<engine::Lockable>>();
-    state->lease = lease_of(said[1]);
-    state->wait = wait_time(said[2].cast<double>());
-    state->prepares = said[3].cast<bool>();
-    state->defers = said[4].cast<bool>();
-    set_state(self, std::move(state));
-    return py::none();
-  });
-}
 
 enum class ReleaseMode { kOne, kAll, kDeferred, kBlock, kDeferredBlock };
 
@@ -59,7 +52,7 @@ bool is_deferred(ReleaseMode how) {
 
 bool wait_to_acquire(const engine::Lockable& lock,
                      const engine::Lockable::AcquireArguments& arguments) {
-  return wait_for(OperationKind::kAcquire, lock.acquire(arguments)).is(py::bool_(true));
+  return wait_for(lock.acquire(arguments)).is(py::bool_(true));
 }
 
 sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
@@ -75,7 +68,7 @@ sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, Re
 }
 
 void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
-  (void)wait_for(OperationKind::kRelease, release_of(lock, owner, how));
+  (void)wait_for(release_of(lock, owner, how));
 }
 
 // By slots and small integers only: no bytecode runs here.
@@ -150,78 +143,59 @@ void release(PyObject* self, const LockState& state, ReleaseMode how) {
 // Reads the arguments of release(); Python raises the errors for invalid ones.
 ReleaseMode release_of(PyObject* self, const Arguments& arguments) {
   if (arguments.empty()) return ReleaseMode::kOne;
-  const py::tuple said = checked(self, "_checked_release", arguments);
-  return said[0].cast<bool>() ? ReleaseMode::kOne : ReleaseMode::kDeferred;
+  const py::tuple args = call_python(self, "_checked_release", arguments);
+  return args[0].cast<bool>() ? ReleaseMode::kOne : ReleaseMode::kDeferred;
 }
 
 // Reads the arguments of an acquire; Python checks them before a command is sent.
 Acquisition request_of(PyObject* self, const LockState& state, const Arguments& arguments) {
   if (arguments.empty()) return {true, wait_time(-1), state.lease};
-  const py::tuple request = checked(self, "_checked_request", arguments);
+  const py::tuple request = call_python(self, "_checked_request", arguments);
   return {request[0].cast<bool>(), wait_time(request[1].cast<double>()), lease_of(request[2])};
 }
 
-PyObject* acquire_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                         PyObject* keywords) {
-  return guarded([&]() -> py::object {
-    const Using<LockState> state(self);
-    const Acquisition request = request_of(self, *state, {arguments, count, keywords});
-    return py::bool_(acquire(self, *state, request));
-  });
+py::object acquire_method(PyObject* self, const Arguments& arguments) {
+  const Using<LockState> state(self);
+  return py::bool_(acquire(self, *state, request_of(self, *state, arguments)));
 }
 
-PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                         PyObject* keywords) {
-  return guarded([&]() -> py::object {
-    const Using<LockState> state(self);
-    release(self, *state, release_of(self, {arguments, count, keywords}));
-    return py::none();
-  });
+py::object release_method(PyObject* self, const Arguments& arguments) {
+  const Using<LockState> state(self);
+  release(self, *state, release_of(self, arguments));
+  return py::none();
 }
 
-PyObject* enter(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    const Using<LockState> state(self);
-    if (acquire(self, *state, {true, state->wait, state->lease, true})) return self_of(self);
-    raise(self_of(self).attr("_timed_out")());
-  });
+py::object enter(PyObject* self) {
+  const Using<LockState> state(self);
+  if (acquire(self, *state, {true, state->wait, state->lease, true})) return self_of(self);
+  raise(self_of(self).attr("_timed_out")());
 }
 
-PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  return leave(self, arguments, count, [self] {
+py::object exit(PyObject* self, const Arguments& arguments) {
+  return release_after(self, body_error(arguments), [self] {
     const Using<LockState> state(self);
     release(self, *state, state->defers ? ReleaseMode::kDeferredBlock : ReleaseMode::kBlock);
   });
 }
 
-PyObject* release_all(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    release(self, *Using<LockState>(self), ReleaseMode::kAll);
-    return py::none();
-  });
+// All holds of the caller at once.
+py::object release_all(PyObject* self) {
+  release(self, *Using<LockState>(self), ReleaseMode::kAll);
+  return py::none();
 }
 
 PyMethodDef g_methods[] = {
-    {"_bind", bind, METH_VARARGS,
-     "Set the objects of the methods: the engine's lock, the LeaseTime, seconds to wait inside "
-     "`with`\n"
-     "(negative: without limit), whether _prepare() and _released() are to be called, whether "
-     "`with`\n"
-     "does not wait for the answer to its release."},
-    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"__enter__", enter, METH_NOARGS, nullptr},
-    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
-    {"_release_all", release_all, METH_NOARGS, "Release all holds of the caller at once."},
+    method<&bind<LockState>>("_bind"),  method<&acquire_method>("acquire"),
+    method<&release_method>("release"), method<&enter>("__enter__"),
+    method<&exit>("__exit__"),          method<&release_all>("_release_all"),
     {nullptr, nullptr, 0, nullptr},
 };
 
+const Registration g_registration([](py::module_& module) {
+  add_native_type(module, "holdfast._core.BlockingLock", g_methods);
+});
+
 }  // namespace
 }  // namespace blocking_lock
-
-void register_blocking_lock(py::module_& module) {
-  add_native_type(module, "holdfast._core.BlockingLock", "The methods of locks for threads.",
-                  blocking_lock::g_methods);
-}
 
 }  // namespace holdfast::bindings

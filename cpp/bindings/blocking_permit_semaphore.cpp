@@ -30,30 +30,24 @@ struct Entered {
   std::string permit;
 };
 
-using AllEntered = std::list<Entered>;  // its changes allocate nothing, so none fails after a grant
+using AllEntered = std::list<Entered>;  // its changes allocate nothing, so none
+                                        // fails after a grant
 
 struct PermitState final : NativeState {
-  std::shared_ptr<PermitSemaphore> semaphore;
-  Lease lease;
-  Duration wait{};
-  std::uint64_t listener = 0;
-  bool reports = false;  // Python's _reporter() is to be called
-  AllEntered entered;    // oldest first; with the object's lock
-};
+  explicit PermitState(const Arguments& args)
+      : semaphore(args[0].cast<std::shared_ptr<PermitSemaphore>>()),
+        lease(lease_of(args[1])),
+        wait(args[2].cast<Duration>()),
+        listener(args[3].cast<std::uint64_t>()),
+        reports(args[4].cast<bool>()) {}
 
-PyObject* bind(PyObject* self, PyObject* arguments) {
-  return guarded([&]() -> py::object {
-    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
-    auto state = std::make_unique<PermitState>();
-    state->semaphore = said[0].cast<std::shared_ptr<PermitSemaphore>>();
-    state->lease = lease_of(said[1]);
-    state->wait = wait_time(said[2].cast<double>());
-    state->listener = said[3].cast<std::uint64_t>();
-    state->reports = said[4].cast<bool>();
-    set_state(self, std::move(state));
-    return py::none();
-  });
-}
+  const std::shared_ptr<PermitSemaphore> semaphore;
+  const Lease lease;
+  const Duration wait;
+  const std::uint64_t listener;
+  const bool reports;  // Python's _reporter() is to be called
+  AllEntered entered;  // oldest first; with the object's lock
+};
 
 // The ids of the permits that an attempt has got, recorded from before it on. They are forgotten
 // unless they are granted.
@@ -99,7 +93,7 @@ bool acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments,
   arguments.amount = expected.count();
   try {
     expected.record(*state);
-    const auto answer = wait_for(OperationKind::kAcquire, state->semaphore->acquire(arguments));
+    const auto answer = wait_for(state->semaphore->acquire(arguments));
     if (answer.is(py::bool_(true))) return true;
   } catch (...) {
     expected.forget();
@@ -112,10 +106,9 @@ bool acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments,
 // False: it is not in use. Raises the error of the release of a renewed permit.
 bool release(PyObject* self, const std::string& permit) {
   const Using<PermitState> state(self);
-  const PermitSemaphore::PermitRelease release = state->semaphore->release(permit);
-  const auto kind = release.renewed ? OperationKind::kRelease : OperationKind::kCall;
+  const sync::ExchangePtr release = state->semaphore->release(permit);
   try {
-    const py::object answer = wait_for(kind, release.operation);
+    const py::object answer = wait_for(release);
     forget_permit(self, hex_of(permit));
     return answer.is_none() || answer.cast<int>() != 0;
   } catch (py::error_already_set&) {
@@ -139,33 +132,25 @@ PermitSemaphore::AcquireArguments arguments_of(const py::tuple& request) {
   return arguments;
 }
 
-PyObject* acquire_method(PyObject* self, PyObject* const* passed, Py_ssize_t count,
-                         PyObject* keywords) {
-  return guarded([&]() -> py::object {
-    const Using<PermitState> state(self);
-    PermitSemaphore::AcquireArguments arguments;
-    arguments.lease = state->lease;
-    if (const Arguments given{passed, count, keywords}; !given.empty()) {
-      arguments = arguments_of(checked(self, "_checked_request", given));
-    }
-    const Expected expected(self, *state->semaphore, 1);
-    if (acquire(self, arguments, expected)) return expected.ids()[0];
-    if (arguments.blocking) self_of(self).attr("_check_number")();
-    return py::none();
-  });
+py::object acquire_method(PyObject* self, const Arguments& given) {
+  const Using<PermitState> state(self);
+  PermitSemaphore::AcquireArguments arguments;
+  arguments.lease = state->lease;
+  if (!given.empty()) arguments = arguments_of(call_python(self, "_checked_request", given));
+  const Expected expected(self, *state->semaphore, 1);
+  if (acquire(self, arguments, expected)) return expected.ids()[0];
+  if (arguments.blocking) self_of(self).attr("_check_number")();
+  return py::none();
 }
 
-PyObject* acquire_many(PyObject* self, PyObject* const* passed, Py_ssize_t count,
-                       PyObject* keywords) {
-  return guarded([&]() -> py::object {
-    const Using<PermitState> state(self);
-    const py::tuple request = checked(self, "_checked_request_of_many", {passed, count, keywords});
-    const PermitSemaphore::AcquireArguments arguments = arguments_of(request);
-    const Expected expected(self, *state->semaphore, request[3].cast<std::int64_t>());
-    if (acquire(self, arguments, expected)) return expected.ids();
-    if (arguments.blocking) self_of(self).attr("_check_number")();
-    return py::none();
-  });
+py::object acquire_many(PyObject* self, const Arguments& given) {
+  const Using<PermitState> state(self);
+  const py::tuple request = call_python(self, "_checked_request_of_many", given);
+  const PermitSemaphore::AcquireArguments arguments = arguments_of(request);
+  const Expected expected(self, *state->semaphore, request[3].cast<std::int64_t>());
+  if (acquire(self, arguments, expected)) return expected.ids();
+  if (arguments.blocking) self_of(self).attr("_check_number")();
+  return py::none();
 }
 
 // The permit of a release; Python raises the errors for invalid arguments.
@@ -173,31 +158,26 @@ std::string permit_of(PyObject* self, const Arguments& given) {
   if (given.count == 1 && given.keywords == nullptr) {
     if (auto permit = permit_in(given.values[0])) return std::move(*permit);
   }
-  return checked(self, "_checked_permit", given)[0].cast<std::string>();
+  return py::tuple(call_python(self, "_checked_permit", given))[0].cast<std::string>();
 }
 
-PyObject* release_method(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                         PyObject* keywords) {
-  return guarded([&]() -> py::object {
-    const std::string permit = permit_of(self, {arguments, count, keywords});
-    if (!release(self, permit)) not_out(self, permit);
-    return py::none();
-  });
+py::object release_method(PyObject* self, const Arguments& given) {
+  const std::string permit = permit_of(self, given);
+  if (!release(self, permit)) not_out(self, permit);
+  return py::none();
 }
 
-PyObject* enter(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    const Using<PermitState> state(self);
-    PermitSemaphore::AcquireArguments arguments;
-    arguments.lease = state->lease;
-    arguments.timeout = state->wait;
-    const Expected expected(self, *state->semaphore, 1);
-    AllEntered entered{{fork_epoch(), calling_owner(), state->semaphore->permit(expected.first())}};
-    if (!acquire(self, arguments, expected)) raise(self_of(self).attr("_timed_out")());
-    const ObjectLock lock(self);
-    state->entered.splice(state->entered.end(), entered);
-    return expected.ids()[0];
-  });
+py::object enter(PyObject* self) {
+  const Using<PermitState> state(self);
+  PermitSemaphore::AcquireArguments arguments;
+  arguments.lease = state->lease;
+  arguments.timeout = state->wait;
+  const Expected expected(self, *state->semaphore, 1);
+  AllEntered entered{{fork_epoch(), calling_owner(), state->semaphore->permit(expected.first())}};
+  if (!acquire(self, arguments, expected)) raise(self_of(self).attr("_timed_out")());
+  const ObjectLock lock(self);
+  state->entered.splice(state->entered.end(), entered);
+  return expected.ids()[0];
 }
 
 // The calling thread's latest permit, else the oldest; empty: there is none.
@@ -216,8 +196,8 @@ std::string take_entered(PyObject* self, PermitState& state) {
   return permit;
 }
 
-PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  return leave(self, arguments, count, [self] {
+py::object exit(PyObject* self, const Arguments& arguments) {
+  return release_after(self, body_error(arguments), [self] {
     const std::string permit = take_entered(self, *Using<PermitState>(self));
     if (permit.empty()) raise(self_of(self).attr("_not_entered")());
     if (!release(self, permit)) not_out(self, permit);
@@ -225,24 +205,15 @@ PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
 }
 
 PyMethodDef g_methods[] = {
-    {"_bind", bind, METH_VARARGS,
-     "What the methods work on: the engine's permit semaphore, the LeaseTime, seconds to wait\n"
-     "inside `with` (negative: without limit), the listener for losses, whether _reporter() is to\n"
-     "be called for each."},
-    {"acquire", as_method(acquire_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"acquire_many", as_method(acquire_many), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"release", as_method(release_method), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"__enter__", enter, METH_NOARGS, nullptr},
-    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
+    method<&bind<PermitState>>("_bind"),   method<&acquire_method>("acquire"),
+    method<&acquire_many>("acquire_many"), method<&release_method>("release"),
+    method<&enter>("__enter__"),           method<&exit>("__exit__"),
     {nullptr, nullptr, 0, nullptr},
 };
 
-void register_blocking_permit_semaphore(py::module_& module) {
-  add_native_type(module, "holdfast._core.BlockingPermitSemaphore",
-                  "The methods of permit semaphores for threads.", g_methods);
-}
-
-const Registration g_registration(&register_blocking_permit_semaphore);
+const Registration g_registration([](py::module_& module) {
+  add_native_type(module, "holdfast._core.BlockingPermitSemaphore", g_methods);
+});
 
 }  // namespace
 }  // namespace blocking_permit_semaphore

@@ -17,92 +17,69 @@ namespace blocking_semaphore {
 namespace {
 
 struct SemaphoreState final : NativeState {
-  std::shared_ptr<engine::Counter> semaphore;
-  Duration wait{};
+  explicit SemaphoreState(const Arguments& args)
+      : semaphore(args[0].cast<std::shared_ptr<engine::Counter>>()),
+        wait(args[1].cast<Duration>()) {}
+
+  const std::shared_ptr<engine::Counter> semaphore;
+  const Duration wait;
 };
 
-PyObject* bind(PyObject* self, PyObject* arguments) {
-  return guarded([&]() -> py::object {
-    const auto said = py::reinterpret_borrow<py::tuple>(arguments);
-    auto state = std::make_unique<SemaphoreState>();
-    state->semaphore = said[0].cast<std::shared_ptr<engine::Counter>>();
-    state->wait = wait_time(said[1].cast<double>());
-    set_state(self, std::move(state));
-    return py::none();
-  });
+py::object acquire(PyObject* self, const Arguments& given) {
+  const Using<SemaphoreState> state(self);
+  std::int64_t permits = 1;
+  bool blocking = true;
+  Duration wait = wait_time(-1);
+  if (!given.empty()) {
+    const py::tuple args = call_python(self, "_checked_request", given);
+    permits = args[0].cast<std::int64_t>();
+    blocking = args[1].cast<bool>();
+    wait = args[2].cast<Duration>();
+  }
+  before_acquire(self);
+  py::object granted = wait_for(state->semaphore->acquire(permits, blocking, wait));
+  if (blocking && granted.is(py::bool_(false))) self_of(self).attr("_check_number")();
+  return granted;
 }
 
-PyObject* acquire(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                  PyObject* keywords) {
-  return guarded([&]() -> py::object {
-    const Using<SemaphoreState> state(self);
-    const engine::Counter& semaphore = *state->semaphore;
-    std::int64_t permits = 1;
-    bool blocking = true;
-    double seconds = -1;
-    if (const Arguments given{arguments, count, keywords}; !given.empty()) {
-      const py::tuple said = checked(self, "_checked_request", given);
-      permits = said[0].cast<std::int64_t>();
-      blocking = said[1].cast<bool>();
-      seconds = said[2].cast<double>();
-    }
-    before_acquire(self);
-    py::object granted =
-        wait_for(OperationKind::kAcquire, semaphore.acquire(permits, blocking, wait_time(seconds)));
-    if (blocking && granted.is(py::bool_(false))) self_of(self).attr("_check_number")();
-    return granted;
-  });
+void give_back(PyObject* self, std::int64_t permits) {
+  (void)wait_for(Using<SemaphoreState>(self)->semaphore->call("release", permits));
 }
 
-PyObject* release(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                  PyObject* keywords) {
-  return guarded([&]() -> py::object {
-    const Using<SemaphoreState> state(self);
-    const engine::Counter& semaphore = *state->semaphore;
-    std::int64_t permits = 1;
-    if (const Arguments given{arguments, count, keywords}; !given.empty()) {
-      permits = checked(self, "_checked_permits", given)[0].cast<std::int64_t>();
-    }
-    (void)wait_for(OperationKind::kCall, semaphore.call("release", permits));
-    return py::none();
-  });
+py::object release(PyObject* self, const Arguments& given) {
+  std::int64_t permits = 1;
+  if (!given.empty()) {
+    const py::tuple args = call_python(self, "_checked_permits", given);
+    permits = args[0].cast<std::int64_t>();
+  }
+  give_back(self, permits);
+  return py::none();
 }
 
-PyObject* enter(PyObject* self, PyObject* /*unused*/) {
-  return guarded([&]() -> py::object {
-    const Using<SemaphoreState> state(self);
-    before_acquire(self);
-    const py::object granted =
-        wait_for(OperationKind::kAcquire, state->semaphore->acquire(1, true, state->wait));
-    if (granted.is(py::bool_(true))) return self_of(self);
-    raise(self_of(self).attr("_timed_out")());
-  });
+py::object enter(PyObject* self) {
+  const Using<SemaphoreState> state(self);
+  before_acquire(self);
+  const py::object granted = wait_for(state->semaphore->acquire(1, true, state->wait));
+  if (granted.is(py::bool_(true))) return self_of(self);
+  raise(self_of(self).attr("_timed_out")());
 }
 
-PyObject* exit(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
-  return leave(self, arguments, count, [self] {
-    const Using<SemaphoreState> state(self);
-    (void)wait_for(OperationKind::kCall, state->semaphore->call("release", 1));
-  });
+py::object exit(PyObject* self, const Arguments& arguments) {
+  return release_after(self, body_error(arguments), [self] { give_back(self, 1); });
 }
 
 PyMethodDef g_methods[] = {
-    {"_bind", bind, METH_VARARGS,
-     "What the methods work on: the engine's semaphore, seconds to wait inside `with` (negative:\n"
-     "without limit)."},
-    {"acquire", as_method(acquire), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"release", as_method(release), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"__enter__", enter, METH_NOARGS, nullptr},
-    {"__exit__", as_method(exit), METH_FASTCALL, nullptr},
+    method<&bind<SemaphoreState>>("_bind"),
+    method<&acquire>("acquire"),
+    method<&release>("release"),
+    method<&enter>("__enter__"),
+    method<&exit>("__exit__"),
     {nullptr, nullptr, 0, nullptr},
 };
 
-void register_blocking_semaphore(py::module_& module) {
-  add_native_type(module, "holdfast._core.BlockingSemaphore",
-                  "The methods of semaphores for threads.", g_methods);
-}
-
-const Registration g_registration(&register_blocking_semaphore);
+const Registration g_registration([](py::module_& module) {
+  add_native_type(module, "holdfast._core.BlockingSemaphore", g_methods);
+});
 
 }  // namespace
 }  // namespace blocking_semaphore

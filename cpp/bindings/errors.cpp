@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/shown.h"
+#include "bindings/conversions.h"
 #include "lease/hold.h"
 #include "resp/error_reply.h"
 #include "sync/operation/callers_time.h"
@@ -13,6 +14,8 @@
 namespace holdfast::bindings {
 
 namespace py = pybind11;
+
+using Role = sync::Exchange::Role;
 
 py::object python_text(const std::string& message) {
   return py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(
@@ -72,9 +75,9 @@ PythonOutcome not_done(std::string_view name, const sync::Outcome& outcome) {
   return failure(late ? timed_out(name, outcome.why) : exception_for(outcome.why));
 }
 
-py::object answer(OperationKind kind, const sync::Outcome& outcome) {
-  if (kind == OperationKind::kAcquire) return py::bool_(true);
-  if (kind == OperationKind::kRelease || !outcome.value) return py::none();
+py::object answer(Role role, const sync::Outcome& outcome) {
+  if (role == Role::kAcquire) return py::bool_(true);
+  if (role == Role::kRelease || !outcome.value) return py::none();
   return py::int_(*outcome.value);
 }
 
@@ -139,28 +142,27 @@ std::string name_for(const engine::Client& client, const py::bytes& name,
   return bytes;
 }
 
-PythonOutcome to_python(OperationKind kind, std::string_view name, const sync::Outcome& outcome) {
+PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& outcome) {
   using sync::Verdict;
   switch (outcome.verdict) {
     case Verdict::kGranted:
-      return {answer(kind, outcome), {}};
+      return {answer(exchange.role(), outcome), {}};
     case Verdict::kBusy:
-      if (kind == OperationKind::kRelease) return not_owned(name);
+      if (exchange.role() == Role::kRelease) return not_owned(exchange.name().bytes());
       return {py::bool_(false), {}};
     case Verdict::kGone:
-      return lost(name, outcome.why.message());
+      return lost(exchange.name().bytes(), outcome.why.message());
     case Verdict::kExpired:
-      return lost(name, "its lease expired before the grant arrived; use a longer lease");
+      return lost(exchange.name().bytes(),
+                  "its lease expired before the grant arrived; use a longer lease");
     case Verdict::kTimedOut:
     case Verdict::kFailed:
-      return not_done(name, outcome);
+      return not_done(exchange.name().bytes(), outcome);
     case Verdict::kCancelled:
       break;
   }
   return {py::none(), {}};
 }
-
-namespace py = pybind11;
 
 namespace {
 
@@ -179,15 +181,14 @@ void append_if_gone(py::list& parts, const sync::Exchange::Part& part, const py:
 // The arguments of Python's functions: the text, the owner, the locks that may have been released
 // by force, and how many seconds the server has to answer (None: the command timeout). Nothing: no
 // lock may have been.
-std::optional<py::tuple> about(OperationKind kind, sync::Exchange& exchange, const py::str& text) {
+std::optional<py::tuple> about(sync::Exchange& exchange, const py::str& text) {
   py::list parts;
   for (const sync::Exchange::Part& part : exchange.parts()) append_if_gone(parts, part, text);
   if (parts.empty()) return std::nullopt;
-  const auto owner = static_cast<std::uint64_t>(exchange.about().owner);
   const std::chrono::duration<double> late = sync::kLateAnswer;
   const py::object within =
-      kind == OperationKind::kAcquire ? py::object(py::float_(late.count())) : py::none();
-  return py::make_tuple(text, owner, parts, within);
+      exchange.role() == Role::kAcquire ? py::object(py::float_(late.count())) : py::none();
+  return py::make_tuple(text, exchange.about().owner, parts, within);
 }
 
 }  // namespace
@@ -198,19 +199,19 @@ bool is_loss(const sync::Outcome& outcome) {
   return refused || outcome.verdict == Verdict::kGone || outcome.verdict == Verdict::kExpired;
 }
 
-void explain(py::error_already_set& error, OperationKind kind, sync::Exchange& exchange) {
+void explain(py::error_already_set& error, sync::Exchange& exchange) {
   const py::module_ errors = py::module_::import("holdfast._engine.errors");
   if (!error.matches(errors.attr("LockLostError"))) return;
-  const std::optional<py::tuple> given = about(kind, exchange, py::str(error.value()));
+  const std::optional<py::tuple> given = about(exchange, py::str(error.value()));
   if (!given) return;
   const py::object text =
       py::module_::import("holdfast._engine.events").attr("explained_text")(*(*given));
   error.value().attr("args") = py::make_tuple(text);
 }
 
-py::object explanation(OperationKind kind, sync::Exchange& exchange, const sync::Outcome& outcome) {
+py::object explanation(sync::Exchange& exchange, const sync::Outcome& outcome) {
   if (!is_loss(outcome)) return {};
-  const std::optional<py::tuple> given = about(kind, exchange, python_text(outcome.why.message()));
+  const std::optional<py::tuple> given = about(exchange, python_text(outcome.why.message()));
   if (!given) return {};
   return py::module_::import("holdfast._engine.loop").attr("explained")(*(*given));
 }

@@ -31,14 +31,12 @@ void translate_limit(std::exception_ptr thrown);
 // Raises it.
 [[noreturn]] void raise(const pybind11::object& exception);
 
-// The result for an operation's caller: a value, or the exception to raise. `kind` determines the
-// meaning of the outcome.
-enum class OperationKind { kAcquire, kRelease, kCall };
+// The result for an exchange's caller: a value, or the exception to raise.
 struct PythonOutcome {
   pybind11::object value;
   pybind11::object exception;  // null: none
 };
-PythonOutcome to_python(OperationKind kind, std::string_view name, const sync::Outcome& outcome);
+PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& outcome);
 
 // The name that Python gives, once the client agrees (Client::check_name()); else raises.
 std::string name_for(const engine::Client& client, const pybind11::bytes& name,
@@ -52,11 +50,10 @@ bool is_loss(const sync::Outcome& outcome);
 
 // Of a caller that waits on its thread, or as a greenlet: changes the error if it is such a
 // LockLostError. It waits for the server, an acquire's caller not beyond its time.
-void explain(pybind11::error_already_set& error, OperationKind kind, sync::Exchange& exchange);
+void explain(pybind11::error_already_set& error, sync::Exchange& exchange);
 
 // Of a task: a coroutine whose result is the reason for set_reason(). Null: nothing to look for.
-pybind11::object explanation(OperationKind kind, sync::Exchange& exchange,
-                             const sync::Outcome& outcome);
+pybind11::object explanation(sync::Exchange& exchange, const sync::Outcome& outcome);
 void set_reason(sync::Outcome& outcome, const std::string& reason);
 
 }  // namespace holdfast::bindings

@@ -51,16 +51,13 @@ PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) 
   module.add_object("Native", holdfast::bindings::native_root());
   module.def("described", holdfast::bindings::described, pybind11::arg("method"),
              pybind11::arg("text"), pybind11::pos_only());
-  holdfast::bindings::register_blocking_hold(module);
-  holdfast::bindings::register_blocking_lock(module);
+  holdfast::bindings::register_queues(module);
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_commands(module);
   holdfast::bindings::register_counter(module);
   holdfast::bindings::register_lock(module);
   holdfast::bindings::register_passwords(module);
   holdfast::bindings::register_quorum(module);
-  holdfast::bindings::register_queues(module);
-  holdfast::bindings::register_task_lock(module);
   holdfast::bindings::register_task_queue(module);
   holdfast::bindings::Registration::add_all(module);
 }

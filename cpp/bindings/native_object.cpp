@@ -33,10 +33,9 @@ py::object native_type(PyType_Spec& spec, const py::handle& base) {
 
 py::object native_root() {
   static PyObject* const root = [] {
-    static std::array<PyType_Slot, 4> slots{{
+    static std::array<PyType_Slot, 3> slots{{
         {Py_tp_new, reinterpret_cast<void*>(make_native)},
         {Py_tp_dealloc, reinterpret_cast<void*>(destroy_native)},
-        {Py_tp_doc, const_cast<char*>("The base of the Python classes with native methods.")},
         {0, nullptr},
     }};
     static PyType_Spec spec{"holdfast._core.Native", sizeof(NativeObject), 0,
@@ -60,10 +59,8 @@ py::object described(const py::handle& method, const std::string& text) {
   return py::reinterpret_steal<py::object>(made);
 }
 
-void add_native_type(py::module_& module, const char* qualified_name, const char* doc,
-                     PyMethodDef* methods) {
-  std::array<PyType_Slot, 3> slots{{
-      {Py_tp_doc, const_cast<char*>(doc)},
+void add_native_type(py::module_& module, const char* qualified_name, PyMethodDef* methods) {
+  std::array<PyType_Slot, 2> slots{{
       {Py_tp_methods, methods},
       {0, nullptr},
   }};

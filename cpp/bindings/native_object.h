@@ -40,8 +40,7 @@ pybind11::object native_root();
 // their return. In CPython 3.14 and newer one may run right after the return of `__enter__`:
 // holdfast/_locks/base.py takes care of that. It also gives those methods their texts that the
 // public classes declare.
-void add_native_type(pybind11::module_& module, const char* qualified_name, const char* doc,
-                     PyMethodDef* methods);
+void add_native_type(pybind11::module_& module, const char* qualified_name, PyMethodDef* methods);
 
 // The same native method with another text: its signature and its docstring. For the import of the
 // package alone: what it makes lasts as long as the process.
@@ -99,18 +98,6 @@ inline void set_state(PyObject* self, std::unique_ptr<NativeState> state) {
   throw pybind11::error_already_set();
 }
 
-// Calls `body`, which returns a new reference as py::object, and turns its exceptions into Python
-// errors.
-template <typename Body>
-PyObject* guarded(const Body& body) {
-  try {
-    return body().release().ptr();
-  } catch (const std::exception&) {
-    set_error(std::current_exception());
-  }
-  return nullptr;
-}
-
 inline pybind11::object self_of(PyObject* self) {
   return pybind11::reinterpret_borrow<pybind11::object>(self);
 }
@@ -129,32 +116,78 @@ struct Arguments {
   PyObject* keywords;  // null: none
 
   bool empty() const { return count == 0 && keywords == nullptr; }
+  pybind11::handle operator[](Py_ssize_t place) const { return values[place]; }
 };
 
-// The result of the Python method `check` of `self` for the arguments of a call; raises its errors.
-inline pybind11::tuple checked(PyObject* self, const char* check, const Arguments& arguments) {
-  const pybind11::object method = self_of(self).attr(check);
+// Calls `body`, which returns a new reference as py::object, and turns its exceptions into Python
+// errors.
+template <typename Body>
+PyObject* guarded(const Body& body) {
+  try {
+    return body().release().ptr();
+  } catch (const std::exception&) {
+    set_error(std::current_exception());
+  }
+  return nullptr;
+}
+
+// For PyMethodDef, which has one function type for all signatures.
+template <typename Function>
+PyCFunction as_method(Function function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+}
+
+// A method of a native type without arguments: a function of the object, which may throw.
+template <pybind11::object (*function)(PyObject* self)>
+PyMethodDef method(const char* name) {
+  return {
+      name,
+      [](PyObject* self, PyObject* /*unused*/) { return guarded([=] { return function(self); }); },
+      METH_NOARGS, nullptr};
+}
+
+// The same of a function that also takes the arguments.
+template <pybind11::object (*function)(PyObject* self, const Arguments& arguments)>
+PyMethodDef method(const char* name) {
+  const auto call =
+      +[](PyObject* self, PyObject* const* values, Py_ssize_t count, PyObject* keywords) {
+        return guarded([&] { return function(self, {values, count, keywords}); });
+      };
+  return {name, as_method(call), METH_FASTCALL | METH_KEYWORDS, nullptr};
+}
+
+// `_bind`: sets the state, which is made of the arguments.
+template <typename State>
+pybind11::object bind(PyObject* self, const Arguments& arguments) {
+  set_state(self, std::make_unique<State>(arguments));
+  return pybind11::none();
+}
+
+// The result of the Python method `name` of `self` for the arguments of a call; raises its errors.
+inline pybind11::object call_python(PyObject* self, const char* name, const Arguments& arguments) {
+  const pybind11::object method = self_of(self).attr(name);
   PyObject* const result =
       PyObject_Vectorcall(method.ptr(), arguments.values, static_cast<std::size_t>(arguments.count),
                           arguments.keywords);
   if (result == nullptr) throw pybind11::error_already_set();
-  return pybind11::reinterpret_steal<pybind11::tuple>(result);
+  return pybind11::reinterpret_steal<pybind11::object>(result);
 }
 
 // The error of the body that an __exit__ is called with; null: it ended without one.
-inline PyObject* body_error(PyObject* const* arguments, Py_ssize_t count) {
+inline PyObject* body_error(const Arguments& arguments) {
   constexpr Py_ssize_t kTypeValueTraceback = 3;
-  if (count != kTypeValueTraceback) {
-    PyErr_Format(PyExc_TypeError, "__exit__() takes exactly 3 arguments (%zd given)", count);
+  if (arguments.count != kTypeValueTraceback) {
+    PyErr_Format(PyExc_TypeError, "__exit__() takes exactly 3 arguments (%zd given)",
+                 arguments.count);
     throw pybind11::error_already_set();
   }
-  return arguments[1] == Py_None ? nullptr : arguments[1];
+  return arguments[1].is_none() ? nullptr : arguments[1].ptr();
 }
 
 // At the end of a block: runs `release`. If the body has failed, too, an error of the release is
 // passed to `self._note(body, error)`. `body`: its error; null: it ended without one.
 template <typename Release>
-void release_after(PyObject* self, PyObject* body, const Release& release) {
+pybind11::object release_after(PyObject* self, PyObject* body, const Release& release) {
   try {
     release();
   } catch (pybind11::error_already_set& error) {
@@ -162,22 +195,7 @@ void release_after(PyObject* self, PyObject* body, const Release& release) {
     if (body == nullptr || !error.matches(ours)) throw;
     self_of(self).attr("_note")(self_of(body), error.value());
   }
-}
-
-// An __exit__ that does so, and raises the body's error.
-template <typename Release>
-PyObject* leave(PyObject* self, PyObject* const* arguments, Py_ssize_t count,
-                const Release& release) {
-  return guarded([&]() -> pybind11::object {
-    release_after(self, body_error(arguments, count), release);
-    return pybind11::none();
-  });
-}
-
-// For PyMethodDef, which has one function type for all signatures.
-template <typename Function>
-PyCFunction as_method(Function function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
+  return pybind11::none();
 }
 
 }  // namespace holdfast::bindings

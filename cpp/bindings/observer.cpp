@@ -3,11 +3,14 @@
 #include <string>
 #include <utility>
 
+#include "bindings/conversions.h"
 #include "bindings/errors.h"
 
 namespace holdfast::bindings {
 
 namespace py = pybind11;
+
+using Role = sync::Exchange::Role;
 
 namespace {
 
@@ -70,16 +73,15 @@ void set_observer(const py::object& observer) {
   Observation::observed_ = !observer.is_none();
 }
 
-void Observation::begin(OperationKind kind, sync::Exchange& exchange) {
-  if (kind == OperationKind::kCall) return;
+void Observation::begin(sync::Exchange& exchange) {
+  if (exchange.role() == Role::kCall) return;
   const sync::Exchange::About about = exchange.about();
   if (about.kind.empty()) return;
-  kind_ = kind;
   const py::object observer = current_observer();
   if (!observer) return;  // another thread has removed it
   try {
     const py::bytes name(exchange.name().bytes());
-    if (kind == OperationKind::kAcquire)
+    if (exchange.role() == Role::kAcquire)
       begun_ = observer.attr("begun")(std::string(about.kind), name);
     observer_ = observer;
   } catch (py::error_already_set& error) {
@@ -92,15 +94,14 @@ void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   const py::object observer = std::exchange(observer_, py::object());
   const sync::Exchange::About about = exchange.about();
   const py::bytes name(exchange.name().bytes());
-  const auto owner = static_cast<std::uint64_t>(about.owner);
   const std::string client(exchange.client_id());
-  if (kind_ == OperationKind::kAcquire) {
-    notify(observer, "ended", begun_, word(outcome.verdict), client, owner);
+  if (exchange.role() == Role::kAcquire) {
+    notify(observer, "ended", begun_, word(outcome.verdict), client, about.owner);
   } else if (about.last && is_begun(outcome.verdict)) {
-    notify(observer, "released", name, client, owner);
+    notify(observer, "released", name, client, about.owner);
   }
   if (is_loss(outcome)) {
-    notify(observer, "lost", name, client, owner, outcome.why.message());
+    notify(observer, "lost", name, client, about.owner, outcome.why.message());
   }
 }
 

@@ -19,8 +19,8 @@ class Observation {
   Observation() = default;  // of nothing
   // Reports the beginning. If the observer raises an Exception, that is reported, and the exchange
   // is not observed; other exceptions are thrown, before the exchange has begun.
-  Observation(OperationKind kind, sync::Exchange& exchange) {
-    if (observed_) begin(kind, exchange);
+  explicit Observation(sync::Exchange& exchange) {
+    if (observed_) begin(exchange);
   }
 
   // Whether there is an observer.
@@ -37,12 +37,11 @@ class Observation {
  private:
   friend void set_observer(const pybind11::object& observer);
 
-  void begin(OperationKind kind, sync::Exchange& exchange);
+  void begin(sync::Exchange& exchange);
   void end(sync::Exchange& exchange, const sync::Outcome& outcome);
 
   static inline Shared<bool> observed_{false};
 
-  OperationKind kind_ = OperationKind::kCall;
   pybind11::object observer_;  // null: this one is not observed
   pybind11::object begun_;     // the observer's result for the beginning of an acquisition
 };

@@ -20,10 +20,10 @@ NumberedQueue::~NumberedQueue() {
   completions().loop().give_up();
 }
 
-py::object NumberedQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
-  Observation observation(kind, *operation);
+py::object NumberedQueue::start(const sync::ExchangePtr& operation) {
+  Observation observation(*operation);
   const std::uint64_t id = next_id();
-  entries_.emplace(id, Entry{kind, operation, std::move(observation)});
+  entries_.emplace(id, Entry{operation, std::move(observation)});
   const Scope scope(completions().loop(), Sends::kAtOnce);
   operation->finish_to(shared_completions(), id);
   return py::int_(id);
@@ -57,7 +57,7 @@ py::list NumberedQueue::drain() {
     Entry entry = std::move(found->second);
     entries_.erase(found);
     observe(entry, outcome);
-    PythonOutcome result = to_python(entry.kind, entry.operation->name().bytes(), outcome);
+    PythonOutcome result = to_python(*entry.operation, outcome);
     if (!result.exception) result.exception = py::none();
     results.append(py::make_tuple(id, std::move(result.value), std::move(result.exception)));
   }

@@ -24,7 +24,7 @@ class PendingQueue {
   int fd() const { return completions_->fd(); }
 
   // Starts an operation; by what the caller waits for it.
-  virtual pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) = 0;
+  virtual pybind11::object start(const sync::ExchangePtr& operation) = 0;
 
  protected:
   PendingQueue();
@@ -43,7 +43,7 @@ class NumberedQueue final : public PendingQueue {
   NumberedQueue() = default;
   ~NumberedQueue() override;  // the loop is gone: what was under way is given back
 
-  pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) override;
+  pybind11::object start(const sync::ExchangePtr& operation) override;
 
   // The caller no longer waits for it: drain() does not return it.
   void cancel(std::uint64_t id);
@@ -53,7 +53,6 @@ class NumberedQueue final : public PendingQueue {
 
  private:
   struct Entry {
-    OperationKind kind;
     sync::ExchangePtr operation;
     Observation observation;
   };

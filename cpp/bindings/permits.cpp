@@ -81,7 +81,7 @@ void forget_permit(PyObject* semaphore, const py::object& id) {
 
 namespace {
 
-void register_permits(py::module_& module) {
+const Registration g_registration([](py::module_& module) {
   module.def("permit_id", [](const std::string& client_id, std::uint64_t number) {
     return hex_of(sync::permit_id(client_id, OwnerNumber{number}));
   });
@@ -103,9 +103,7 @@ void register_permits(py::module_& module) {
       forget_permit(semaphore.ptr(), hex_of(permit.cast<std::string>()));
     }
   });
-}
-
-const Registration g_registration(&register_permits);
+});
 
 }  // namespace
 

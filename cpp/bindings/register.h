@@ -21,8 +21,6 @@ class Registration {
 };
 
 void register_task_queue(pybind11::module_& module);
-void register_blocking_hold(pybind11::module_& module);
-void register_blocking_lock(pybind11::module_& module);
 void register_client(pybind11::module_& module);
 void register_commands(pybind11::module_& module);
 void register_counter(pybind11::module_& module);
@@ -30,6 +28,5 @@ void register_lock(pybind11::module_& module);
 void register_passwords(pybind11::module_& module);
 void register_quorum(pybind11::module_& module);
 void register_queues(pybind11::module_& module);
-void register_task_lock(pybind11::module_& module);
 
 }  // namespace holdfast::bindings

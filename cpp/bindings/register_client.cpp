@@ -1,6 +1,3 @@
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -12,7 +9,6 @@
 #include "base/shown.h"
 #include "base/stats.h"
 #include "bindings/errors.h"
-#include "bindings/operations.h"
 #include "bindings/passwords.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -203,42 +199,36 @@ void register_options(py::module_& module) {
       .def("set_pubsub",
            [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })
       .def("set_reauthenticate",
-           [](engine::ClientOptions& o, std::int64_t ms) { o.reauthenticate = Millis(ms); })
+           [](engine::ClientOptions& o, Millis every) { o.reauthenticate = every; })
       .def_property_readonly("tracking",
                              [](const engine::ClientOptions& o) { return word_of(o.tracking); })
       .def("set_tracking", [](engine::ClientOptions& o,
                               const std::string& word) { o.tracking = tracking_of(word); })
       .def("set_label",
-           [](engine::ClientOptions& o, std::optional<std::string> label, std::int64_t lease_ms) {
+           [](engine::ClientOptions& o, std::optional<std::string> label, Millis lease) {
              o.label = std::move(label);
-             o.lease.time = Millis(lease_ms);
+             o.lease.time = lease;
            })
-      .def("set_timeouts",
-           [](engine::ClientOptions& o, std::int64_t connect_ms, std::int64_t command_ms) {
-             o.connect_timeout = Millis(connect_ms);
-             o.command_timeout = Millis(command_ms);
-           });
+      .def("set_timeouts", [](engine::ClientOptions& o, Millis connect, Millis command) {
+        o.connect_timeout = connect;
+        o.command_timeout = command;
+      });
 }
 
-std::shared_ptr<engine::Closing> close_client(Client& client,
-                                              std::optional<std::int64_t> timeout_ms,
+std::shared_ptr<engine::Closing> close_client(Client& client, std::optional<Millis> timeout,
                                               bool release_held) {
   const py::gil_scoped_release released;
-  const Millis most = client.options().command_timeout;
-  return client.close(Millis(timeout_ms.value_or(most.count())), release_held);
+  return client.close(timeout.value_or(client.options().command_timeout), release_held);
 }
-
-sync::ExchangePtr end_of(engine::Closing& closing) { return closing.shared_from_this(); }
 
 void register_closing(py::module_& module) {
   using engine::Closing;
-  py::class_<Closing, std::shared_ptr<Closing>> closing(module, "Closing");
-  Operations(closing).add(OperationKind::kCall, "wait", &end_of);
-  closing.def_property_readonly("names", [](Closing& self) {
-    py::list names;
-    for (const std::string& name : self.names()) names.append(py::bytes(name));
-    return names;
-  });
+  py::class_<Closing, sync::Exchange, std::shared_ptr<Closing>>(module, "Closing")
+      .def_property_readonly("names", [](Closing& self) {
+        py::list names;
+        for (const std::string& name : self.names()) names.append(py::bytes(name));
+        return names;
+      });
 }
 
 }  // namespace
@@ -249,9 +239,9 @@ void register_client(py::module_& module) {
   module.def("guard_obstacle", [] { return engine::Guarded::possible().message(); });
   register_endpoint(module);
   register_options(module);
-  py::class_<Client, std::shared_ptr<Client>> client(module, "Client");
-  Operations(client).add(OperationKind::kCall, "ping", &Client::ping);
-  client.def(py::init<engine::ClientOptions>())
+  py::class_<Client, std::shared_ptr<Client>>(module, "Client")
+      .def(py::init<engine::ClientOptions>())
+      .def("ping", &Client::ping)
       .def_property_readonly("id", [](Client& self) { return self.id(); })
       .def_property_readonly("closed", &Client::closed)
       .def_property_readonly("guard_pid", &Client::guard_pid)

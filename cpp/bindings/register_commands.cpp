@@ -1,8 +1,6 @@
 // Commands sent as they are, for looking at a deployment: holdfast.inspect is built on them. And
 // steps of the scripts in lua/ with keys and arguments of Python: see holdfast._locks.steps.
 
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -15,7 +13,6 @@
 
 #include "base/shown.h"
 #include "bindings/errors.h"
-#include "bindings/operations.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
@@ -61,11 +58,11 @@ using Words = sync::CommandOperation::Words;
 
 // `commands` is not empty.
 Sending sending_of(Client& client, const std::string& name, const std::vector<Words>& commands,
-                   std::optional<double> within) {
+                   std::optional<Duration> within) {
   const auto context = client.started();
   const auto operation =
       std::make_shared<sync::CommandOperation>(context, LockName(name), commands);
-  if (within) operation->deadline = after(context->clock.now(), wait_time(*within));
+  if (within) operation->deadline = after(context->clock.now(), *within);
   return {operation, [operation, context] {
             py::list replies;
             const std::string server = context->topology->text();
@@ -77,10 +74,10 @@ Sending sending_of(Client& client, const std::string& name, const std::vector<Wo
 }
 
 py::object send_commands(Client& client, const std::string& name,
-                         const std::vector<Words>& commands, std::optional<double> within) {
+                         const std::vector<Words>& commands, std::optional<Duration> within) {
   if (commands.empty()) return py::list();
   const Sending sending = sending_of(client, name, commands, within);
-  (void)wait_for(OperationKind::kCall, sending.exchange);
+  (void)wait_for(sending.exchange);
   return sending.reply();
 }
 
@@ -121,8 +118,6 @@ Sending step_of(Client& client, const std::string& name, const Words& keys, cons
             return *reply ? converted(**reply, first, {}) : py::object(py::none());
           }};
 }
-
-sync::ExchangePtr exchange_of(Sending& sending) { return sending.exchange; }
 
 py::list addresses(const net::Endpoint& endpoint) {
   py::list all;
@@ -202,9 +197,9 @@ py::list kinds() {
 void register_commands(py::module_& module) {
   module.def("send_commands", &send_commands, py::arg(), py::arg(), py::arg(),
              py::arg("within") = py::none());
-  py::class_<Sending> sending(module, "Sending");
-  Operations(sending).add(OperationKind::kCall, "wait", &exchange_of);
-  sending.def("reply", [](const Sending& self) { return self.reply(); });
+  py::class_<Sending>(module, "Sending")
+      .def_readonly("exchange", &Sending::exchange)
+      .def("reply", [](const Sending& self) { return self.reply(); });
   module.def("sending_of", &sending_of, py::arg(), py::arg(), py::arg(),
              py::arg("within") = py::none());
   module.def("step_of", &step_of);

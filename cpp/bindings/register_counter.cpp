@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "bindings/errors.h"
-#include "bindings/operations.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/counter.h"
@@ -17,8 +16,6 @@ namespace counter_steps {
 namespace {
 
 using engine::Counter;
-using Class = py::class_<Counter, std::shared_ptr<Counter>>;
-using Kind = OperationKind;
 
 std::shared_ptr<Counter> new_counter(const std::shared_ptr<engine::Client>& client,
                                      std::string_view word, const py::bytes& name,
@@ -28,27 +25,22 @@ std::shared_ptr<Counter> new_counter(const std::shared_ptr<engine::Client>& clie
   return std::make_shared<Counter>(client, *kind, name_for(*client, name, kind->recipe), setup);
 }
 
-sync::ExchangePtr acquire(const Counter& self, std::int64_t amount, bool blocking, double timeout) {
-  return self.acquire(amount, blocking, wait_time(timeout));
-}
-
 sync::ExchangePtr call(const Counter& self, std::string_view step, std::int64_t amount) {
   if (auto operation = self.call(step, amount)) return operation;
   throw py::value_error("this kind of counter has no step of this name: " + std::string(step));
 }
 
 void add_to(py::module_& module) {
-  Class counter(module, "Counter");
-  counter.def(py::init(&new_counter), py::arg("client"), py::arg("word"), py::arg("name"),
-              py::arg("setup") = -1);
-  counter.def("expect", [](const Counter& self, std::int64_t n) { return self.setup().expect(n); })
+  py::class_<Counter, std::shared_ptr<Counter>>(module, "Counter")
+      .def(py::init(&new_counter), py::arg("client"), py::arg("word"), py::arg("name"),
+           py::arg("setup") = -1)
+      .def("expect", [](const Counter& self, std::int64_t n) { return self.setup().expect(n); })
       .def("expect_more",
-           [](const Counter& self, std::int64_t n) { return self.setup().expect_more(n); });
-  Operations(counter)
-      .add(Kind::kAcquire, "acquire", &acquire)
-      .add(Kind::kCall, "call", &call)
-      .add(Kind::kCall, "value", &Counter::value)
-      .add(Kind::kCall, "late_value", &Counter::late_value);
+           [](const Counter& self, std::int64_t n) { return self.setup().expect_more(n); })
+      .def("acquire", &Counter::acquire)
+      .def("call", &call)
+      .def("value", &Counter::value)
+      .def("late_value", &Counter::late_value);
 }
 
 }  // namespace

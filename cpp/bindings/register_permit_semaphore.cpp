@@ -3,7 +3,6 @@
 #include <variant>
 
 #include "bindings/errors.h"
-#include "bindings/operations.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/permit_semaphore.h"
@@ -18,72 +17,45 @@ namespace permit_semaphore_steps {
 namespace {
 
 using engine::PermitSemaphore;
-using Kind = OperationKind;
-using Class = py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>;
 
 // The arguments of an acquire from Python: (number, blocking, timeout, lease in ms, renewed,
 // listener, amount).
-PermitSemaphore::AcquireArguments arguments(const py::tuple& said) {
-  return {OwnerNumber{said[0].cast<std::uint64_t>()},
-          {Millis(said[3].cast<std::int64_t>()), said[4].cast<bool>()},
-          said[1].cast<bool>(),
-          wait_time(said[2].cast<double>()),
-          said[5].cast<std::uint64_t>(),
-          said[6].cast<std::int64_t>()};
+sync::ExchangePtr acquire(const PermitSemaphore& self, const py::args& args) {
+  return self.acquire({args[0].cast<OwnerNumber>(),
+                       {args[3].cast<Millis>(), args[4].cast<bool>()},
+                       args[1].cast<bool>(),
+                       args[2].cast<Duration>(),
+                       args[5].cast<std::uint64_t>(),
+                       args[6].cast<std::int64_t>()});
 }
 
-sync::ExchangePtr acquire(const PermitSemaphore& self, const py::args& said) {
-  return self.acquire(arguments(said));
-}
-
-Waitable release(const PermitSemaphore& self, const py::bytes& permit) {
-  const PermitSemaphore::PermitRelease release = self.release(permit);
-  return {release.renewed ? Kind::kRelease : Kind::kCall, release.operation};
-}
-
-PermitSemaphore::Permits permits_in(const py::list& permits) {
-  PermitSemaphore::Permits all;
-  for (const py::handle permit : permits) all.push_back(permit.cast<std::string>());
-  return all;
-}
-
-sync::ExchangePtr release_many(const PermitSemaphore& self, const py::list& permits) {
-  const auto release = self.release_many(permits_in(permits));
+sync::ExchangePtr release_many(const PermitSemaphore& self,
+                               const PermitSemaphore::Permits& permits) {
+  const auto release = self.release_many(permits);
   if (const auto* lost = std::get_if<PermitSemaphore::Lost>(&release)) {
-    const auto owner = static_cast<std::uint64_t>(lost->owner);
     const bool gone = lease::cause_of(lost->reason) == Event::Cause::kGone;
     raise(py::module_::import("holdfast._engine.errors")
-              .attr("LostPermit")(lost->place, owner, lost->reason, gone));
+              .attr("LostPermit")(lost->place, lost->owner, lost->reason, gone));
   }
   return std::get<sync::ExchangePtr>(release);
 }
 
-sync::ExchangePtr lease_left(const PermitSemaphore& self, const py::bytes& permit) {
-  return self.lease_left(permit);
-}
-
-sync::ExchangePtr extend(const PermitSemaphore& self, const py::bytes& permit,
-                         std::int64_t lease_ms) {
-  return self.extend(permit, Millis(lease_ms));
-}
-
-void register_permit_semaphore(py::module_& module) {
-  Class semaphore(module, "PermitSemaphore");
-  Operations(semaphore)
-      .add(Kind::kAcquire, "acquire", &acquire)
-      .add("release", &release)
-      .add(Kind::kCall, "extend", &extend)
-      .add(Kind::kCall, "try_set_permits", &PermitSemaphore::try_set_permits)
-      .add(Kind::kCall, "release_many", &release_many)
-      .add(Kind::kCall, "set_permits", &PermitSemaphore::set_permits)
-      .add(Kind::kCall, "add_permits", &PermitSemaphore::add_permits)
-      .add(Kind::kCall, "value", &PermitSemaphore::value)
-      .add(Kind::kCall, "late_value", &PermitSemaphore::late_value)
-      .add(Kind::kCall, "permits", &PermitSemaphore::permits)
-      .add(Kind::kCall, "acquired_permits", &PermitSemaphore::acquired_permits)
-      .add(Kind::kCall, "lease_left", &lease_left)
-      .add(Kind::kCall, "delete", &PermitSemaphore::remove);
-  semaphore
+const Registration g_registration([](py::module_& module) {
+  py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>(module, "PermitSemaphore")
+      .def("acquire", &acquire)
+      .def("release", &PermitSemaphore::release)
+      .def("extend", &PermitSemaphore::extend)
+      .def("try_set_permits", &PermitSemaphore::try_set_permits)
+      .def("release_many", &release_many)
+      .def("set_permits", &PermitSemaphore::set_permits)
+      .def("add_permits", &PermitSemaphore::add_permits)
+      .def("value", &PermitSemaphore::value)
+      .def("late_value", &PermitSemaphore::late_value)
+      .def("permits", &PermitSemaphore::permits)
+      .def("acquired_permits", &PermitSemaphore::acquired_permits)
+      .def("lease_left", &PermitSemaphore::lease_left)
+      .def("delete", &PermitSemaphore::remove)
+      .def("leave", &PermitSemaphore::leave)
       .def(py::init([](const std::shared_ptr<engine::Client>& client, const py::bytes& name,
                        std::int64_t setup) {
              return std::make_shared<PermitSemaphore>(
@@ -93,13 +65,8 @@ void register_permit_semaphore(py::module_& module) {
       .def("expect",
            [](const PermitSemaphore& self, std::int64_t n) { return self.setup().expect(n); })
       .def("expect_more",
-           [](const PermitSemaphore& self, std::int64_t n) { return self.setup().expect_more(n); })
-      .def("leave", [](const PermitSemaphore& self, const py::list& permits) {
-        self.leave(permits_in(permits));
-      });
-}
-
-const Registration g_registration(&register_permit_semaphore);
+           [](const PermitSemaphore& self, std::int64_t n) { return self.setup().expect_more(n); });
+});
 
 }  // namespace
 }  // namespace permit_semaphore_steps

@@ -1,5 +1,3 @@
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
@@ -70,27 +68,26 @@ py::object next_event(std::uint64_t run) {
                         event.reason, event.token, entry->client, event.server, word(event.cause));
 }
 
-void await_end_of_threads(double seconds) {
+void await_end_of_threads(Duration most) {
   const py::gil_scoped_release released;
-  engine::Engine::instance().await_end_of_threads(
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
+  engine::Engine::instance().await_end_of_threads(most);
 }
 
 }  // namespace
 
 void register_queues(py::module_& module) {
+  py::class_<sync::Exchange, sync::ExchangePtr>(module, "Exchange")
+      .def("wait", &wait_for)
+      .def("start",
+           [](const sync::ExchangePtr& self, PendingQueue& queue) { return queue.start(self); })
+      .def("give_back", &sync::Exchange::cancel);
   py::class_<PendingQueue>(module, "PendingQueue").def("fileno", &PendingQueue::fd);
   py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue")
       .def(py::init<>())
       .def("cancel", &NumberedQueue::cancel)
       .def("drain", &NumberedQueue::drain);
 
-  module.def("next_event", &next_event,
-             "Block until there is an event: (word, name, owner, listeners, reason, token, client, "
-             "server, cause); None once the run was stopped. The word is \"lost\", \"lost_late\", "
-             "\"released\", \"unreleased\", \"abandoned\", \"overlong\", \"foreign\", \"permits\", "
-             "\"protocol_error\", \"unguarded\", \"resolved\" or \"closed\"; the cause of a loss "
-             "\"gone\", \"lease_over\", \"closed\" or \"other\".");
+  module.def("next_event", &next_event);
   module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
   module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
   module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });
@@ -100,20 +97,14 @@ void register_queues(py::module_& module) {
   module.def("set_greenlets", &set_greenlets);
   module.def("thread_of",
              [](std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}); });
-  py::class_<Waitable>(module, "Waitable")
-      .def("start", [](const Waitable& self,
-                       NumberedQueue& queue) { return queue.start(self.kind, self.operation); })
-      .def("give_back", [](const Waitable& self) { self.operation->cancel(); });
   module.def("thread_refused", [] { return exception_for(LimitReached("no thread", EAGAIN)); });
   module.def("see_out", &see_out);
   module.def("set_observer", &set_observer);
-  module.def("next_owner", [] { return static_cast<std::uint64_t>(next_owner_number()); });
-  module.def("next_owners", [](std::int64_t count) {
-    return static_cast<std::uint64_t>(next_owner_numbers(count));
-  });
-  module.def("this_thread", [] { return static_cast<std::uint64_t>(calling_owner()); });
-  module.def("owner_ended", [](std::uint64_t owner, const std::string& what) {
-    engine::Engine::instance().owner_ended(OwnerNumber{owner}, what);
+  module.def("next_owner", &next_owner_number);
+  module.def("next_owners", &next_owner_numbers);
+  module.def("this_thread", &calling_owner);
+  module.def("owner_ended", [](OwnerNumber owner, const std::string& what) {
+    engine::Engine::instance().owner_ended(owner, what);
   });
   module.def("epoch", &fork_epoch);
   module.def("set_watchdog_threads", &engine::Engine::set_watchdog_threads);

@@ -132,12 +132,12 @@ std::optional<OwnerNumber> TaskQueue::find_owner() const {
   const py::object task = current_task(loop());
   const py::object number = item_of(owners_, task);
   if (!number) return std::nullopt;
-  return OwnerNumber{number.cast<std::uint64_t>()};
+  return number.cast<OwnerNumber>();
 }
 
 OwnerNumber TaskQueue::owner() {
   if (const auto known = find_owner()) return *known;
-  return OwnerNumber{bridge().attr("owner")().cast<std::uint64_t>()};
+  return bridge().attr("owner")().cast<OwnerNumber>();
 }
 
 OwnerNumber TaskQueue::known_owner() const { return find_owner().value_or(kNoOwner); }
@@ -183,19 +183,17 @@ void TaskQueue::clear() {
   }
 }
 
-py::object TaskQueue::start(OperationKind kind, const sync::ExchangePtr& operation) {
+py::object TaskQueue::start(const sync::ExchangePtr& operation) {
   py::object made = new_awaitable(nullptr);
-  begin(awaitable_of(made.ptr()), kind, operation);
+  begin(awaitable_of(made.ptr()), operation);
   return made;
 }
 
-void TaskQueue::begin(Awaitable& awaitable, OperationKind kind,
-                      const sync::ExchangePtr& operation) {
-  Observation observation(kind, *operation);
+void TaskQueue::begin(Awaitable& awaitable, const sync::ExchangePtr& operation) {
+  Observation observation(*operation);
   awaitable.operation = operation;
   awaitable.observation = std::move(observation);
   awaitable.loop = loop().release().ptr();
-  awaitable.kind = kind;
   awaitable.id = next_id();
   awaitable.queue = this;
   add(awaitable);

@@ -37,9 +37,9 @@ class TaskQueue final : public PendingQueue {
   // The same, or the number of no owner.
   OwnerNumber known_owner() const;
 
-  pybind11::object start(OperationKind kind, const sync::ExchangePtr& operation) override;
+  pybind11::object start(const sync::ExchangePtr& operation) override;
   // The same for an Awaitable that there is.
-  void begin(Awaitable& awaitable, OperationKind kind, const sync::ExchangePtr& operation);
+  void begin(Awaitable& awaitable, const sync::ExchangePtr& operation);
 
   // The loop's callback for fd(): continues the tasks with ended operations.
   void drain();

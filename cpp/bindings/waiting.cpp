@@ -98,11 +98,11 @@ class FramesAside {
   Frame* const top_;
 };
 
-py::object wait_in_greenlet(OperationKind kind, const sync::ExchangePtr& operation) {
-  const py::object waitable = py::cast(Waitable{kind, operation});
+py::object wait_in_greenlet(const sync::ExchangePtr& operation) {
+  const py::object exchange = py::cast(operation);
   const FramesAside aside;
   PyObject* const wait = g_greenlet_wait;
-  return py::handle(wait)(waitable);
+  return py::handle(wait)(exchange);
 }
 
 }  // namespace
@@ -179,9 +179,9 @@ std::optional<sync::Outcome> without_gil(bool main, sync::Exchange& exchange) {
   return outcome;
 }
 
-py::object wait_on_thread(OperationKind kind, sync::Exchange& exchange) {
+py::object wait_on_thread(sync::Exchange& exchange) {
   const bool main = on_main_thread();
-  Observation observation(kind, exchange);
+  Observation observation(exchange);
   const std::optional<sync::Outcome> outcome = without_gil(main, exchange);
   if (!outcome || (main && PyErr_CheckSignals() != 0)) {
     py::error_already_set interrupt;
@@ -196,22 +196,22 @@ py::object wait_on_thread(OperationKind kind, sync::Exchange& exchange) {
     exchange.cancel();
     throw;
   }
-  const PythonOutcome result = to_python(kind, exchange.name().bytes(), *outcome);
+  const PythonOutcome result = to_python(exchange, *outcome);
   if (result.exception) raise(result.exception);
   return result.value;
 }
 
 }  // namespace
 
-py::object wait_for(OperationKind kind, const sync::ExchangePtr& operation) {
+py::object wait_for(const sync::ExchangePtr& operation) {
   try {
     if (greenlets()) {
-      py::object answer = wait_in_greenlet(kind, operation);
+      py::object answer = wait_in_greenlet(operation);
       if (!answer.is(py::handle(Py_NotImplemented))) return answer;
     }
-    return wait_on_thread(kind, *operation);
+    return wait_on_thread(*operation);
   } catch (py::error_already_set& error) {
-    explain(error, kind, *operation);
+    explain(error, *operation);
     throw;
   }
 }

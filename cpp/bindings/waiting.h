@@ -4,33 +4,16 @@
 
 #include <memory>
 
-#include "base/clock.h"
-#include "base/types.h"
+#include "bindings/conversions.h"
 #include "bindings/errors.h"
 #include "engine/lock.h"
 #include "sync/operation/operation.h"
 
 namespace holdfast::bindings {
 
-constexpr double kNanos = 1e9;  // of a second
-
-// Converts seconds (checked in Python: finite, not negative; negative for a wait without limit) to
-// the engine's type.
-inline Duration wait_time(double seconds) {
-  if (seconds < 0) return kNever - TimePoint{};
-  const double nanos = seconds * kNanos;
-  return nanos >= 9e18 ? kNever - TimePoint{} : Duration(static_cast<Duration::rep>(nanos));
-}
-
-// A LeaseTime of Python: (ms, renewed).
-inline Lease lease_of(const pybind11::handle& time) {
-  const auto pair = pybind11::reinterpret_borrow<pybind11::tuple>(time);
-  return {Millis(pair[0].cast<std::int64_t>()), pair[1].cast<bool>()};
-}
-
 // Waits for an operation on the calling thread, without the GIL; the main thread handles signals in
 // between. Raises the operation's error, or that of a signal handler.
-pybind11::object wait_for(OperationKind kind, const sync::ExchangePtr& operation);
+pybind11::object wait_for(const sync::ExchangePtr& operation);
 
 // Raises RuntimeError while that owner is acquiring the lock: a signal handler that interrupts an
 // acquire() must not use the same lock.
@@ -38,9 +21,6 @@ void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner);
 
 // To be called before an acquisition: starts the thread that reports losses unless it runs.
 void events_needed();
-
-// The calling owner: the current greenlet where gevent has patched Python, else the thread.
-OwnerNumber calling_owner();
 
 // The calling thread runs an event loop of asyncio, which a wait would block.
 bool runs_event_loop();
@@ -50,13 +30,7 @@ bool runs_event_loop();
 void begin_exit();
 bool exiting();
 
-// The object that a greenlet waits for: see set_greenlets().
-struct Waitable {
-  OperationKind kind;
-  sync::ExchangePtr operation;
-};
-
-// Sets the Python functions for gevent, once it has patched: `wait(waitable)` waits as a greenlet
+// Sets the Python functions for gevent, once it has patched: `wait(exchange)` waits as a greenlet
 // and returns the answer, or NotImplemented if the caller is not a greenlet; `owner()` is the
 // number of the current greenlet, or 0 if the thread is the owner.
 void set_greenlets(const pybind11::object& wait, const pybind11::object& owner);

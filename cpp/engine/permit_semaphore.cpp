@@ -41,13 +41,12 @@ std::string PermitSemaphore::permit(OwnerNumber number) const {
   return sync::permit_id(client_->context()->client_id, number);
 }
 
-PermitSemaphore::PermitRelease PermitSemaphore::release(const std::string& permit) const {
+sync::ExchangePtr PermitSemaphore::release(const std::string& permit) const {
   auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
-  if (!number || !context->keeper->knows(name_, *number)) return {release_by_id(permit), false};
-  return {std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
-                                              sync::HoldRelease::What{*number}),
-          true};
+  if (!number || !context->keeper->knows(name_, *number)) return release_by_id(permit);
+  return std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
+                                             sync::HoldRelease::What{*number});
 }
 
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {

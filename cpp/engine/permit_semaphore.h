@@ -32,13 +32,6 @@ class PermitSemaphore {
     std::int64_t amount = 1;
   };
 
-  // The release of a permit that this client renews ends like that of a lock; of any other permit,
-  // with `value` 1, or 0: it is not in use.
-  struct PermitRelease {
-    sync::ExchangePtr operation;
-    bool renewed = false;
-  };
-
   // `setup`: as sync::StepOptions.
   PermitSemaphore(std::shared_ptr<Client> client, const std::string& name, std::int64_t setup = -1);
 
@@ -46,7 +39,9 @@ class PermitSemaphore {
   std::string permit(OwnerNumber number) const;
   const Setup& setup() const { return setup_; }
 
-  PermitRelease release(const std::string& permit) const;
+  // Of a permit that this client renews it ends like that of a lock; of any other permit, with
+  // `value` 1, or 0: it is not in use.
+  sync::ExchangePtr release(const std::string& permit) const;
   // Several permits, all or none. `value`: their number, or the place of one that is not in use,
   // counted from -1 down. leave() follows where its caller does not get the answer: it goes on, and
   // what it does not release expires. Where one of them is known to be lost, that is the answer,

@@ -166,7 +166,8 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, const Cal
     if (outcome.verdict == sync::Verdict::kGranted) self->forget_losses(owner);
     return outcome;
   };
-  const auto made = gather({rule(), std::move(first), next, combine});
+  const auto made =
+      gather({rule(), std::move(first), next, combine, sync::Exchange::Role::kRelease});
   made->set_about({kind(), owner, all || count <= 1}, parts());
   return made;
 }

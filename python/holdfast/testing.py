@@ -62,11 +62,11 @@ def have_lost(lock: BaseLock, owners: Sequence[int]) -> bool:
 
 def remove(lock: BaseLock) -> None:
     """Remove all holds from the server, as another program would; blocks, with any client."""
-    lock._core.force_release(NO_OWNER)  # not the caller's: that would refuse no acquire
+    lock._core.force_release(NO_OWNER).wait()  # not the caller's: that would refuse no acquire
 
 
 def start_remove(lock: BaseLock) -> Awaitable[Any]:
     """As ``remove()``, awaited, for a lock of an asyncio client."""
     from holdfast._engine.loop import request
 
-    return request(lock._core.start_force_release, NO_OWNER)
+    return request(lock._core.force_release(NO_OWNER))

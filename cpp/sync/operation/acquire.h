@@ -34,6 +34,7 @@ class Acquire final : public Operation {
   ~Acquire() override;
 
   void cancel() override;
+  Role role() const override { return Role::kAcquire; }
   About about() override { return request().about(); }
   resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   int preload(std::string& out) const override { return script::load(out, recipe().scripts()); }

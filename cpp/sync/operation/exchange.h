@@ -73,6 +73,10 @@ class Exchange {
   // released; so is a grant that has arrived, which the caller will never see.
   virtual void cancel() = 0;
 
+  // What its caller wants, which says what the outcome means to it.
+  enum class Role { kCall, kAcquire, kRelease };
+  virtual Role role() const { return Role::kCall; }
+
   virtual const LockName& name() const = 0;
   // Of the client whose exchange it is; empty: of none.
   virtual std::string_view client_id() const { return {}; }

@@ -36,6 +36,7 @@ class HoldRelease final : public Release {
                            OwnerNumber owner);
 
   void cancel() override;
+  Role role() const override { return Role::kRelease; }
   About about() override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   void written() override;

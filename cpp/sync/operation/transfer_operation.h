@@ -70,6 +70,7 @@ class DetachOperation final : public TransferOperation {
   DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   OwnerNumber owner, Millis lease);
 
+  Role role() const override { return Role::kRelease; }
   About about() override;
 
  private:
@@ -95,6 +96,7 @@ class AttachOperation final : public TransferOperation {
   AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   Ticket ticket, const Recipient& recipient);
 
+  Role role() const override { return Role::kAcquire; }
   About about() override { return {recipe().kind(), recipient_.owner}; }
 
   // Returns the hold of `owner`, if it has it, to the ticket; does not wait for the answer.

@@ -31,9 +31,12 @@ class FanOutCall final : public Composite {
     std::vector<Step> steps;
     Next next{};  // called once, when all of `steps` have ended
     Combine combine;
+    Role role = Role::kCall;
   };
 
   FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan);
+
+  Role role() const override { return plan_.role; }
 
  private:
   void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;

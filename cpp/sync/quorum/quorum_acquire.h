@@ -36,6 +36,8 @@ class QuorumAcquire final : public Composite {
   QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name, Members members,
                 QuorumMachine::Options options, const CallersTime& time);
 
+  Role role() const override { return Role::kAcquire; }
+
  private:
   using Machine = QuorumMachine;
 

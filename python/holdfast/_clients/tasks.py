@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import Late, Name, Seconds, Self, refuses_foreign_keywords
-from holdfast._engine.loop import bridge, leave_loop, task_of
+from holdfast._engine.loop import leave_loop, request, task_of
 from holdfast._locks.base import BaseLock
 from holdfast._locks.task_lock import Hold, Lock, attach
 from holdfast._locks.task_semaphores import CountDownLatch, PermitSemaphore, Semaphore
@@ -380,14 +380,14 @@ class Client(BaseClient):
 
     async def ping(self) -> bool:
         """Check that the server answers: ``True``, as ``holdfast.Client.ping``."""
-        await self._core.start_ping(bridge().queue)
+        await request(self._core.ping())
         return True
 
     async def close(self, *, release_held: bool = False) -> None:
         """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""
         closing = self._begin_close(release_held)
         try:
-            await closing.start_wait(bridge().queue)
+            await request(closing)
         finally:
             leave_loop()
             self._has_closed(closing)

@@ -373,7 +373,7 @@ class Client(BaseClient):
 
         Raises ``ConnectionError`` or ``ServerError`` if it does not.
         """
-        self._core.ping()
+        self._core.ping().wait()
         return True
 
     def close(self, *, release_held: bool = False) -> None:

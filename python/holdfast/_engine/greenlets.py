@@ -43,13 +43,13 @@ class Bridge:
         self._waiting: dict[int, Waiter[Any]] = {}
         self._watcher = hub.loop.io(self._queue.fileno(), READABLE)
 
-    def wait(self, waitable: _core.Waitable) -> Any:
+    def wait(self, exchange: _core.Exchange[Any]) -> Any:
         """Switch to the hub until the operation is over; returns its answer or raises its error.
 
         A greenlet that is killed or times out while it waits leaves nothing behind.
         """
         waiter: Waiter[Any] = Waiter()
-        number = waitable.start(self._queue)
+        number = exchange.start(self._queue)
         if not self._waiting:
             self._watcher.start(self._drain)
         self._waiting[number] = waiter
@@ -59,7 +59,7 @@ class Bridge:
             if self._waiting.pop(number, None) is not None:
                 self._queue.cancel(number)
             else:
-                waitable.give_back()
+                exchange.give_back()
             raise
         finally:
             if not self._waiting:
@@ -106,14 +106,14 @@ def _is_main_thread() -> bool:
     return bool(get_native_id() == os.getpid())
 
 
-def _wait(waitable: _core.Waitable) -> Any:
+def _wait(exchange: _core.Exchange[Any]) -> Any:
     hub = _hub()
     if hub is None:
         return NotImplemented
     bridge = _bridges.get(hub)
     if bridge is None or bridge.epoch != _core.epoch():
         bridge = _bridges[hub] = Bridge(hub)
-    return bridge.wait(waitable)
+    return bridge.wait(exchange)
 
 
 def _owner() -> int:

@@ -231,9 +231,9 @@ def task_of(number: int) -> Task[Any] | None:
     return None
 
 
-async def request(start: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of an operation, which `start` starts with the queue of the running loop."""
-    return await start(bridge().queue, *arguments)
+async def request(exchange: _core.Exchange[Result]) -> Result:
+    """The result of an exchange, for a task of the running loop."""
+    return await exchange.start(bridge().queue)
 
 
 async def explained(text: str, *about: Any) -> str:

@@ -195,14 +195,14 @@ class BlockingPermits(Permits):
     def _timed_out(self) -> LockTimeout:
         exists: bool | None = None
         with suppress(HoldfastError):  # the time-out is what matters
-            exists = self._core.late_value() is not None
+            exists = self._core.late_value().wait() is not None
         return self._timeout(exists)
 
     def _check_number(self) -> None:
         if self._number_checked:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(self._core.late_value() is not None)
+            self._warn_unless(self._core.late_value().wait() is not None)
 
 
 class Watcher(_events.Listener):

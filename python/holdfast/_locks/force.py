@@ -261,7 +261,7 @@ def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str])
         return sum(_force(core, word, name) for word in words) > 0
     if not which.number:
         semaphore = _core.PermitSemaphore(core, name)
-        released = [semaphore.release(bytes.fromhex(permit)) for permit in owners]
+        released = [semaphore.release(bytes.fromhex(permit)).wait() for permit in owners]
         return any(one is not None for one in released)
     msg = (
         f"{quoted(name)} is a {kind}, not a lock: it has no owners; "
@@ -272,4 +272,4 @@ def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str])
 
 def _force(core: _core.Client, word: str, name: bytes) -> bool:
     lock = _core.new_lock(core, word, name, 0, QUEUE_TIMEOUT_MS, None)
-    return lock.force_release(NO_OWNER) == 1
+    return lock.force_release(NO_OWNER).wait() == 1

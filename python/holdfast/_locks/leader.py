@@ -266,7 +266,7 @@ class Leader(BaseLeader):
         hold = Hold(self._lock)  # before the grant, so that an interrupt finds it
         try:
             with self._campaigning():
-                if not hold._core.acquire(*self._attempt(hold, seconds)):
+                if not hold._core.acquire(*self._attempt(hold, seconds)).wait():
                     hold._abandon()
                     return False
                 self._announce(hold, self._value)

@@ -380,7 +380,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
     def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""
-        return self._core.locked() > 0
+        return self._core.locked().wait() > 0
 
     def owned(self) -> bool:
         """Whether the calling thread holds it, according to the server."""
@@ -388,11 +388,11 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
     def hold_count(self) -> int:
         """The holds of the calling thread, according to the server."""
-        return self._core.hold_count(THIS_THREAD) or 0
+        return self._core.hold_count(THIS_THREAD).wait() or 0
 
     def ttl(self) -> float | None:
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
-        return seconds_left(self._core.ttl())
+        return seconds_left(self._core.ttl().wait())
 
     def holders(self) -> list[late.Holder]:
         """Who holds it, according to the server, with what their clients say of themselves.
@@ -405,7 +405,10 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
-        return self._core.extend(THIS_THREAD, milliseconds("lease", lease)) == 1 and not self.lost
+        return (
+            self._core.extend(THIS_THREAD, milliseconds("lease", lease)).wait() == 1
+            and not self.lost
+        )
 
     def force_release(self) -> bool:
         """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
@@ -413,7 +416,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
         also records who did it.
         """
-        return self._core.force_release(THIS_THREAD) == 1
+        return self._core.force_release(THIS_THREAD).wait() == 1
 
     def hold(
         self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
@@ -513,7 +516,7 @@ class Hold(BaseHold, _core.BlockingHold):
         ms = milliseconds("lease", lease)
         if self._detaching:
             return False
-        return self._core.extend(self._owner, ms) == 1 and not self.lost
+        return self._core.extend(self._owner, ms).wait() == 1 and not self.lost
 
     def detach(self, lease: Seconds = 30.0) -> str:
         """End the hold here without releasing it, and return the ticket that continues it.
@@ -530,10 +533,10 @@ class Hold(BaseHold, _core.BlockingHold):
         self._claim()
         self._detaching = True
         try:
-            core.detach(self._owner, ms)
+            core.detach(self._owner, ms).wait()
             ticket = self._ticket(core)
             if not ticket:
-                core.release(self._owner, True)  # raises with the reason of the loss
+                core.release(self._owner, True).wait()  # raises with the reason of the loss
             self._mark_detached()
             return ticket
         except NotOwnedError:
@@ -559,7 +562,9 @@ def take_hold(
     try:
         if lock._label is not None:
             lock._say(hold._owner, lock._label)
-        if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()):
+        if not hold._core.acquire(
+            hold._owner, waits, seconds, ms, renewed, hold._listener()
+        ).wait():
             raise lock._timed_out(max(seconds, 0.0))
         return hold
     except BaseException:
@@ -577,7 +582,7 @@ def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any)
     core, (ms, renewed) = lock._core, lock._lease
     hold = Hold(lock)
     try:
-        core.attach(ticket, hold._owner, ms, renewed, hold._listener())
+        core.attach(ticket, hold._owner, ms, renewed, hold._listener()).wait()
         return hold
     except BaseException as error:
         core.give_back(ticket, hold._owner)

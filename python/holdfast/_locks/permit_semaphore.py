@@ -220,7 +220,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
         with self._setting(count):
-            return self._set(count, self._core.try_set_permits(count))
+            return self._set(count, self._core.try_set_permits(count).wait())
 
     @native(_core.BlockingPermitSemaphore.acquire)
     def acquire(
@@ -328,7 +328,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """
         ids, raw = checked_permits(permits)
         try:
-            answer = self._core.release_many(raw)
+            answer = self._core.release_many(raw).wait()
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
@@ -354,14 +354,14 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
-        return self._core.extend(raw, ms) == 1
+        return self._core.extend(raw, ms).wait() == 1
 
     def lease_left(self, permit: str) -> float | None:
         """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
 
         ``math.inf``: it never expires, as a permit that Redisson has taken without a lease.
         """
-        return seconds_left(self._core.lease_left(checked_permit(permit)))
+        return seconds_left(self._core.lease_left(checked_permit(permit)).wait())
 
     def set_permits(self, n: int) -> None:
         """Set the number of permits, those in use included.
@@ -370,29 +370,29 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """
         count = checked_count("n", n, least=0)
         with self._expecting(self._core.expect(count)):
-            self._core.set_permits(count)
+            self._core.set_permits(count).wait()
 
     def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
         with self._expecting(self._core.expect_more(count)):
-            self._core.add_permits(count)
+            self._core.add_permits(count).wait()
 
     def permits(self) -> int:
         """The number of all permits, free and in use."""
-        return self._core.permits()
+        return self._core.permits().wait()
 
     def acquired_permits(self) -> int:
         """The number of permits in use."""
-        return self._core.acquired_permits()
+        return self._core.acquired_permits().wait()
 
     def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        return self._core.value() or 0
+        return self._core.value().wait() or 0
 
     def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""
-        return self._core.delete() == 1
+        return self._core.delete().wait() == 1
 
 
 def checked_permit(permit: Any) -> bytes:

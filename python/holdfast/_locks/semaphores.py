@@ -73,7 +73,7 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         count = checked_count("n", n, least=0)
         with self._setting(count):
-            return self._set(count, self._core.call("try_set_permits", count))
+            return self._set(count, self._core.call("try_set_permits", count).wait())
 
     @native(_core.BlockingSemaphore.acquire)
     def acquire(
@@ -133,28 +133,28 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
 
     def release_if_exists(self, n: int = 1) -> bool:
         """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
-        return self._core.call("release_if_exists", checked_count("n", n)) == 1
+        return self._core.call("release_if_exists", checked_count("n", n)).wait() == 1
 
     def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
-        return self._core.value() or 0
+        return self._core.value().wait() or 0
 
     def drain_permits(self) -> int:
         """Take all free permits and return their number."""
-        return self._core.call("drain_permits", 0)
+        return self._core.call("drain_permits", 0).wait()
 
     def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
         with self._expecting(self._core.expect_more(count)):
-            self._core.call("add_permits", count)
+            self._core.call("add_permits", count).wait()
 
     def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist.
 
         Waiters go on waiting until permits are set again.
         """
-        return self._core.call("delete", 0) == 1
+        return self._core.call("delete", 0).wait() == 1
 
 
 class BaseCountDownLatch(Synchronizer):
@@ -179,7 +179,7 @@ class CountDownLatch(BaseCountDownLatch):
 
     def try_set_count(self, n: int) -> bool:
         """Close the latch with a count of ``n``; ``False`` if it is closed already."""
-        return self._core.call("try_set_count", checked_count("n", n)) == 1
+        return self._core.call("try_set_count", checked_count("n", n)).wait() == 1
 
     def count_down(self) -> None:
         """Lower the count by one; at zero the latch opens. An open latch does not change.
@@ -187,11 +187,11 @@ class CountDownLatch(BaseCountDownLatch):
         Raises ``ConnectionError`` when the server is out of reach: then the call goes on in the
         background for twice the command time-out. Do not call it again: it would count twice.
         """
-        self._core.call("count_down", 0)
+        self._core.call("count_down", 0).wait()
 
     def count(self) -> int:
         """The count; 0: the latch is open."""
-        return max(0, self._core.value() or 0)
+        return max(0, self._core.value().wait() or 0)
 
     def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the latch is open; ``False`` if it stayed closed until the timeout.
@@ -199,8 +199,8 @@ class CountDownLatch(BaseCountDownLatch):
         ``timeout=None`` waits without limit. When the count reaches zero or the latch is deleted,
         all waiters return, even if the latch is closed again at once.
         """
-        return self._core.acquire(0, True, checked_timeout(True, timeout))
+        return self._core.acquire(0, True, checked_timeout(True, timeout)).wait()
 
     def delete(self) -> bool:
         """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
-        return self._core.call("delete", 0) == 1
+        return self._core.call("delete", 0).wait() == 1

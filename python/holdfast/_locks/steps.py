@@ -43,7 +43,7 @@ def keys_of(client: BaseClient, name: Name) -> Keys:
 def step_of(
     core: _core.Client, script: str, keys: Sequence[bytes], args: Sequence[Argument] = ()
 ) -> _core.Sending:
-    """A step that has not begun: its ``wait()`` or ``start_wait(queue)`` sends it.
+    """A step that has not begun: its exchange sends it.
 
     ``script``: ``"<kind>/<step>"`` of ``lua/``, with a fixed number of parameters; the command by
     which scripts publish, as the last one, is added. It may be sent again after a lost reply, and
@@ -64,7 +64,7 @@ def step(
     Raises ``ServerError`` or ``ConnectionError``.
     """
     sending = step_of(core, script, keys, args)
-    sending.wait()
+    sending.exchange.wait()
     return sending.reply()
 
 
@@ -84,4 +84,4 @@ class Revision(BaseRevision):
 
     def wait(self, known: int, timeout: Seconds | None = None) -> bool:
         """Wait until the revision is not ``known``; ``False`` if it still is after ``timeout``."""
-        return self._core.acquire(known, True, checked_timeout(True, timeout))
+        return self._core.acquire(known, True, checked_timeout(True, timeout)).wait()

@@ -75,7 +75,7 @@ class Leader(BaseLeader):
         hold = Hold(self._lock)  # before the grant, so that a cancellation finds it
         try:
             with self._campaigning():
-                if not await hold._core.start_acquire(queue, *self._attempt(hold, seconds)):
+                if not await hold._core.acquire(*self._attempt(hold, seconds)).start(queue):
                     hold._abandon()
                     return False
                 await self._announce(hold, self._value)

@@ -255,10 +255,9 @@ class Lock(BaseLock, _core.TaskLock):
             loop.add_watcher(owner, watcher)
         listener = watcher.number if watcher else 0
         try:
-            start = self._core.start_begin_block if block else self._core.start_acquire
-            granted = await start(
-                loop.queue, owner, blocking, seconds, lease.ms, lease.renewed, listener
-            )
+            begin = self._core.begin_block if block else self._core.acquire
+            attempt = begin(owner, blocking, seconds, lease.ms, lease.renewed, listener)
+            granted = await attempt.start(loop.queue)
         finally:
             if watcher is not None:
                 self._attempted(watcher, granted)
@@ -279,11 +278,11 @@ class Lock(BaseLock, _core.TaskLock):
         done = 0
         try:
             if block:
-                await core.start_end_block(loop.queue, owner, deferred)
+                await core.end_block(owner, deferred).start(loop.queue)
             elif deferred:
-                await core.start_release_deferred(loop.queue, owner)
+                await core.release_deferred(owner).start(loop.queue)
             else:
-                await core.start_release(loop.queue, owner, False)
+                await core.release(owner, False).start(loop.queue)
             done = 1
         except LockLostError:
             self._leave_watcher()
@@ -299,8 +298,7 @@ class Lock(BaseLock, _core.TaskLock):
 
     async def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""
-        count: int = await request(self._core.start_locked)
-        return count > 0
+        return await request(self._core.locked()) > 0
 
     async def owned(self) -> bool:
         """Whether the current task holds it, according to the server."""
@@ -308,12 +306,11 @@ class Lock(BaseLock, _core.TaskLock):
 
     async def hold_count(self) -> int:
         """The holds of the current task, according to the server."""
-        count: int | None = await request(self._core.start_hold_count, self._owner())
-        return count or 0
+        return await request(self._core.hold_count(self._owner())) or 0
 
     async def ttl(self) -> float | None:
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
-        return seconds_left(await request(self._core.start_ttl))
+        return seconds_left(await request(self._core.ttl()))
 
     async def holders(self) -> list[late.Holder]:
         """Who holds it, according to the server, as ``holdfast.Lock.holders``."""
@@ -322,7 +319,7 @@ class Lock(BaseLock, _core.TaskLock):
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
-        answer: int = await request(self._core.start_extend, self._owner(), ms)
+        answer: int = await request(self._core.extend(self._owner(), ms))
         return answer == 1 and not self.lost
 
     async def force_release(self) -> bool:
@@ -330,8 +327,7 @@ class Lock(BaseLock, _core.TaskLock):
 
         As ``holdfast.Lock.force_release``.
         """
-        answer: int = await request(self._core.start_force_release, self._owner())
-        return answer == 1
+        return await request(self._core.force_release(self._owner())) == 1
 
     async def hold(
         self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
@@ -440,7 +436,7 @@ class Hold(BaseHold):
         """Free the lock, as ``holdfast.Hold.release``. Cancelling the task does not stop it."""
         self._claim()
         try:
-            await self._core.start_release(bridge().queue, self._owner, True)
+            await request(self._core.release(self._owner, True))
         except NotOwnedError:
             raise
         except CancelledError:
@@ -456,7 +452,7 @@ class Hold(BaseHold):
         ms = milliseconds("lease", lease)
         if self._detaching:
             return False
-        answer: int = await request(self._core.start_extend, self._owner, ms)
+        answer: int = await request(self._core.extend(self._owner, ms))
         return answer == 1 and not self.lost
 
     async def detach(self, lease: Seconds = 30.0) -> str:
@@ -465,14 +461,13 @@ class Hold(BaseHold):
         A task that is cancelled in between holds it as after a ``ConnectionError``.
         """
         core, ms = self._passed_on(), milliseconds("lease", lease)
-        queue = bridge().queue
         self._claim()
         self._detaching = True
         try:
-            await core.start_detach(queue, self._owner, ms)
+            await request(core.detach(self._owner, ms))
             ticket = self._ticket(core)
             if not ticket:
-                await core.start_release(queue, self._owner, True)
+                await request(core.release(self._owner, True))
             return ticket
         except NotOwnedError:
             raise
@@ -512,9 +507,8 @@ async def take_hold(
     try:
         if lock._label is not None:
             await answered(lock._saying(hold._owner, lock._label), LATE)
-        if not await hold._core.start_acquire(
-            queue, hold._owner, waits, seconds, ms, renewed, hold._listener()
-        ):
+        attempt = hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener())
+        if not await attempt.start(queue):
             await lock._raise_timed_out(max(seconds, 0.0))
         return hold
     except BaseException:
@@ -533,7 +527,7 @@ async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name
     queue = bridge().queue
     hold = Hold(lock)
     try:
-        await core.start_attach(queue, ticket, hold._owner, ms, renewed, hold._listener())
+        await core.attach(ticket, hold._owner, ms, renewed, hold._listener()).start(queue)
         return hold
     except BaseException as error:
         core.give_back(ticket, hold._owner)

@@ -50,14 +50,14 @@ class TaskPermits(Permits):
     async def _timed_out(self) -> LockTimeout:
         exists: bool | None = None
         with suppress(HoldfastError):  # the time-out is what matters
-            exists = await request(self._core.start_late_value) is not None
+            exists = await request(self._core.late_value()) is not None
         return self._timeout(exists)
 
     async def _check_number(self) -> None:
         if self._number_checked:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(await request(self._core.start_late_value) is not None)
+            self._warn_unless(await request(self._core.late_value()) is not None)
 
 
 class Semaphore(BaseSemaphore, TaskPermits):
@@ -72,7 +72,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         count = checked_count("n", n, least=0)
         with self._setting(count):
-            return self._set(count, await request(self._core.start_call, "try_set_permits", count))
+            return self._set(count, await request(self._core.call("try_set_permits", count)))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -90,7 +90,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         return granted
 
     async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
-        granted: bool = await request(self._core.start_acquire, permits, blocking, seconds)
+        granted: bool = await request(self._core.acquire(permits, blocking, seconds))
         return granted
 
     async def release(self, n: int = 1, *, wait: bool = True) -> None:
@@ -99,35 +99,29 @@ class Semaphore(BaseSemaphore, TaskPermits):
         Cancelling the task does not stop it.
         """
         refuse_deferring("Semaphore", wait)
-        await request(self._core.start_call, "release", checked_count("n", n))
+        await request(self._core.call("release", checked_count("n", n)))
 
     async def release_if_exists(self, n: int = 1) -> bool:
         """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
-        answer: int = await request(
-            self._core.start_call, "release_if_exists", checked_count("n", n)
-        )
-        return answer == 1
+        return await request(self._core.call("release_if_exists", checked_count("n", n))) == 1
 
     async def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
-        free: int | None = await request(self._core.start_value)
-        return free or 0
+        return await request(self._core.value()) or 0
 
     async def drain_permits(self) -> int:
         """Take all free permits and return their number."""
-        free: int = await request(self._core.start_call, "drain_permits", 0)
-        return free
+        return await request(self._core.call("drain_permits", 0))
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
         with self._expecting(self._core.expect_more(count)):
-            await request(self._core.start_call, "add_permits", count)
+            await request(self._core.call("add_permits", count))
 
     async def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist."""
-        answer: int = await request(self._core.start_call, "delete", 0)
-        return answer == 1
+        return await request(self._core.call("delete", 0)) == 1
 
     async def __aenter__(self) -> Self:
         if not await self._acquire(1, True, self._wait):
@@ -158,32 +152,28 @@ class CountDownLatch(BaseCountDownLatch):
 
     async def try_set_count(self, n: int) -> bool:
         """Close the latch with a count of ``n``; ``False`` if it is closed already."""
-        answer: int = await request(self._core.start_call, "try_set_count", checked_count("n", n))
-        return answer == 1
+        return await request(self._core.call("try_set_count", checked_count("n", n))) == 1
 
     async def count_down(self) -> None:
         """Lower the count by one, as ``holdfast.CountDownLatch.count_down``.
 
         Cancelling the task does not stop it.
         """
-        await request(self._core.start_call, "count_down", 0)
+        await request(self._core.call("count_down", 0))
 
     async def count(self) -> int:
         """The count; 0: the latch is open."""
-        count: int | None = await request(self._core.start_value)
+        count: int | None = await request(self._core.value())
         return max(0, count or 0)
 
     async def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the latch is open, as ``holdfast.CountDownLatch.wait``."""
-        opened: bool = await request(
-            self._core.start_acquire, 0, True, checked_timeout(True, timeout)
-        )
+        opened: bool = await request(self._core.acquire(0, True, checked_timeout(True, timeout)))
         return opened
 
     async def delete(self) -> bool:
         """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
-        answer: int = await request(self._core.start_call, "delete", 0)
-        return answer == 1
+        return await request(self._core.call("delete", 0)) == 1
 
 
 class TaskPermitReporter(PermitReporter):
@@ -234,7 +224,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
         with self._setting(count):
-            return self._set(count, await request(self._core.start_try_set_permits, count))
+            return self._set(count, await request(self._core.try_set_permits(count)))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -289,9 +279,10 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
             report = self._reporter()
             for permit in permits:
                 _core.expect_permit(self, permit, report)
-            granted = await self._core.start_acquire(
-                queue, first, blocking, seconds, lease.ms, lease.renewed, self._losses, count
+            attempt = self._core.acquire(
+                first, blocking, seconds, lease.ms, lease.renewed, self._losses, count
             )
+            granted = await attempt.start(queue)
         finally:
             if not granted:
                 for permit in permits:
@@ -303,7 +294,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         refuse_deferring("PermitSemaphore", wait)
         raw = checked_permit(permit)
         try:
-            answer = await request(self._core.start_release, raw)
+            answer = await request(self._core.release(raw))
         finally:  # also where it goes on in the background: no loss of it is found any more
             self._forget(permit)
         if answer == 0:
@@ -313,7 +304,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """Release permits, all or none, as ``holdfast.PermitSemaphore.release_many``."""
         ids, raw = checked_permits(permits)
         try:
-            answer: int = await request(self._core.start_release_many, raw)
+            answer: int = await request(self._core.release_many(raw))
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
@@ -339,15 +330,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
-        answer: int = await request(self._core.start_extend, raw, ms)
-        return answer == 1
+        return await request(self._core.extend(raw, ms)) == 1
 
     async def lease_left(self, permit: str) -> float | None:
         """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
 
         ``math.inf``: it never expires, as a permit that Redisson has taken without a lease.
         """
-        return seconds_left(await request(self._core.start_lease_left, checked_permit(permit)))
+        return seconds_left(await request(self._core.lease_left(checked_permit(permit))))
 
     async def set_permits(self, n: int) -> None:
         """Set the number of permits, those in use included.
@@ -356,33 +346,29 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         count = checked_count("n", n, least=0)
         with self._expecting(self._core.expect(count)):
-            await request(self._core.start_set_permits, count)
+            await request(self._core.set_permits(count))
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
         with self._expecting(self._core.expect_more(count)):
-            await request(self._core.start_add_permits, count)
+            await request(self._core.add_permits(count))
 
     async def permits(self) -> int:
         """The number of all permits, free and in use."""
-        count: int = await request(self._core.start_permits)
-        return count
+        return await request(self._core.permits())
 
     async def acquired_permits(self) -> int:
         """The number of permits in use."""
-        count: int = await request(self._core.start_acquired_permits)
-        return count
+        return await request(self._core.acquired_permits())
 
     async def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        free: int | None = await request(self._core.start_value)
-        return free or 0
+        return await request(self._core.value()) or 0
 
     async def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""
-        answer: int = await request(self._core.start_delete)
-        return answer == 1
+        return await request(self._core.delete()) == 1
 
     async def __aenter__(self) -> str:
         permits = await self._acquire(1, True, self._wait, self._lease)

@@ -36,7 +36,7 @@ async def send_commands(
 
 
 async def _replied(sending: _core.Sending) -> Any:
-    await request(sending.start_wait)
+    await request(sending.exchange)
     return sending.reply()
 
 
@@ -48,5 +48,4 @@ class Revision(BaseRevision):
     async def wait(self, known: int, timeout: Seconds | None = None) -> bool:
         """As ``holdfast._locks.steps.Revision.wait``."""
         seconds = checked_timeout(True, timeout)
-        changed: bool = await request(self._core.start_acquire, known, True, seconds)
-        return changed
+        return await request(self._core.acquire(known, True, seconds))
