@@ -253,9 +253,10 @@ def test_only_a_leader_sets_a_value(leader: Any, alice: Any) -> None:
     ids=range(3),
 )
 def test_a_bad_value_is_refused_before_anything_is_sent(
-    make_leader: MakeLeader, leader: Any, alice: Any, bad: Any, server: Server
+    make_client: MakeClient, make_leader: MakeLeader, alice: Any, bad: Any, server: Server
 ) -> None:
     value, error = bad
+    leader = make_leader(of=make_client(tracking="off"))  # which sends no more for ten seconds
     with pytest.raises(error, match="value must"):
         make_leader(value)
     alice.do(leader.campaign)
@@ -362,8 +363,9 @@ def test_a_watch_ends_with_its_time(leader: Any, alice: Any) -> None:
 
 @pytest.mark.servers("real")
 def test_a_watch_sends_nothing_while_nothing_changes(
-    leader: Any, other: Any, alice: Any, bob: Any, server: Server
+    make_client: MakeClient, make_leader: MakeLeader, alice: Any, bob: Any, server: Server
 ) -> None:
+    leader, other = (make_leader(of=make_client(tracking="off")) for _ in range(2))
     alice.do(leader.campaign)
     watching = Watching(bob, other)
     watching.next()

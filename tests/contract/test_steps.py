@@ -58,14 +58,14 @@ def test_a_step_is_sent_with_its_text_where_the_server_lacks_it(
 
 def test_a_step_publishes_as_the_topology_has_it(client: Any, alice: Any, server: Server) -> None:
     server.inspect.hset("lock", "owner", 1)
-    assert run(client, alice, "lock/release", [b"lock", b"channel"], [b"owner", 0]) == 1
+    assert run(client, alice, "lock/release", [b"lock", b"of:{lock}"], [b"owner", 0]) == 1
     assert not server.inspect.exists("lock")
 
 
 def test_a_step_raises_the_error_of_the_server(client: Any, alice: Any, server: Server) -> None:
     server.inspect.set("lock", "text")
     with pytest.raises(holdfast.ServerError) as caught:
-        run(client, alice, "lock/release", [b"lock", b"channel"], [b"owner", 0])
+        run(client, alice, "lock/release", [b"lock", b"of:{lock}"], [b"owner", 0])
     assert caught.value.code == "WRONGTYPE"
 
 
