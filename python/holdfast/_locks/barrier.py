@@ -17,8 +17,8 @@ from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, check
 from holdfast._engine.errors import BrokenBarrierError, HoldfastError, quoted
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
-from holdfast._locks.permit_semaphore import BasePermitSemaphore, PermitSemaphore
-from holdfast._locks.steps import BaseRevision, Revision, keys_of, step
+from holdfast._locks.permit_semaphore import PermitSemaphore
+from holdfast._locks.steps import Revision, keys_of, step
 
 __all__ = ["Barrier", "BaseBarrier", "Outcome"]
 
@@ -96,8 +96,8 @@ class BaseBarrier(Synchronizer):
 
     __slots__ = ("_keys", "_parties", "_revision", "_semaphore", "_timeouts")
 
-    _semaphore: BasePermitSemaphore
-    _revision: BaseRevision
+    _semaphore: Any
+    _revision: Any
 
     def __init__(self, client: BaseClient, name: Name, parties: int) -> None:
         super().__init__(client, name)
@@ -162,6 +162,7 @@ class Barrier(BaseBarrier):
         """
         seconds = checked_timeout(True, timeout)
         while True:
+            outcome = None
             there = False
             try:
                 with self._semaphore as permit:  # natively: no interrupt comes before its end
@@ -170,7 +171,7 @@ class Barrier(BaseBarrier):
             except HoldfastError:
                 if not there:
                     raise  # else of the release, which goes on in the background
-            if there:
+            if there and outcome is not None:
                 return outcome.index()
 
     def _wait(self, outcome: Outcome) -> bool:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from weakref import ref
 
 from holdfast import _core
@@ -44,7 +44,7 @@ from holdfast._engine.errors import (
 )
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
-from holdfast._locks.permit_semaphore import BasePermitSemaphore, PermitSemaphore
+from holdfast._locks.permit_semaphore import PermitSemaphore
 from holdfast._locks.steps import step
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def checked_slots(what: str, given: Any) -> tuple[str, ...] | int:
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         msg = f"{what} must be int, or a list of str, not {type(given).__name__}"
         raise TypeError(msg)
-    values = tuple(_checked_value(what, value) for value in given)
+    listed = cast("Sequence[object]", given)
+    values = tuple(_checked_value(what, value) for value in listed)
     if not 1 <= len(values) <= MOST_SLOTS:
         msg = f"{what} must have 1 to {MOST_SLOTS} values, not {len(values)}"
         raise ValueError(msg)
@@ -218,7 +219,7 @@ class BaseSlots(Synchronizer):
 
     _class: ClassVar[type[BaseSlot]]
 
-    _semaphore: BasePermitSemaphore
+    _semaphore: Any
 
     def __init__(
         self, client: BaseClient, name: Name, n_or_values: Any, on_lost: Callable[[Any], Any] | None

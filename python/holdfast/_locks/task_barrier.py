@@ -41,6 +41,7 @@ class Barrier(BaseBarrier):
         """
         seconds = checked_timeout(True, timeout)
         while True:
+            outcome = None
             there = False
             try:
                 async with self._semaphore as permit:
@@ -49,7 +50,7 @@ class Barrier(BaseBarrier):
             except HoldfastError:
                 if not there:
                     raise  # else of the release, which goes on in the background
-            if there:
+            if there and outcome is not None:
                 return outcome.index()
 
     async def _wait(self, outcome: Outcome) -> bool:
