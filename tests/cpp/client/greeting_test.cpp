@@ -1,0 +1,77 @@
+// What a stream says first, and what becomes of it by the replies.
+
+#include "client/greeting.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "client/reconnecting_stream.h"
+
+namespace holdfast::client {
+namespace {
+
+class GreetingTest : public ::testing::Test {
+ protected:
+  GreetingTest() { options.client_name = "me"; }
+
+  // The words of the commands that are said.
+  bool says(std::string_view word) {
+    greeting.begin(options, {}, tracking, TimePoint{});
+    return greeting.unsent.find(word) != std::string::npos;
+  }
+  std::optional<Greeting::Failure> take(std::string_view bytes) {
+    resp::Reader reader;
+    reader.feed(bytes.data(), bytes.size());
+    return greeting.take(*reader.next().value(), options, tracking, TimePoint{});
+  }
+
+  StreamOptions options;
+  Tracking tracking{TrackingMode::kOff};
+  Greeting greeting;
+};
+
+TEST_F(GreetingTest, AServerThatDoesNotKnowHelloIsSpokenToInResp2) {
+  options.resp3 = true;
+  ASSERT_TRUE(says("HELLO"));
+  EXPECT_FALSE(take("-ERR unknown command 'HELLO'\r\n"));
+  EXPECT_FALSE(take("+OK\r\n"));
+  EXPECT_TRUE(greeting.answered());
+  EXPECT_FALSE(greeting.resp3());
+}
+
+TEST_F(GreetingTest, AServerThatRefusesTheNameIsNotToldItAgain) {
+  ASSERT_TRUE(says("SETNAME"));
+  EXPECT_FALSE(take("-ERR unknown command 'CLIENT'\r\n"));
+  EXPECT_TRUE(greeting.answered());
+  EXPECT_FALSE(says("SETNAME"));
+}
+
+TEST_F(GreetingTest, AServerThatHangsUpAtTheNameIsNotToldItAgain) {
+  ASSERT_TRUE(says("SETNAME"));
+  greeting.broken();
+  EXPECT_FALSE(says("SETNAME"));
+}
+
+TEST_F(GreetingTest, AServerThatWantsAPasswordFirstIsToldTheNameAgain) {
+  ASSERT_TRUE(says("SETNAME"));
+  const auto failure = take("-NOAUTH Authentication required.\r\n");
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->why.code(), Code::kServer);
+  greeting.broken();
+  EXPECT_TRUE(says("SETNAME"));
+}
+
+TEST_F(GreetingTest, AReplicaOfTheServiceIsLeftWithAReset) {
+  options.service = "orders";
+  ASSERT_TRUE(says("ROLE"));
+  const auto failure = take("*1\r\n$5\r\nslave\r\n");
+  ASSERT_TRUE(failure);
+  EXPECT_TRUE(failure->reset);
+  EXPECT_EQ(failure->why.code(), Code::kUnreachable);
+}
+
+}  // namespace
+}  // namespace holdfast::client
