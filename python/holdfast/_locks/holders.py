@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
+from itertools import chain, repeat
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
@@ -54,6 +55,8 @@ OWNER: Final = re.compile(r"([0-9a-f-]{36}):(-?\d{1,20})(:write)?(:[0-9a-z-]+)?"
 WRITE: Final = ":write"
 #: The most clients that are asked who they are.
 MOST_NAMED: Final = 100
+#: The most purposes that one client is asked for.
+MOST_PURPOSES: Final = 50
 UUID_LENGTH: Final = 36
 #: Digits of a time, or of a process.
 LONGEST_TIME: Final = 14
@@ -202,21 +205,29 @@ def named(core: _core.Client, key: bytes, found: list[Holder]) -> Asking[list[Ho
 
 
 def said(core: _core.Client, owners: Sequence[Owned]) -> Asking[dict[Owned, Said]]:
-    """What their clients say of owners of keys; one that this user may not ask says nothing."""
-    fields: dict[str, dict[Owned, bytes]] = {}
+    """What their clients say of owners of keys; one that this user may not ask says nothing.
+
+    Of many owners of one client only the first have their purposes.
+    """
+    theirs: dict[str, list[Owned]] = {}
     for owned in owners:
-        client, _, number = owned[0].partition(":")
-        if len(client) == UUID_LENGTH and (client in fields or len(fields) < MOST_NAMED):
-            fields.setdefault(client, {})[owned] = purpose_field(number, owned[1])
+        client = owned[0].partition(":")[0]
+        if len(client) == UUID_LENGTH and (client in theirs or len(theirs) < MOST_NAMED):
+            theirs.setdefault(client, []).append(owned)
     about = dict.fromkeys(owners, Said())
-    for some in _batches(core, list(fields)):
-        commands = [(b"HMGET", client_key(one), *ABOUT, *fields[one].values()) for one in some]
+    for some in _batches(core, list(theirs)):
+        commands = [_question(one, theirs[one][:MOST_PURPOSES]) for one in some]
         replies = yield core, client_key(some[0]), commands
         for one, reply in zip(some, map(listed, replies), strict=True):
-            purposes = reply[len(ABOUT) :]
-            for owned, purpose in zip(fields[one], purposes, strict=bool(reply)):
-                about[owned] = _said(reply, purpose)
+            if reply:
+                purposes = chain(reply[len(ABOUT) :], repeat(None))
+                about.update((owned, _said(reply, next(purposes))) for owned in theirs[one])
     return about
+
+
+def _question(client: str, owners: Sequence[Owned]) -> Command:
+    fields = [purpose_field(owner.partition(":")[2], key) for owner, key in owners]
+    return b"HMGET", client_key(client), *ABOUT, *fields
 
 
 def _batches(core: _core.Client, clients: list[str]) -> list[list[str]]:

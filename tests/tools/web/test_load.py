@@ -96,7 +96,8 @@ def test_a_reader_that_takes_nothing_does_not_hold_up_the_others(
 
 
 def owner_json(number: int) -> dict[str, Any]:
-    return {"id": owner(number), "holds": 1, "mode": None, "client": None}
+    unsaid = dict.fromkeys(("client", "mode", "label", "purpose", "since"))
+    return {"id": owner(number), "holds": 1, **unsaid}
 
 
 @pytest.mark.parametrize(
