@@ -42,20 +42,20 @@ TEST_F(GreetingTest, AServerThatDoesNotKnowHelloIsSpokenToInResp2) {
   EXPECT_FALSE(greeting.resp3());
 }
 
-TEST_F(GreetingTest, AServerThatRefusesTheNameIsNotToldItAgain) {
+TEST_F(GreetingTest, TheNameIsLeftOutAfterAServerRefusedIt) {
   ASSERT_TRUE(says("SETNAME"));
   EXPECT_FALSE(take("-ERR unknown command 'CLIENT'\r\n"));
   EXPECT_TRUE(greeting.answered());
   EXPECT_FALSE(says("SETNAME"));
 }
 
-TEST_F(GreetingTest, AServerThatHangsUpAtTheNameIsNotToldItAgain) {
+TEST_F(GreetingTest, TheNameIsLeftOutAfterAServerHungUpAtIt) {
   ASSERT_TRUE(says("SETNAME"));
   greeting.broken();
   EXPECT_FALSE(says("SETNAME"));
 }
 
-TEST_F(GreetingTest, AServerThatWantsAPasswordFirstIsToldTheNameAgain) {
+TEST_F(GreetingTest, TheNameIsSentAgainWhereAPasswordWasMissing) {
   ASSERT_TRUE(says("SETNAME"));
   const auto failure = take("-NOAUTH Authentication required.\r\n");
   ASSERT_TRUE(failure);
