@@ -306,6 +306,22 @@ def test_a_loss_is_known_to_the_leader_and_to_all(
     stays(lambda: seen == [leader], 0.1)
 
 
+@pytest.mark.flavours("asyncio")
+def test_on_lost_may_be_a_coroutine_function(
+    make_leader: MakeLeader, other: Any, alice: Any, bob: Any
+) -> None:
+    seen: list[Any] = []
+
+    async def on_lost(leader: Any) -> None:
+        await asyncio.sleep(0)
+        seen.append((leader, leader.lost, leader.leading))
+
+    leader = make_leader(on_lost=on_lost)
+    alice.do(leader.campaign)
+    bob.do(other._lock.force_release)
+    eventually(lambda: seen == [(leader, True, False)])
+
+
 def test_a_leader_that_is_not_renewed_is_over_with_its_lease(
     hasty: Any, other: Any, alice: Any, bob: Any, server: Server
 ) -> None:

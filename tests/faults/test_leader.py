@@ -121,14 +121,14 @@ def test_a_kill_is_seen_where_no_other_candidate_waits(
 
 
 @pytest.mark.realtime
+@pytest.mark.parametrize("options", [{"lease": LASTING}, {"guard": True}], ids=str)
 def test_who_is_killed_between_election_and_announcement_leads_to_no_other_value(
-    alice: Any, stage: Stage, start_child: StartChild
+    alice: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
-    """1: the lock is held, and no leader is announced, until the lease is over."""
+    """1: the lock is held, and no leader is announced, until it is free."""
     first = stage.leader("first")
     alice.do(first.campaign)
     alice.do(first.resign)
-    options = {"lease": LASTING}
     child = start_child(HOLDING, URL=stage.server.url, NAME=NAME, OPTIONS=options)
     child.expect("leads")
     assert alice.do(first.current) is None
@@ -150,6 +150,21 @@ def test_a_killed_candidate_leaves_nothing(
     alice.do(first.resign)
     eventually(lambda: stage.server.keys() == {TOKENS.encode()})
     assert bob.do(stage.leader("second").campaign, timeout=0) is True
+
+
+def test_a_change_while_an_observer_is_cut_off_is_seen(
+    alice: Any, bob: Any, stage: Stage, proxy: FaultProxy
+) -> None:
+    """15: it asks anew once it listens again."""
+    leader = stage.leader("first")
+    alice.do(leader.campaign)
+    begin = stage.watch(bob, stage.leader(url=proxy.url))
+    assert begin().result(SLACK).value == "first"
+    seen = stage.changes(begin)
+    proxy.refuse()
+    alice.do(leader.set_value, "second")
+    proxy.heal()
+    assert seen.result(BOUND).value == "second"
 
 
 @pytest.mark.parametrize("kept", [0, 2], ids=["no byte", "two bytes"])
