@@ -229,8 +229,9 @@ class BaseSlots(Synchronizer):
         self._on_lost = on_lost
         self._key = client.name_prefix + checked_name("name", name)
         self._describe(checked_slots("n_or_values", n_or_values))
-        # By permit; a slot that was released, or extended, is not there.
-        self._taken: dict[str, ref[BaseSlot]] = {}
+        # By permit: the slot, and the epoch in which its last reference lets go of it, -1 for
+        # that of a block. A slot that was released, or extended, is not there.
+        self._taken: dict[str, tuple[ref[BaseSlot], int]] = {}
 
     def _describe(self, slots: tuple[str, ...] | int) -> None:
         """From now on this object's slots are these."""
@@ -298,19 +299,21 @@ class BaseSlots(Synchronizer):
         if place < 0:
             return None
         slot = self._class(self, permit, place, int(token))
-        for each, earlier in list(self._taken.items()):
-            if earlier() is None:
-                self._taken.pop(each, None)
-        # Without a function to call for a slot that was released: there an interrupt would be lost.
-        dropped = None if block else partial(self._dropped, permit, epoch_now())
-        self._taken[permit] = ref(slot, dropped)
+        for each, (earlier, _) in list(self._taken.items()):
+            if earlier() is None:  # of a block, or an interrupt came
+                self._dropped(each)
+        # Without a function to call for a slot of a block: there an interrupt would be lost.
+        dropped = None if block else partial(self._dropped, permit)
+        self._taken[permit] = ref(slot, dropped), -1 if block else epoch_now()
         return slot
 
-    def _dropped(self, permit: str, epoch: int, _: object) -> None:
+    def _dropped(self, permit: str, _: object = None) -> None:
         """No variable refers to it any more: it is not renewed, and expires with its lease."""
-        if self._taken.pop(permit, None) is not None and epoch == epoch_now():
+        _, epoch = self._taken.get(permit, (None, -1))
+        if epoch == epoch_now():
             with suppress(HoldfastError):  # the client was closed
                 self._semaphore._let_go([bytes.fromhex(permit)])
+        self._taken.pop(permit, None)
 
     def _holders(self, reply: Any) -> Asking[dict[int, Holder]]:
         """Who has each slot, with what the clients say of themselves; see ``holders.py``."""
@@ -336,7 +339,7 @@ class BaseSlots(Synchronizer):
     def _report(self, permit: str) -> Any:
         """Of a permit that is lost, on the thread or loop of ``on_lost``."""
         known = self._taken.get(permit)
-        slot = None if known is None else known()
+        slot = None if known is None else known[0]()
         return self._on_lost(slot) if self._on_lost is not None and slot is not None else None
 
 
