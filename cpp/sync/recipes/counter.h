@@ -31,7 +31,12 @@ struct CounterKind {
   std::vector<CounterStep> steps;
 
   // Null: there is no such step.
-  const CounterStep* find(std::string_view step) const;
+  const CounterStep* find(std::string_view step) const {
+    for (const CounterStep& each : steps) {
+      if (each.word == step) return &each;
+    }
+    return nullptr;
+  }
 };
 
 }  // namespace holdfast::sync

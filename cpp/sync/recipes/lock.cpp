@@ -8,16 +8,11 @@ namespace {
 
 constexpr Steps kLockSteps = lock_steps();
 
-class ReentrantLock final : public LockRecipe {
- public:
-  using LockRecipe::LockRecipe;
-};
-
 }  // namespace
 
 const LockRecipe& lock_recipe() {
-  static const ReentrantLock recipe(kLockSteps,
-                                    {"lock", keys::kLockChannel, Waiting::kInTurn, "lock"});
+  static const LockRecipe recipe(kLockSteps,
+                                 {"lock", keys::kLockChannel, Waiting::kInTurn, "lock"});
   return recipe;
 }
 

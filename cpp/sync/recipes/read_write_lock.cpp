@@ -67,12 +67,6 @@ class ReadLock final : public LockRecipe {
   }
 };
 
-class WriteLock final : public LockRecipe {
- public:
-  WriteLock()
-      : LockRecipe(kWriteSteps, {"write", keys::kSidesChannel, Waiting::kInTurn, "write_lock"}) {}
-};
-
 }  // namespace
 
 const LockRecipe& read_lock_recipe() {
@@ -81,7 +75,8 @@ const LockRecipe& read_lock_recipe() {
 }
 
 const LockRecipe& write_lock_recipe() {
-  static const WriteLock recipe;
+  static const LockRecipe recipe(kWriteSteps,
+                                 {"write", keys::kSidesChannel, Waiting::kInTurn, "write_lock"});
   return recipe;
 }
 

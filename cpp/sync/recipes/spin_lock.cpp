@@ -7,15 +7,10 @@ namespace {
 
 constexpr Steps kSpinSteps = lock_steps();
 
-class SpinLock final : public LockRecipe {
- public:
-  using LockRecipe::LockRecipe;
-};
-
 }  // namespace
 
 const LockRecipe& spin_lock_recipe() {
-  static const SpinLock recipe(kSpinSteps, {"spin_lock", keys::kLockChannel, Waiting::kBackOff});
+  static const LockRecipe recipe(kSpinSteps, {"spin_lock", keys::kLockChannel, Waiting::kBackOff});
   return recipe;
 }
 
