@@ -124,7 +124,6 @@ OF_LOCKS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_lock_row}
 OF_COUNTERS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_counter_row}
 OF_QUORUMS: Places = {
     "cpp/sync/quorum/{}.h": is_file("cpp/sync/quorum/{}.h"),
-    "cpp/sync/quorum/{}.cpp": is_file("cpp/sync/quorum/{}.cpp"),
     "cpp/bindings/register_quorum.cpp": names("cpp/bindings/register_quorum.cpp", '"{}"'),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
 }
