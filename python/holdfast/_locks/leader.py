@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 from holdfast import _core
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from holdfast._locks.holders import Asking
 
 T = TypeVar("T")
+HoldT = TypeVar("HoldT", bound=BaseHold)
 
 __all__ = ["BaseLeader", "Leader", "LeaderInfo", "Value", "left_of"]
 
@@ -90,7 +91,7 @@ def left_of(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.0, deadline - monotonic())
 
 
-class BaseLeader(Synchronizer):
+class BaseLeader(Synchronizer, Generic[HoldT]):
     """The common part of the leaders for threads and for tasks: everything except waiting."""
 
     __slots__ = ("_campaigns", "_changes", "_hold", "_keys", "_lock", "_on_lost", "_value", "_wait")
@@ -98,7 +99,7 @@ class BaseLeader(Synchronizer):
     _released_word = "the leadership of "
 
     _lock: Any
-    _hold: BaseHold | None
+    _hold: HoldT | None
 
     def __init__(
         self,
@@ -196,7 +197,7 @@ class BaseLeader(Synchronizer):
         msg = f"{quoted(self.name)} is not led by this {type(self).__name__}: call campaign() first"
         return NotOwnedError(msg)
 
-    def _leading_hold(self) -> Any:
+    def _leading_hold(self) -> HoldT:
         """The hold while it leads; raises ``NotOwnedError`` or ``LockLostError``."""
         hold = self._hold
         if hold is None or not self.leading:
@@ -231,7 +232,7 @@ class BaseLeader(Synchronizer):
         return f"{what} leading with token {self.token}, {left:.1f} s left>"
 
 
-class Leader(BaseLeader):
+class Leader(BaseLeader[Hold]):
     """A candidate for the leadership of a name, of which one at a time is elected.
 
     Made by ``client.leader(name)``. One object is one candidate, which any thread may use. The
@@ -240,8 +241,6 @@ class Leader(BaseLeader):
     """
 
     __slots__ = ()
-
-    _hold: Hold | None
 
     def _new_lock(self, lease: Seconds | None) -> FencedLock:
         lost = self._hold_lost() if self._on_lost is not None else None

@@ -29,7 +29,7 @@ T = TypeVar("T")
 __all__ = ["Leader", "LeaderInfo"]
 
 
-class Leader(BaseLeader):
+class Leader(BaseLeader[Hold]):
     """A candidate for the leadership of a name, of which one at a time is elected.
 
     Made by ``client.leader(name)``. As ``holdfast.Leader``: one object is one candidate, which any
@@ -37,8 +37,6 @@ class Leader(BaseLeader):
     """
 
     __slots__ = ("_main",)
-
-    _hold: Hold | None
 
     def __init__(
         self,
