@@ -25,7 +25,13 @@ from holdfast._engine.errors import braced, escaped, is_busy, matcher, quoted, s
 from holdfast._engine.log import error as log_error
 from holdfast._engine.log import warning as log_warning
 from holdfast._locks.base import BaseLock
-from holdfast._locks.decorators import checked_fields, checked_function, checked_word, finished
+from holdfast._locks.decorators import (
+    checked_fields,
+    checked_function,
+    checked_word,
+    finished,
+    naming,
+)
 from holdfast._locks.kinds import LOCKING as KINDS
 
 if TYPE_CHECKING:
@@ -57,6 +63,7 @@ __all__ = [
     "log_warning",
     "matcher",
     "milliseconds",
+    "naming",
     "owner_of",
     "quoted",
     "shown",

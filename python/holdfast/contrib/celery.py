@@ -49,6 +49,7 @@ from holdfast.integration import (
     checked_word,
     finished,
     milliseconds,
+    naming,
     quoted,
 )
 
@@ -131,14 +132,14 @@ def single(
         raise ValueError(msg)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        signature = _checked_signature(template, fields, function)
-        run = _Single(template, signature, busy, {"wait": wait, "lease": lease})
+        run = _Single(_naming(template, fields, function), busy, {"wait": wait, "lease": lease})
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             return run(function, args, kwargs)
 
-        call.__signature__ = signature  # type: ignore[attr-defined] # for Celery's own check
+        known = inspect.signature(function)
+        call.__signature__ = known  # type: ignore[attr-defined] # for Celery's own check
         return call
 
     return decorate
@@ -148,19 +149,17 @@ class _Single:
     """How ``single`` runs a function: the lock of a call, and what to do when it is busy."""
 
     def __init__(
-        self, template: str, signature: inspect.Signature, busy: str, options: dict[str, Any]
+        self, name_of: Callable[[Any, Any], str], busy: str, options: dict[str, Any]
     ) -> None:
-        self._template = template
-        self._signature = signature
+        self._name_of = name_of
         self._busy = busy
         self._options = {**options, "wait": options["wait"] if busy == "wait" else 0}
 
     def __call__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        bound = self._signature.bind(*args, **kwargs)
-        bound.apply_defaults()
+        name = self._name_of(args, kwargs)
         task = _running_task()
         client = _client_of(current_app if task is None else task.app)
-        lock = client.lock(self._template.format_map(bound.arguments), **self._options)
+        lock = client.lock(name, **self._options)
         sent_with = _hold_of(task)
         if sent_with is not None and sent_with.name == lock.name:
             return finished(function(*args, **kwargs), function)
@@ -174,20 +173,12 @@ class _Single:
             return finished(function(*args, **kwargs), function)
 
 
-def _checked_signature(template: str, fields: list[str], function: Any) -> inspect.Signature:
+def _naming(template: str, fields: list[str], function: Any) -> Callable[[Any, Any], str]:
     if isinstance(function, (Task, Proxy)):
         msg = f"single({template!r}) decorates the function of a task: put it below @app.task"
         raise TypeError(msg)
     checked_function(function, asynchronous=False)
-    signature = inspect.signature(function)
-    for field in fields:
-        if field not in signature.parameters:
-            msg = (
-                f"field {field!r} of the template {template!r} is not a parameter of "
-                f"{function!r}{signature}"
-            )
-            raise ValueError(msg)
-    return signature
+    return naming(template, fields, function)
 
 
 def _running_task() -> Any:
