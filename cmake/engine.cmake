@@ -38,11 +38,19 @@ function(holdfast_compile_together group)
 endfunction()
 holdfast_compile_together(io base net resp)
 holdfast_compile_together(sync sync/recipes sync/operation sync/quorum)
-holdfast_compile_together(connections client topology)
+holdfast_compile_together(client client)
+holdfast_compile_together(topology topology)
 holdfast_compile_together(holds script lease wait)
 holdfast_compile_together(engine engine)
 holdfast_compile_together(guard guard/enrolment guard/guard guard/guarded_clients guard/held_page guard/process
                           guard/releases guard/settings guard/thread_loop)
+
+# Where servers are found, and the guard: small rather than fast.
+foreach(group topology guard)
+  set_source_files_properties(
+    "${PROJECT_BINARY_DIR}/CMakeFiles/holdfast_engine.dir/Unity/unity_${group}_cxx.cxx"
+    PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
+endforeach()
 
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lua/*.lua")
