@@ -25,6 +25,12 @@ void pass_on(const ConnectionSetup& setup, InFlightRequest leaver) {
   if (!refused.ok()) request->complete(refused, sent);
 }
 
+// What keeps commands here, and is no lack of room, shows by reading at once.
+net::Interest after_writing(bool stuck, net::Interest next) {
+  if (stuck && !next.write) next.until = TimePoint{};
+  return next;
+}
+
 }  // namespace
 
 void Completions::run(const ConnectionSetup& setup) {
@@ -94,6 +100,7 @@ StreamReader::Progress StreamReader::advance_link(Pipeline& pipe, TimePoint now,
 // What has come of the stream: to the requests, and to those who watch over it.
 net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progress) {
   Completions due;
+  bool stuck = false;
   {
     const MutexLock lock(pipe.mutex);
     const bool ends = !pipe.given_up() && !take_replies(pipe, now, progress, due);
@@ -104,14 +111,14 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progr
       attempt_failed(pipe, now, link_.failures() > progress.failures, due);
     }
     settle(pipe, now, due);
-    (void)pipe.flush();
+    stuck = !pipe.flush();
     due.changes = link_.take_changes();
   }
   const WakeBatch wakes;
   due.run(setup_);
   const MutexLock lock(pipe.mutex);
   pipe.election.reply();
-  return interest(pipe);
+  return after_writing(stuck, interest(pipe));
 }
 
 void StreamReader::settle(Pipeline& pipe, TimePoint now, Completions& due) {

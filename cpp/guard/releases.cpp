@@ -23,7 +23,7 @@ namespace holdfast::guard {
 
 namespace {
 
-constexpr Millis kConnectTime{5000};
+constexpr Millis kConnectTime{3000};
 // Of a server with commands in flight, until its connection is given up.
 constexpr Millis kSilence{2000};
 constexpr Millis kLateAcquire{50};

@@ -59,8 +59,9 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     if (connection) connection->close(Status::closed("over"));
   }
 
-  void open(const std::string& service = {}) {
+  void make(const std::string& service = {}) {
     Connection::Setup setup;
+    setup.driver = driver;
     setup.link.service = service;
     setup.link.address = {"127.0.0.1", 6379, {}};
     setup.link.resp3 = resp3;
@@ -71,6 +72,9 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     setup.neighbours.mine = [this](const Request&) { return mine; };
     setup.neighbours.hand_over = [](InFlightRequest, bool) { return Status::closed("elsewhere"); };
     connection = std::make_shared<Connection>(script.clock, loop, setup);
+  }
+  void open(const std::string& service = {}) {
+    make(service);
     script.replies.push_back("+ready\r\n");
     greeted = submit("hello");
     wait(greeted);
@@ -111,6 +115,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
 
   Script script;
   NoLoop loop;
+  Connection::Driver driver = Connection::Driver::kCallers;
   bool mine = true;
   bool resp3 = false;
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();

@@ -57,6 +57,22 @@ TEST_F(ProtocolErrorTest, InputThatHoldsNoReplyDoesNotDelayACommand) {
   EXPECT_TRUE(errors.empty());
 }
 
+TEST_F(ProtocolErrorTest, InputThatHoldsNoReplyDoesNotDelayACommandOfTheLoop) {
+  driver = Connection::Driver::kLoop;
+  make();
+  script.unasked = true;
+  const InquiryPtr inquiry = submit("word");
+  EXPECT_LE(connection->step(script.clock.now()).until, script.clock.now());
+  EXPECT_EQ(script.count("word"), 0);
+  script.unasked = false;
+  script.replies = {"", "+its own\r\n"};
+  while (connection->step(script.clock.now()).until <= script.clock.now()) {
+  }
+  EXPECT_EQ(script.count("word"), 1);
+  (void)connection->step(script.clock.now());
+  EXPECT_EQ(inquiry->answer, "its own");
+}
+
 TEST_F(ProtocolErrorTest, AReplyTooManyEndsTheStream) {
   open();
   script.replies = {":1\r\n:2\r\n"};
