@@ -53,11 +53,11 @@ Pool& Pool::instance() {
   return *pool;
 }
 
-struct Lodging {
-  Parker& parker = Pool::instance().take();
+thread_local Parker* g_mine = nullptr;
 
-  Lodging() = default;
-  ~Lodging() { Pool::instance().give(parker); }
+struct Lodging {
+  Lodging() { g_mine = &Pool::instance().take(); }
+  ~Lodging() { Pool::instance().give(*g_mine); }
   Lodging(const Lodging&) = delete;
   Lodging& operator=(const Lodging&) = delete;
 };
@@ -122,8 +122,10 @@ Parker::Parker(std::uint32_t number)
 void Parker::keep_descriptors(bool on) { g_idle.keep(on); }
 
 Parker& Parker::of_this_thread() {
-  thread_local const Lodging lodging;
-  return lodging.parker;
+  if (g_mine == nullptr) {
+    thread_local const Lodging lodging;
+  }
+  return *g_mine;
 }
 
 void Parker::notify() {

@@ -52,7 +52,7 @@ bool is_deferred(ReleaseMode how) {
 
 bool wait_to_acquire(const engine::Lockable& lock,
                      const engine::Lockable::AcquireArguments& arguments) {
-  return wait_for(lock.acquire(arguments)).is(py::bool_(true));
+  return wait_as_owner(lock.acquire(arguments)).is(py::bool_(true));
 }
 
 sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
@@ -68,7 +68,7 @@ sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, Re
 }
 
 void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
-  (void)wait_for(release_of(lock, owner, how));
+  (void)wait_as_owner(release_of(lock, owner, how));
 }
 
 // By slots and small integers only: no bytecode runs here.

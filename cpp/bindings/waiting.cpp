@@ -30,15 +30,13 @@ class Signals final : public sync::Interrupt {
 
   bool pending() override {
     PyEval_RestoreThread(state_);
-    raised_ = PyErr_CheckSignals() != 0;
+    const bool raised = PyErr_CheckSignals() != 0;
     state_ = PyEval_SaveThread();
-    return raised_;
+    return raised;
   }
-  bool raised() const { return raised_; }
 
  private:
   PyThreadState*& state_;
-  bool raised_ = false;
 };
 
 std::atomic<int> g_inside{0};
@@ -204,8 +202,13 @@ py::object wait_on_thread(sync::Exchange& exchange) {
 }  // namespace
 
 py::object wait_for(const sync::ExchangePtr& operation) {
+  (void)greenlets();
+  return wait_as_owner(operation);
+}
+
+py::object wait_as_owner(const sync::ExchangePtr& operation) {
   try {
-    if (greenlets()) {
+    if (g_greenlet_wait != nullptr && !g_exiting.load()) {
       py::object answer = wait_in_greenlet(operation);
       if (!answer.is(py::handle(Py_NotImplemented))) return answer;
     }

@@ -129,15 +129,6 @@ void Connection::wake_all() {
   pipe_.drive();
 }
 
-Connection::Exchanged Connection::exchange(const RequestPtr& request, Parker& parker,
-                                           DirectReply& answer) {
-  return DirectExchange(pipe_, reader_, parker).exchange(request, answer);
-}
-
-Connection::Posted Connection::post(const RequestPtr& request, Parker& parker) {
-  return DirectExchange(pipe_, reader_, parker).post(request);
-}
-
 void Connection::serve(Parker& parker, const ServeControl& control, TimePoint slice) {
   const Clock& clock = pipe_.clock;
   ReaderElection::Place self{&parker, &control};

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/parker.h"
-#include "client/direct_exchange.h"
 #include "client/login.h"
 #include "client/pipeline.h"
 #include "client/reader_election.h"
@@ -56,19 +55,6 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // sent is delivered late, and all that waits here, and all that still comes, is handed over.
   void decommission();
 
-  // One command of a thread that finds this connection idle, but for a few unread replies: sent and
-  // read at once, behind those, with readings that wait for a moment. kNotBegun: nothing was done,
-  // and submit() is the way; another thread uses the connection, or there is no stream. kInLine: it
-  // is as after submit(), and its reply, unless it has come, is to be waited for in serve().
-  using Exchanged = DirectExchange::Exchanged;
-  using DirectReply = DirectExchange::DirectReply;
-  Exchanged exchange(const RequestPtr& request, Parker& parker, DirectReply& answer);
-
-  // The same of a command whose reply may stay unread (Request::deferred): sent at once.
-  // kWritten: written() is not called for it, unless it is sent again. kInLine: as after submit().
-  using Posted = DirectExchange::Posted;
-  Posted post(const RequestPtr& request, Parker& parker);
-
   // Blocks the calling thread until `control` or `slice` is over, and reads for all threads
   // meanwhile if no other thread does. `control` is checked after each notify() of `parker` and
   // each batch of replies.
@@ -98,6 +84,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   net::Interest step(TimePoint now) override;
 
  private:
+  friend class DirectExchange;
   friend class EventLoopReader;
   using Reader = ReaderElection::Reader;
   using Wait = StreamReader::Wait;

@@ -6,16 +6,24 @@
 
 namespace holdfast::client {
 
+namespace {
+
+// All that is to come, or has come, are a few replies that no caller awaits, if anything.
+bool has_few_unread(const Pipeline& pipe, std::size_t most) HOLDFAST_REQUIRES(pipe.mutex) {
+  return pipe.line.empty() || (pipe.line.size() <= most && pipe.may_stay_unread());
+}
+
+}  // namespace
+
 DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, DirectReply& answer) {
   if (!begin(*request)) return Exchanged::kNotBegun;
-  answer.sent = sent();
-  std::optional<resp::PlainReply> reply;
-  if (write(*request)) reply = unread_ == 0 ? read_reply() : read_behind_unread();
-  if (!reply) {
-    put_in_line({request, answer.sent});
+  Replies replies;
+  const bool read = write(*request) && read_all(replies) && expected_.allow(replies[unread_]);
+  if (!read || (unread_ > 0 && !deliver_unread(replies))) {
+    put_in_line({request, sent()});
     return Exchanged::kInLine;
   }
-  answer.reply = *reply;
+  answer = {replies[unread_], sent()};
   end(nullptr);
   return Exchanged::kAnswered;
 }
@@ -32,45 +40,38 @@ DirectExchange::Posted DirectExchange::post(const RequestPtr& request) {
 }
 
 bool DirectExchange::begin(const Request& request) {
-  {
-    const MutexLock lock(pipe_.mutex);
-    if (!is_free()) return false;
-    std::optional<ReadTurn> turn = reader_.take(pipe_);
-    if (!turn || !reader_.at_rest(*turn) || !has_few_unread()) return false;
-    if (pipe_.election.contended() || !pipe_.takes(request, false)) return false;
-    pipe_.election.enter_directly(parker_);
-    read_turn_.emplace(std::move(*turn));
-    write_turn_.emplace(std::move(*pipe_.send.take()));
-    stream_ = pipe_.send.stream().get();
-    unread_ = pipe_.line.size();
-    number_ = pipe_.line.stream();
-    begun_ = pipe_.clock.now();
-  }
+  const MutexLock lock(pipe_.mutex);
+  if (!pipe_.vacant()) return false;
+  std::optional<ReadTurn> turn = reader_.take(pipe_);
+  if (!turn || !reader_.at_rest(*turn)) return false;
+  if (!has_few_unread(pipe_, kMostUnread)) return false;
+  if (pipe_.send.unasked_input(pipe_.line)) return false;
+  if (pipe_.election.contended() || !pipe_.owns(request)) return false;
+  pipe_.election.enter_directly(parker_);
+  unread_ = pipe_.line.size();
+  read_turn_.emplace(std::move(*turn));
+  write_turn_.emplace(std::move(*pipe_.send.take()));
+  stream_ = pipe_.send.stream().get();
+  number_ = pipe_.line.stream();
+  begun_ = request.sent_from == kNever ? pipe_.clock.now() : request.sent_from;
   pipe_.setup.link.stats->add(Stats::Counter::kCommands);
   return true;
 }
 
-bool DirectExchange::is_free() const {
-  if (pipe_.setup.driver != Pipeline::Driver::kCallers || !pipe_.election.vacant()) return false;
-  return pipe_.closed.ok() && pipe_.send.healthy() && !pipe_.relocation.pending();
-}
-
-// All that is to come, or has come, are a few replies that no caller awaits, if anything.
-bool DirectExchange::has_few_unread() const {
-  if (pipe_.line.empty()) return !pipe_.send.unasked_input(pipe_.line);
-  return pipe_.line.size() <= kMostUnread && pipe_.may_stay_unread();
-}
-
 // `waiter`: as of Connection::submit().
 void DirectExchange::end(Parker* waiter) {
+  {
+    const MutexLock lock(pipe_.mutex);
+    write_turn_.reset();
+    read_turn_.reset();
+    pipe_.election.leave();
+    // What was requested of the reader meanwhile is left to the loop.
+    const bool ordered = pipe_.relocation.pending() || !pipe_.closed.ok();
+    if (ordered) pipe_.drive();
+    if (pipe_.line.empty()) return;
+  }
   const WakeBatch wakes;
   const MutexLock lock(pipe_.mutex);
-  write_turn_.reset();
-  read_turn_.reset();
-  pipe_.election.leave();
-  // What was requested of the reader meanwhile is left to the loop.
-  const bool ordered = pipe_.relocation.reviews() || pipe_.relocation.decommissioned();
-  if (ordered || !pipe_.closed.ok()) pipe_.drive();
   if (pipe_.line.has_unsent()) (void)pipe_.flush();
   pipe_.find_reader(waiter);
 }
@@ -86,22 +87,6 @@ void DirectExchange::read() {
   got_ = result.io;
   if (got_ == net::Io::kDone) size_ += result.bytes;
   if (got_ == net::Io::kFailed) failure_ = std::move(result.status);
-}
-
-// Nothing where that is not the reply, and all that has come.
-std::optional<resp::PlainReply> DirectExchange::read_reply() {
-  read();
-  if (got_ != net::Io::kDone) return std::nullopt;
-  const std::optional<resp::PlainReply> reply = resp::plain_reply({bytes_.data(), size_});
-  if (!reply || !expected_.allow(*reply)) return std::nullopt;
-  return reply;
-}
-
-std::optional<resp::PlainReply> DirectExchange::read_behind_unread() {
-  Replies replies;
-  if (!read_all(replies) || !expected_.allow(replies[unread_])) return std::nullopt;
-  if (!deliver_unread(replies)) return std::nullopt;
-  return replies[unread_];
 }
 
 // All replies, wholly and alone. The first ones may come before the last.

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "client/pipeline.h"
-#include "client/stream_reader.h"
+#include "client/connection.h"
 #include "client/stream_turn.h"
 #include "resp/reply.h"
 
@@ -17,23 +16,29 @@ namespace holdfast::client {
 // cannot finish goes in line, where it would stand if it had been submitted.
 class DirectExchange {
  public:
-  // See Connection::exchange() and Connection::post().
-  enum class Exchanged { kAnswered, kInLine, kNotBegun };
-  enum class Posted { kWritten, kInLine, kNotBegun };
   struct DirectReply {
     resp::PlainReply reply;
     Sent sent{};
   };
 
-  DirectExchange(Pipeline& pipe, StreamReader& reader, Parker& parker)
-      : pipe_(pipe), reader_(reader), parker_(parker) {}
+  DirectExchange(Connection& connection, Parker& parker)
+      : pipe_(connection.pipe_), reader_(connection.reader_), parker_(parker) {}
   ~DirectExchange() {
     if (read_turn_) end(nullptr);
   }
   DirectExchange(const DirectExchange&) = delete;
   DirectExchange& operator=(const DirectExchange&) = delete;
 
+  // Sends the command and reads its reply at once, behind a few unread replies, with readings that
+  // wait for a moment. kNotBegun: nothing was done, and Connection::submit() is the way; another
+  // thread uses the connection, or there is no stream. kInLine: it is as after submit(), and its
+  // reply, unless it has come, is to be waited for in Connection::serve().
+  enum class Exchanged { kAnswered, kInLine, kNotBegun };
   Exchanged exchange(const RequestPtr& request, DirectReply& answer) HOLDFAST_EXCLUDES(pipe_.mutex);
+
+  // The same of a command whose reply may stay unread (Request::deferred): sent at once.
+  // kWritten: written() is not called for it, unless it is sent again. kInLine: as after submit().
+  enum class Posted { kWritten, kInLine, kNotBegun };
   Posted post(const RequestPtr& request) HOLDFAST_EXCLUDES(pipe_.mutex);
 
  private:
@@ -44,14 +49,10 @@ class DirectExchange {
   // Takes the turns, if no other thread uses the connection, and nothing but the exchange is to be
   // done; and gives them back.
   bool begin(const Request& request) HOLDFAST_EXCLUDES(pipe_.mutex);
-  bool is_free() const HOLDFAST_REQUIRES(pipe_.mutex);
-  bool has_few_unread() const HOLDFAST_REQUIRES(pipe_.mutex);
   void end(Parker* waiter) HOLDFAST_EXCLUDES(pipe_.mutex);
 
   bool write(const Request& request);
   void read();
-  std::optional<resp::PlainReply> read_reply();
-  std::optional<resp::PlainReply> read_behind_unread() HOLDFAST_EXCLUDES(pipe_.mutex);
   bool read_all(Replies& replies);
   bool deliver_unread(const Replies& replies) HOLDFAST_EXCLUDES(pipe_.mutex);
   bool has_stream() const HOLDFAST_REQUIRES(pipe_.mutex) {

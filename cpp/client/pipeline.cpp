@@ -41,12 +41,6 @@ void Pipeline::elect_reader(Parker* preferred) {
   perform(may_stay_unread() ? election.leave_unread(clock.now()) : election.submit(preferred));
 }
 
-bool Pipeline::takes(const Request& request, bool again) const {
-  if (!closed.ok()) return true;  // to receive that as its result
-  if (relocation.decommissioned()) return false;
-  return again || !setup.neighbours.mine || setup.neighbours.mine(request);
-}
-
 bool Pipeline::sends_at_once(const Request& request) const {
   const bool reads = election.reader() == Reader::kThread || election.has_called();
   const bool awaits = line.awaits_replies() && !request.deferred;
@@ -81,11 +75,6 @@ TimePoint Pipeline::silent_since() const {
 // An exchange that has begun to read its reply puts itself in the line of a closed connection, too.
 bool Pipeline::given_up() const {
   return !send.stream() || (!closed.ok() && !line.awaits_replies());
-}
-
-TimePoint Pipeline::stream_wanted_until() const {
-  const bool wanted = closed.ok() && !send.stream() && clock.now() < wanted_until;
-  return wanted ? wanted_until : kNever;
 }
 
 void Pipeline::forget_stream() {

@@ -69,7 +69,6 @@ class Relocation {
   }
 
   void review() { review_ = true; }
-  bool reviews() const { return review_; }
   bool take_review() { return std::exchange(review_, false); }
 
   // The server has left its place: all that is in line, and all that comes, goes elsewhere.
@@ -129,6 +128,7 @@ class Pipeline {
   // Writes what is in line, unless another thread has the turn: then that thread writes it. False:
   // the reader has to go on with it.
   bool flush() HOLDFAST_REQUIRES(mutex) {
+    if (!line.has_unsent() && send.at_rest()) return true;
     const std::optional<WriteTurn> turn = send.take();
     return !turn || send.flush(*turn, line, mutex);
   }
@@ -143,7 +143,19 @@ class Pipeline {
   }
 
   // Whether a request may go out here. `again`: a server has said so.
-  bool takes(const Request& request, bool again) const HOLDFAST_REQUIRES(mutex);
+  bool takes(const Request& request, bool again) const HOLDFAST_REQUIRES(mutex) {
+    if (!closed.ok()) return true;  // to receive that as its result
+    if (relocation.decommissioned()) return false;
+    return again || owns(request);
+  }
+  bool owns(const Request& request) const HOLDFAST_REQUIRES(mutex) {
+    return !setup.neighbours.mine || setup.neighbours.mine(request);
+  }
+  // No thread uses the stream, and nothing is to be done but what callers submit.
+  bool vacant() const HOLDFAST_REQUIRES(mutex) {
+    if (setup.driver != Driver::kCallers || !election.vacant()) return false;
+    return closed.ok() && send.healthy() && !relocation.pending();
+  }
   // A reader that awaits replies sends what has gathered when the next ones arrive, all in one
   // piece; one that was called, when it comes.
   bool sends_at_once(const Request& request) const HOLDFAST_REQUIRES(mutex);
@@ -156,7 +168,10 @@ class Pipeline {
   TimePoint silent_since() const HOLDFAST_REQUIRES(mutex);
 
   // Until when a stream is to be made though no request needs it; kNever: none is.
-  TimePoint stream_wanted_until() const HOLDFAST_REQUIRES(mutex);
+  TimePoint stream_wanted_until() const HOLDFAST_REQUIRES(mutex) {
+    const bool wanted = closed.ok() && !send.stream() && clock.now() < wanted_until;
+    return wanted ? wanted_until : kNever;
+  }
 
   // The stream is over: what is unanswered is sent again on the next one.
   void forget_stream() HOLDFAST_REQUIRES(mutex);

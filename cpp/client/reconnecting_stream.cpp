@@ -177,6 +177,7 @@ void ReconnectingStream::greeted(TimePoint now) {
   if (next_reply(now)) return protocol_error(now, kSurplus);
   if (state_ != State::kGreeting) return;
   state_ = State::kReady;
+  moment_ = transport_->moment();
   tracking_.ready();
   until_ = backoff_end_ = kNever;
   if (const auto& witness = options_.witness) {
@@ -242,10 +243,6 @@ bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& r
   return state_ == State::kReady;
 }
 
-Millis ReconnectingStream::moment() const {
-  return state_ == State::kReady ? transport_->moment() : Millis(0);
-}
-
 void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   if (state_ == State::kGreeting) greeting_.broken();
   const bool hung_up =
@@ -295,6 +292,7 @@ void ReconnectingStream::leave(bool reset) {
   silent_until_ = kNever;
   transport_.reset();
   reader_.reset();
+  moment_ = Millis(0);
   more_ = false;
 }
 

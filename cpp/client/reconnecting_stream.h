@@ -130,7 +130,7 @@ class ReconnectingStream {
 
   // How long a read() of kMoment may block until there is something to read; 0: never, or not
   // ready.
-  Millis moment() const;
+  Millis moment() const { return moment_; }
 
   // Ready only: reads what there is, appending complete replies to `replies`. False when the stream
   // has broken: then it has been left for kBackingOff, with failure() saying why.
@@ -222,6 +222,7 @@ class ReconnectingStream {
   Tracking tracking_;
   bool answers_ = false;  // the server has answered on this stream
   net::Interest interest_;
+  Millis moment_{0};
   bool more_ = false;         // the last read() stopped before it had everything
   TimePoint until_ = kNever;  // end of the attempt, or of the back-off
   Status failure_;

@@ -65,6 +65,9 @@ class Request {
   bool impatient = false;
   // To be set before submit(), of a renewal: it goes the way of the calls, in order with them.
   bool with_calls = false;
+  // To be set before submit(), of a command that is sent at once: the moment before it, where its
+  // caller has just read the clock and a moment more does not matter.
+  TimePoint sent_from = kNever;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   SharedAtomic<bool> persistent{false};
   // To be set before submit(): when its script's text is sent. Never: NOSCRIPT is its answer; for a

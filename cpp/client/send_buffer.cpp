@@ -38,21 +38,15 @@ bool SendBuffer::flush(const WriteTurn& /*turn*/, RequestQueue& line, Mutex& mut
       const MutexUnlock unlocked(mutex);
       result = write_all(*stream, writing_);
     }
-    if (stream == stream_) stuck = !written(result, line) || stuck;
+    if (stream == stream_ && result.io == net::Io::kDone) {
+      line.written();
+    } else if (stream == stream_) {
+      out_.insert(0, writing_, result.bytes);
+      (result.io == net::Io::kFailed ? failed_ : blocked_) = stuck = true;
+    }
     writing_.clear();
   }
   return !stuck;
-}
-
-// As much of writing_ as the stream took; false when that is not all.
-bool SendBuffer::written(const net::IoResult& result, RequestQueue& line) {
-  if (result.io == net::Io::kDone) {
-    line.written();
-    return true;
-  }
-  out_.insert(0, writing_, result.bytes);
-  (result.io == net::Io::kFailed ? failed_ : blocked_) = true;
-  return false;
 }
 
 void SendBuffer::keep_direct(const WriteTurn& /*turn*/, Written written) {

@@ -73,7 +73,6 @@ class SendBuffer {
   friend WriteTurn;
 
   bool may_write() const { return stream_ && !blocked_ && !failed_; }
-  bool written(const net::IoResult& result, RequestQueue& line);
 
   const Clock& clock_;
   Stats& stats_;

@@ -43,7 +43,22 @@ void Completions::run(const ConnectionSetup& setup) {
 
 net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, TimePoint now,
                                     Wait wait) {
-  Progress progress = advance_link(pipe, now, wait);
+  bool wanted = false;  // a stream: one that is up is read, a new one is made only for a request
+  {
+    const MutexLock lock(pipe.mutex);
+    if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
+    const bool used = !pipe.line.empty() || pipe.send.stream();
+    wanted = pipe.closed.ok() && (used || now < pipe.wanted_until);
+  }
+  Progress progress = begin();
+  if (!wanted) {
+    link_.close();
+  } else if (link_.state() == ReconnectingStream::State::kReady) {
+    progress.lost = !link_.read(now, progress.replies, wait);
+  } else {
+    if (connect_overdue(pipe, now)) link_.hurry(now);
+    progress.ready = link_.advance(now);
+  }
   return digest(pipe, wait != Wait::kNone ? pipe.clock.now() : now, std::move(progress));
 }
 
@@ -75,28 +90,6 @@ StreamReader::Progress StreamReader::begin() const {
   return progress;
 }
 
-// Whether a stream is wanted: one that is up is read, a new one is made only for a request.
-bool StreamReader::carry_out_move(Pipeline& pipe, TimePoint now) {
-  const MutexLock lock(pipe.mutex);
-  if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
-  const bool used = !pipe.line.empty() || pipe.send.stream();
-  return pipe.closed.ok() && (used || now < pipe.wanted_until);
-}
-
-StreamReader::Progress StreamReader::advance_link(Pipeline& pipe, TimePoint now, Wait wait) {
-  const bool wanted = carry_out_move(pipe, now);
-  Progress progress = begin();
-  if (!wanted) {
-    link_.close();
-  } else if (link_.state() == ReconnectingStream::State::kReady) {
-    progress.lost = !link_.read(now, progress.replies, wait);
-  } else {
-    if (connect_overdue(pipe, now)) link_.hurry(now);
-    progress.ready = link_.advance(now);
-  }
-  return progress;
-}
-
 // What has come of the stream: to the requests, and to those who watch over it.
 net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progress) {
   Completions due;
@@ -117,13 +110,13 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progr
   const WakeBatch wakes;
   due.run(setup_);
   const MutexLock lock(pipe.mutex);
-  pipe.election.reply();
+  if (pipe.election.has_parked()) pipe.election.reply();
   return after_writing(stuck, interest(pipe));
 }
 
 void StreamReader::settle(Pipeline& pipe, TimePoint now, Completions& due) {
   if (pipe.relocation.take_review()) hand_over(pipe, due);
-  drop_overdue(pipe, now, due);
+  if (now >= pipe.line.next_overdue()) drop_overdue(pipe, now, due);
   if (!pipe.closed.ok()) {
     pipe.line.fail(pipe.closed, true, due.deliveries);
     pipe.send.close();
@@ -202,7 +195,8 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
 // the server has become a replica, or its replies are not those to our commands.
 bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progress,
                                 Completions& due) {
-  if (!progress.replies.empty()) pipe.last_read = now;
+  if (progress.replies.empty()) return true;
+  pipe.last_read = now;
   due.deliveries.reserve(progress.replies.size());
   const bool must_be_primary = !setup_.link.service.empty();
   for (resp::Reply& reply : progress.replies) {
@@ -252,7 +246,6 @@ void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Co
 }
 
 void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) {
-  if (now < pipe.line.next_overdue()) return;
   const Status& why = link_.failure();
   const bool up = pipe.send.stream() != nullptr;
   const bool unknown = up || why.ok();

@@ -91,8 +91,6 @@ class StreamReader {
   };
 
   Progress begin() const;
-  bool carry_out_move(Pipeline& pipe, TimePoint now) HOLDFAST_EXCLUDES(pipe.mutex);
-  Progress advance_link(Pipeline& pipe, TimePoint now, Wait wait) HOLDFAST_EXCLUDES(pipe.mutex);
   net::Interest digest(Pipeline& pipe, TimePoint now, Progress progress)
       HOLDFAST_EXCLUDES(pipe.mutex);
   // The latest attempt to connect met nothing that listens.

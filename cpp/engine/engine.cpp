@@ -212,8 +212,12 @@ void Engine::owner_ended(OwnerNumber owner, const std::string& what) {
 int thread_of(OwnerNumber owner) { return threads().find(owner); }
 
 OwnerNumber current_thread_owner() {
-  thread_local const ThreadOwner owner;
-  return owner.number();
+  thread_local OwnerNumber known{};
+  if (known == OwnerNumber{}) {
+    thread_local const ThreadOwner owner;
+    known = owner.number();
+  }
+  return known;
 }
 
 }  // namespace holdfast::engine

@@ -12,10 +12,6 @@ bool Attempt::begin() { return attempts_->enter_alone(*this); }
 
 void Attempt::begin_beside() { attempts_->enter_beside(*this); }
 
-void Attempt::end() {
-  if (under_way_) attempts_->end(*this);
-}
-
 // A kind that excludes no other has no entry before its grant.
 Holds::Entry* Attempts::entry_of(const Attempt& attempt) {
   if (attempt.entry_ != nullptr) return attempt.entry_;
@@ -112,7 +108,14 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
 
 void Attempts::add(Holds::Entry& entry, const Grant& grant, HeldRecords::Id record) {
   book_.drop_release(entry);
-  Hold& hold = hold_for(entry, grant);
+  if (!entry.hold || !entry.hold->held()) {
+    if (entry.hold) book_.holds.end(entry);
+    Hold& fresh = book_.holds.grant(entry, HoldPtr(new Hold(grant, entry.owner)));
+    fresh.group = static_cast<std::uint32_t>(book_.holds.grants() / RenewalBatch::kMostKeys);
+    if (book_.tracks) fresh.next_look = after(fresh.since, kYoung);
+    book_.events.count(fresh, Stats::Counter::kHeld);
+  }
+  Hold& hold = *entry.hold;
   hold.add_level(grant);
   if (grant.block) ++hold.blocks;
   if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
@@ -132,16 +135,6 @@ void Attempts::introduce(const Grant& grant, std::string about) {
   hold.next_renewal = grant.sent;
   hold.next_look = kNever;
   book_.arm(hold, grant.sent);
-}
-
-Hold& Attempts::hold_for(Holds::Entry& entry, const Grant& grant) {
-  if (entry.hold && entry.hold->held()) return *entry.hold;
-  if (entry.hold) book_.holds.end(entry);
-  Hold& hold = book_.holds.grant(entry, HoldPtr(new Hold(grant, entry.owner)));
-  hold.group = static_cast<std::uint32_t>(book_.holds.grants() / RenewalBatch::kMostKeys);
-  if (book_.tracks) hold.next_look = after(hold.since, kYoung);
-  book_.events.count(hold, Stats::Counter::kHeld);
-  return hold;
 }
 
 bool Attempts::under_way(const LockName& name, OwnerNumber owner) const {

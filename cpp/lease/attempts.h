@@ -138,9 +138,12 @@ class Attempts {
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   void add(Holds::Entry& entry, const Grant& grant, HeldRecords::Id record)
       HOLDFAST_REQUIRES(book_.mutex);
-  Hold& hold_for(Holds::Entry& entry, const Grant& grant) HOLDFAST_REQUIRES(book_.mutex);
 
   HoldBook& book_;
 };
+
+inline void Attempt::end() {
+  if (under_way_) attempts_->end(*this);
+}
 
 }  // namespace holdfast::lease

@@ -114,8 +114,7 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   events.post(hold, Event::Kind::kLost);
 }
 
-void HoldBook::note_late_renewal(Hold& hold, TimePoint now) {
-  if (closed || !hold.renewal_may_come(now)) return;
+void HoldBook::keep_late_renewal(Hold& hold) {
   if (late_renewals.size() == late_renewals.capacity()) forget_late_renewals();
   late_renewals.emplace_back(&hold);
 }
@@ -142,10 +141,6 @@ std::string HoldBook::ran_out(const Hold& hold) const {
   if (closed) return kClientClosed;
   if (!hold.renewed()) return kRanOut;
   return renewal_failure.empty() ? kNotRenewed : kNotRenewed + (": " + renewal_failure);
-}
-
-void HoldBook::lose_if_over(Hold& hold, TimePoint now) {
-  if (hold.held() && now >= hold.trusted() && !hold.internal) lose(hold, ran_out(hold));
 }
 
 std::optional<std::string> HoldBook::hidden_loss(const LockName& name, OwnerNumber owner) {
@@ -180,8 +175,7 @@ Hold* HoldBook::hidden(const LockName& name, OwnerNumber owner) {
   return nullptr;
 }
 
-void HoldBook::drop_release(Holds::Entry& entry) {
-  if (entry.release == Holds::Release::kNone) return;
+void HoldBook::drop_present_release(Holds::Entry& entry) {
   if (entry.leaves()) {
     if (entry.release != Holds::Release::kReleased) count_released(&*entry.hold, entry.caller);
     end_record(entry.hold->record);

@@ -67,7 +67,9 @@ class HoldBook {
   // Why a hold is lost whose lease is over by the client's clock.
   std::string ran_out(const Hold& hold) const HOLDFAST_REQUIRES(mutex);
   // Of a hold that ends: a renewal of it may still be executed, on the owner's next one.
-  void note_late_renewal(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
+  void note_late_renewal(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex) {
+    if (!closed && hold.renewal_may_come(now)) keep_late_renewal(hold);
+  }
   // Whether the server may still execute a renewal of the owner's that sets a longer lease than a
   // command without renewal asks for now: of an ended hold, or of one that is not renewed any more.
   bool renewal_on_wire(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex);
@@ -79,7 +81,9 @@ class HoldBook {
     lose_if_over(hold, now);
     return now;
   }
-  void lose_if_over(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
+  void lose_if_over(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex) {
+    if (hold.held() && now >= hold.trusted() && !hold.internal) lose(hold, ran_out(hold));
+  }
   // The loss of the owner's that an acquire would hide, with what to do; nothing: none.
   std::optional<std::string> hidden_loss(const LockName& name, OwnerNumber owner)
       HOLDFAST_REQUIRES(mutex);
@@ -88,7 +92,9 @@ class HoldBook {
       HOLDFAST_REQUIRES(mutex);
   // What the owner does next does the work of the pending release; a hold that was being released
   // counts as released.
-  void drop_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
+  void drop_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex) {
+    if (entry.release != Holds::Release::kNone) drop_present_release(entry);
+  }
   // Of a client that closes: whether it was the entry of the client's key.
   bool end_internal(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
   // `hold`: null: nothing is.
@@ -123,6 +129,8 @@ class HoldBook {
   std::function<void()> on_idle HOLDFAST_GUARDED_BY(mutex);
 
  private:
+  void keep_late_renewal(Hold& hold) HOLDFAST_REQUIRES(mutex);
+  void drop_present_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
   Hold* hidden(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(mutex);
   void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
   void keep_record(Hold& hold) HOLDFAST_REQUIRES(mutex);

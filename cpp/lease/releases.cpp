@@ -65,30 +65,28 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Start s
   Hold* const hold = entry ? entry->current() : nullptr;
   if (!start.at) start.at = book_.clock.now();
   if (hold != nullptr) book_.lose_if_over(*hold, *start.at);
-  if (const std::optional<std::string> lost = close_block(name, owner, hold)) {
-    ReleasePlan plan;
-    plan.verdict = ReleasePlan::Verdict::kLost;
-    plan.reason = *lost;
-    plan.held_again = entry && entry->in_use();
-    return plan;
+  std::optional<std::string> lost;
+  if (hold != nullptr && hold->blocks > 0) {
+    --hold->blocks;
+  } else if (!book_.blocks.empty()) {
+    lost = book_.blocks.end(name, owner);
   }
+  if (lost) return lost_block(entry.get(), std::move(*lost));
   if (!entry) return {};
   if (entry->attempts > 0) return under_way();
   return begin_with(*entry, false, start);
 }
 
-// One block less of the owner's. Why it has lost its grant; nothing: it has not. `hold`: the
-// owner's; null: none.
-std::optional<std::string> Releases::close_block(const LockName& name, OwnerNumber owner,
-                                                 Hold* hold) {
-  if (hold != nullptr && hold->blocks > 0) {
-    --hold->blocks;
-    return std::nullopt;
-  }
-  if (book_.blocks.empty()) return std::nullopt;
-  std::optional<std::string> lost = book_.blocks.end(name, owner);
-  if (lost && hold != nullptr && !hold->held()) hold->reported = true;
-  return lost;
+// `entry`: its owner's; null: none.
+ReleasePlan Releases::lost_block(Holds::Entry* entry, std::string reason) {
+  ReleasePlan plan;
+  plan.verdict = ReleasePlan::Verdict::kLost;
+  plan.reason = std::move(reason);
+  if (entry == nullptr) return plan;
+  Hold* const hold = entry->current();
+  if (hold != nullptr && !hold->held()) hold->reported = true;
+  plan.held_again = entry->in_use();
+  return plan;
 }
 
 ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, bool all,
@@ -127,7 +125,11 @@ ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Start& start) {
     book_.notify_if_idle();
   }
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    leave(entry, now);
+    book_.events.count_end(*hold, now);
+    hold->trace(Hold::Step::kReleased);
+    book_.note_late_renewal(*hold, now);
+    book_.blocks.release(entry.name, entry.owner, std::exchange(hold->blocks, 0));
+    book_.holds.leave(entry);
     entry.caller = start.caller;
     open(entry, plan, start, surely_over(*hold, now));
   }
@@ -138,16 +140,6 @@ void Releases::open(Holds::Entry& entry, ReleasePlan& plan, Start& start, TimePo
   plan.command = start.command.get();
   book_.holds.open(entry, std::move(start.command), until);
   plan.until = entry.until;
-}
-
-// A last release.
-void Releases::leave(Holds::Entry& entry, TimePoint now) {
-  Hold& hold = *entry.hold;
-  book_.events.count_end(hold, now);
-  hold.trace(Hold::Step::kReleased);
-  book_.note_late_renewal(hold, now);
-  book_.blocks.release(entry.name, entry.owner, std::exchange(hold.blocks, 0));
-  book_.holds.leave(entry);
 }
 
 // The owner holds nothing, but may have begun to release, and releases again.

@@ -128,15 +128,13 @@ class Releases {
  private:
   using Released = Holds::Released;
 
+  static ReleasePlan lost_block(Holds::Entry* entry, std::string reason);
   ReleasePlan begin_with(Holds::Entry& entry, bool all, Start& start)
       HOLDFAST_REQUIRES(book_.mutex);
   // The release of the entry begins with that plan.
   void open(Holds::Entry& entry, ReleasePlan& plan, Start& start, TimePoint until)
       HOLDFAST_REQUIRES(book_.mutex);
-  std::optional<std::string> close_block(const LockName& name, OwnerNumber owner, Hold* hold)
-      HOLDFAST_REQUIRES(book_.mutex);
   ReleasePlan plan_pending(Holds::Entry& entry, Start& start) HOLDFAST_REQUIRES(book_.mutex);
-  void leave(Holds::Entry& entry, TimePoint now) HOLDFAST_REQUIRES(book_.mutex);
   void lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason)
       HOLDFAST_REQUIRES(book_.mutex);
   void lose_in_release(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);

@@ -111,34 +111,37 @@ PlainBeginning plain_beginning(std::string_view bytes) {
   return bytes[0] == '$' ? text_beginning(bytes) : pair_beginning(bytes);
 }
 
-std::optional<PlainReply> plain_reply(const Reply& reply) {
-  switch (reply.kind()) {
-    case ReplyKind::kNil:
-      return PlainReply{};
-    case ReplyKind::kInteger:
-      return PlainReply{reply.integer()};
-    case ReplyKind::kText:
-      if (reply.text().size() <= PlainReply::kLongestText) return plain_text(reply.text());
-      break;
+namespace {
+
+ReplyKind kind_of(const redisReply& reply) {
+  switch (reply.type) {
+    case REDIS_REPLY_INTEGER:
+    case REDIS_REPLY_BOOL:
+      return ReplyKind::kInteger;
+    case REDIS_REPLY_NIL:
+      return ReplyKind::kNil;
+    case REDIS_REPLY_ERROR:
+      return ReplyKind::kError;
     default:
       break;
   }
-  return std::nullopt;
+  if (is_aggregate(reply)) return ReplyKind::kArray;
+  const std::string_view text = text_of(&reply);
+  const bool word = text.empty() || (text.front() >= 'A' && text.front() <= 'Z');
+  return word && reply.type == REDIS_REPLY_STATUS ? ReplyKind::kStatus : ReplyKind::kText;
 }
 
-Reply::Reply(redisReply* owned) : reply_(owned) {}
-Reply::Reply(Reply&& other) noexcept
-    : reply_(std::exchange(other.reply_, nullptr)), owned_(other.owned_), plain_(other.plain_) {}
+}  // namespace
 
-Reply& Reply::operator=(Reply&& other) noexcept {
-  std::swap(reply_, other.reply_);
-  std::swap(owned_, other.owned_);
-  std::swap(plain_, other.plain_);
-  return *this;
+Reply::Reply(redisReply* reply, bool owned) : reply_(reply, Free{owned}) {
+  if (reply == nullptr) return;
+  kind_ = kind_of(*reply);
+  push_ = reply->type == REDIS_REPLY_PUSH;
+  if (is_integer()) plain_.integer = reply->integer;
 }
 
-Reply::~Reply() {
-  if (reply_ != nullptr && owned_) freeReplyObject(reply_);
+void Reply::Free::operator()(redisReply* reply) const {
+  if (owned) freeReplyObject(reply);
 }
 
 std::string_view word_for(ReplyKind kind) {
@@ -159,34 +162,9 @@ std::string_view word_for(ReplyKind kind) {
   return "an error";
 }
 
-ReplyKind Reply::kind() const {
-  if (reply_ == nullptr) return plain_.kind();
-  if (is_integer()) return ReplyKind::kInteger;
-  if (is_nil()) return ReplyKind::kNil;
-  if (is_error()) return ReplyKind::kError;
-  if (is_array()) return ReplyKind::kArray;
-  const bool word = text().empty() || (text().front() >= 'A' && text().front() <= 'Z');
-  return word && reply_->type == REDIS_REPLY_STATUS ? ReplyKind::kStatus : ReplyKind::kText;
+std::string_view Reply::text() const {
+  return reply_ == nullptr ? plain_.text() : text_of(reply_.get());
 }
-
-bool Reply::is_nil() const {
-  return reply_ == nullptr ? plain_.kind() == ReplyKind::kNil : reply_->type == REDIS_REPLY_NIL;
-}
-bool Reply::is_error() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_ERROR; }
-bool Reply::is_integer() const {
-  if (reply_ == nullptr) return plain_.kind() == ReplyKind::kInteger;
-  return reply_->type == REDIS_REPLY_INTEGER || reply_->type == REDIS_REPLY_BOOL;
-}
-bool Reply::is_array() const {
-  return reply_ == nullptr ? plain_.second.has_value() : is_aggregate(*reply_);
-}
-bool Reply::is_push() const { return reply_ != nullptr && reply_->type == REDIS_REPLY_PUSH; }
-
-std::int64_t Reply::integer() const {
-  if (reply_ == nullptr) return is_integer() ? *plain_.integer : 0;
-  return integer_of(reply_);
-}
-std::string_view Reply::text() const { return reply_ == nullptr ? plain_.text() : text_of(reply_); }
 std::size_t Reply::size() const {
   if (reply_ == nullptr) return plain_.second ? 2 : 0;
   return is_aggregate(*reply_) ? reply_->elements : 0;
@@ -239,9 +217,14 @@ void Reader::feed(const char* data, std::size_t size) {
 
 Result<std::optional<Reply>> Reader::next() {
   if (!reads_) {
-    if (const std::optional<PlainReply> plain = next_plain()) {
-      return std::optional<Reply>(Reply(*plain));
+    const PlainBeginning plain = plain_beginning(std::string_view(bytes_).substr(begin_));
+    begin_ += plain.size;
+    incomplete_ -= plain.size;
+    if (begin_ == bytes_.size()) {
+      bytes_.clear();
+      begin_ = 0;
     }
+    if (plain.size > 0) return std::optional<Reply>(Reply(plain.reply));
     if (bytes_.empty()) return std::optional<Reply>();
     redisReaderFeed(reader_, bytes_.data() + begin_, bytes_.size() - begin_);
     bytes_.clear();
@@ -250,18 +233,6 @@ Result<std::optional<Reply>> Reader::next() {
   Result<std::optional<Reply>> next = next_of_reader();
   reads_ = !next.ok() || incomplete_ > 0;
   return next;
-}
-
-std::optional<PlainReply> Reader::next_plain() {
-  const PlainBeginning plain = plain_beginning(std::string_view(bytes_).substr(begin_));
-  if (plain.size == 0) return std::nullopt;
-  begin_ += plain.size;
-  incomplete_ -= plain.size;
-  if (begin_ == bytes_.size()) {
-    bytes_.clear();
-    begin_ = 0;
-  }
-  return plain.reply;
 }
 
 Result<std::optional<Reply>> Reader::next_of_reader() {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,20 +43,19 @@ struct PlainReply {
 // One reply of a server, read-only. Strings may hold any byte.
 class Reply {
  public:
-  explicit Reply(redisReply* owned);  // takes ownership
-  explicit Reply(PlainReply plain) : plain_(plain) {}
-  Reply(Reply&& other) noexcept;
-  Reply& operator=(Reply&& other) noexcept;
-  ~Reply();
+  explicit Reply(redisReply* owned) : Reply(owned, true) {}  // takes ownership
+  explicit Reply(PlainReply plain) : plain_(plain), kind_(plain.kind()) {}
 
-  ReplyKind kind() const;
-  bool is_nil() const;
-  bool is_error() const;
-  bool is_integer() const;  // an integer, or a boolean (0 or 1)
-  bool is_array() const;    // an array, a set, a push, or a map (name, value, name, value, ...)
-  bool is_push() const;     // not a reply to a command (RESP3)
+  ReplyKind kind() const { return kind_; }
+  bool is_nil() const { return kind_ == ReplyKind::kNil; }
+  bool is_error() const { return kind_ == ReplyKind::kError; }
+  // An integer, or a boolean (0 or 1).
+  bool is_integer() const { return kind_ == ReplyKind::kInteger; }
+  // An array, a set, a push, or a map (name, value, name, value, ...).
+  bool is_array() const { return kind_ == ReplyKind::kArray; }
+  bool is_push() const { return push_; }  // not a reply to a command (RESP3)
 
-  std::int64_t integer() const;   // 0 unless is_integer()
+  std::int64_t integer() const { return is_integer() ? *plain_.integer : 0; }  // 0: it is none
   std::string_view text() const;  // of a string, a status, an error or a number; else empty
   std::size_t size() const;       // elements of an array; 0 for anything else
 
@@ -73,11 +73,16 @@ class Reply {
 
  private:
   friend class Reader;
-  Reply(redisReply* reply, bool owned) : reply_(reply), owned_(owned) {}
+  struct Free {
+    bool owned;
+    void operator()(redisReply* reply) const;
+  };
+  Reply(redisReply* reply, bool owned);
 
-  redisReply* reply_ = nullptr;  // null: it is plain_
-  bool owned_ = true;
-  PlainReply plain_{};
+  std::unique_ptr<redisReply, Free> reply_{nullptr, Free{false}};  // null: it is plain_
+  PlainReply plain_{};                                             // its integer, too
+  ReplyKind kind_ = ReplyKind::kNil;
+  bool push_ = false;
 };
 
 // The one at the beginning of these bytes, and how many of them it is; 0: there is none that is
@@ -87,17 +92,6 @@ struct PlainBeginning {
   std::size_t size = 0;
 };
 PlainBeginning plain_beginning(std::string_view bytes);
-
-// The one that these bytes are, wholly and alone; nothing for any others.
-inline std::optional<PlainReply> plain_reply(std::string_view bytes) {
-  const PlainBeginning beginning = plain_beginning(bytes);
-  if (beginning.size == 0 || beginning.size != bytes.size()) return std::nullopt;
-  return beginning.reply;
-}
-
-// The same of a reply that was read already; nothing for errors, long texts, statuses and
-// arrays.
-std::optional<PlainReply> plain_reply(const Reply& reply);
 
 // Splits a byte stream into replies (hiredis' reader; RESP2 and RESP3). A PlainReply, as most
 // replies to scripts are, it reads in place, without an object of hiredis. Not thread-safe.
@@ -119,7 +113,6 @@ class Reader {
   bool at_end() const { return incomplete_ == 0; }
 
  private:
-  std::optional<PlainReply> next_plain();
   Result<std::optional<Reply>> next_of_reader();
   Status failure() const;
 

@@ -45,11 +45,6 @@ void Calls::append(Calls more) {
   std::move(more.calls_.begin(), more.calls_.end(), std::back_inserter(calls_));
 }
 
-void Calls::run() {
-  for (const auto& call : calls_) call();
-  calls_.clear();
-}
-
 std::optional<std::uint64_t> WaitRegistry::sequence(const std::string& channel) const {
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);

@@ -63,7 +63,10 @@ class [[nodiscard]] Calls {
         [waiter = std::move(waiter), why = std::move(why)] { waiter->on_failure(why); });
   }
   void append(Calls more);
-  void run();
+  void run() {
+    for (const auto& call : calls_) call();
+    calls_.clear();
+  }
 
  private:
   std::vector<std::function<void()>> calls_;

@@ -206,7 +206,7 @@ BREAKS = (
     Break(
         (18,),
         "a repeated release that finds nothing is a loss",
-        "cpp/sync/operation/hold_release.cpp",
+        "cpp/sync/operation/hold_release.h",
         (("&& sent_before_ && now() < plan_.trusted", "&& now() < TimePoint{}"),),
         "tests/faults/test_lost_replies.py::test_partial_and_final_release_count_once",
     ),

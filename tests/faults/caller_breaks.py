@@ -73,15 +73,15 @@ CALLER_BREAKS = (
     Break(
         (49,),
         "a refused connection is tried again for all callers alike",
-        "cpp/sync/operation/callers_time.cpp",
-        (("    connect_deadline_ = after(begun, kRestartBriefly);\n", ""),),
+        "cpp/sync/operation/callers_time.h",
+        ((": after(begun, kRestartBriefly);", ": kNever;"),),
         f"{REFUSED}::test_a_refused_connection_comes_out_by_the_deadline",
     ),
     Break(
         (65,),
         "a command has its time-out, whatever time its caller has",
-        "cpp/sync/operation/callers_time.cpp",
-        (("  latest_ = after(deadline_, kLateAnswer);\n", ""),),
+        "cpp/sync/operation/callers_time.h",
+        (("      latest_ = after(deadline_, kLateAnswer);\n", ""),),
         "tests/faults/test_callers_time.py::test_a_server_that_stopped_before_the_wait",
     ),
     Break(

@@ -56,7 +56,7 @@ BREAKS = (
     ),
     lost(
         "a request for several permits is written as one for one",
-        "cpp/sync/operation/acquire_request.cpp",
+        "cpp/sync/operation/acquire_request.h",
         "synchronizer->options().request_memory, amount};",
         "synchronizer->options().request_memory, 1};",
     ),
@@ -84,8 +84,7 @@ BREAKS = (
     lost(
         "a grant is not among the figures",
         ACQUIRE,
-        "  AcquireStats(*context().stats, request_.stats()).ended("
-        "Verdict::kGranted, now - begun_);\n",
+        "  AcquireStats(*context().stats, request_.stats()).granted(now - begun_);\n",
     ),
     lost(
         "a sent attempt goes on as one that was not sent",
@@ -177,14 +176,14 @@ BREAKS = (
     lost(
         "a release is done whatever the reply",
         RELEASE,
-        "  if (!reply.is_nil() || by_first) return released(reply);\n",
-        "  if (!reply.is_nil() || by_first || recipe_.holding()) return released(reply);\n",
+        "  if (reply.is_nil() && !done_before()) {\n",
+        "  if (reply.is_nil() && !done_before() && !recipe_.holding()) {\n",
     ),
     lost(
         "a release that is done stays pending",
         RELEASE,
-        "void HoldRelease::released(const resp::Reply& reply) {\n  report_done();\n",
-        "void HoldRelease::released(const resp::Reply& reply) {\n",
+        "  report_done();\n  // Without waiters",
+        "  // Without waiters",
     ),
     lost(
         "a release does not say how many waiters have heard of it",

@@ -37,15 +37,13 @@ bool Acquire::begin(TimePoint now) {
 bool Acquire::may_send() {
   if (context().acknowledger) return false;
   if (!request_.synchronizer->idle(context(), request_.owner)) return false;
-  if (held_up()) return false;
+  if (!request_.lease.renewed && held_up()) return false;
   plan_ = begin_attempt();
   return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;
 }
 
-resp::ReplyKinds Acquire::encode(std::string& out, bool by_text) const {
-  script::Writer writer = context().writer(out, by_text);
-  recipe().acquire(writer, request().step(context(), count_));
-  return writer.replies();
+void Acquire::write(script::Writer& out) const {
+  recipe().acquire(out, request().step(context(), count_));
 }
 
 bool Acquire::granted(const resp::Reply& reply, const client::Sent& sent) {
@@ -57,14 +55,14 @@ bool Acquire::granted(const resp::Reply& reply, const client::Sent& sent) {
   if (late || !keep({count_, sent.last, answer.value, now})) return false;
   request_.report_other(context(), answer);
   attempt_.end();
-  AcquireStats(*context().stats, request_.stats()).ended(Verdict::kGranted, now - begun_);
+  AcquireStats(*context().stats, request_.stats()).granted(now - begun_);
   finish({Verdict::kGranted, {}, answer.value});
   return true;
 }
 
 // ---- Each event
 
-void Acquire::answered_here(resp::Reply reply, const client::Sent& sent) {
+void Acquire::answered_here(resp::Reply&& reply, const client::Sent& sent) {
   if (!granted(reply, sent)) contend().complete(std::move(reply), sent);
 }
 
@@ -133,7 +131,7 @@ void Acquire::record() {
 
 bool Acquire::held_up() const {
   const lease::LeaseKeeper& keeper = *context().keeper;
-  return !request_.lease.renewed && keeper.renewal_on_wire(name(), request_.owner) &&
+  return keeper.renewal_on_wire(name(), request_.owner) &&
          keeper.count(name(), request_.owner) == 0;
 }
 

@@ -36,7 +36,6 @@ class Acquire final : public Operation {
   void cancel() override;
   Role role() const override { return Role::kAcquire; }
   About about() override { return request().about(); }
-  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   int preload(std::string& out) const override { return script::load(out, recipe().scripts()); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
@@ -49,8 +48,9 @@ class Acquire final : public Operation {
     TimePoint at;  // when the answer came
   };
 
+  void write(script::Writer& out) const override;
   bool begin(TimePoint now) HOLDFAST_UNCHECKED override;
-  void answered_here(resp::Reply reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
+  void answered_here(resp::Reply&& reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
   bool stopped_by(Interrupt& interrupt) override;
   void time_is_up(TimePoint now) override;
   TimePoint latest() const override { return time_.latest(); }

@@ -36,17 +36,6 @@ bool in_turn(const Recipe& recipe, const LockName& name) {
 
 }  // namespace
 
-Step AcquireRequest::step(const Context& context, int count) const {
-  return {name(), {context.client_id, owner}, count, lease.time, step_options()};
-}
-
-StepOptions AcquireRequest::step_options() const {
-  StepOptions options{queue_timeout(), synchronizer->options().request_memory, amount};
-  if (slot) options.request = slot->number;
-  if (setup) options.setup = *setup;
-  return options;
-}
-
 void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
   if (!setup || !answer.other) return;
   const std::int64_t wanted = *setup;

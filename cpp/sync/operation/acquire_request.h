@@ -58,8 +58,15 @@ struct AcquireRequest : AcquireArguments {
   }
   Millis at_least() const { return member ? Millis(0) : synchronizer->options().at_least; }
   // The step of an attempt; `count`: the owner's holds with its grant.
-  Step step(const Context& context, int count) const;
-  StepOptions step_options() const;
+  Step step(const Context& context, int count) const {
+    return {name(), {context.client_id, owner}, count, lease.time, step_options()};
+  }
+  StepOptions step_options() const {
+    StepOptions options{queue_timeout(), synchronizer->options().request_memory, amount};
+    if (slot) options.request = slot->number;
+    if (setup) options.setup = *setup;
+    return options;
+  }
   // Of one that began then.
   CallersTime time(TimePoint begun) const {
     return CallersTime(blocking, timeout, begun).within(latest);

@@ -4,17 +4,6 @@ namespace holdfast::sync {
 
 using Counter = Stats::Counter;
 
-void AcquireStats::ended(Verdict verdict, Duration took) {
-  if (!what_.counted) return;
-  if (waiting_) stats_.add(Counter::kWaiting, -1);
-  if (verdict == Verdict::kGranted) {
-    stats_.granted(waiting_, took, what_.amount);
-    if (what_.lasting) stats_.add(Counter::kTaken, what_.amount);
-    return;
-  }
-  if (!what_.part) stats_.add(counter(verdict));
-}
-
 Counter AcquireStats::counter(Verdict verdict) {
   switch (verdict) {
     case Verdict::kGranted:

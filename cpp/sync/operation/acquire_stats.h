@@ -24,14 +24,27 @@ class AcquireStats {
     waiting_ = true;
     stats_.add(Stats::Counter::kWaiting);
   }
-  bool counted() const { return what_.counted; }
-  // Once, after `took`.
-  void ended(Verdict verdict, Duration took);
+  // One of the two, once: it is granted after `took`, or it ends otherwise.
+  void granted(Duration took) {
+    if (!what_.counted) return;
+    waits_no_longer();
+    stats_.granted(waiting_, took, what_.amount);
+    if (what_.lasting) stats_.add(Stats::Counter::kTaken, what_.amount);
+  }
+  void refused(Verdict verdict) {
+    if (!what_.counted) return;
+    waits_no_longer();
+    if (!what_.part) stats_.add(counter(verdict));
+  }
 
   // The counter for this end of an acquisition.
   static Stats::Counter counter(Verdict verdict);
 
  private:
+  void waits_no_longer() {
+    if (waiting_) stats_.add(Stats::Counter::kWaiting, -1);
+  }
+
   Stats& stats_;
   const What what_;
   bool waiting_ = false;

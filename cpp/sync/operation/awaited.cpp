@@ -1,5 +1,6 @@
 #include "sync/operation/awaited.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/parker.h"
@@ -11,7 +12,21 @@ std::optional<Outcome> Awaited::wait(Interrupt* interrupt) {
   wait_by(here);
   try {
     start(&here);
-    return await(here, interrupt);
+    TimePoint look = kNever;  // when `interrupt` is to be asked
+    while (!control_.done.load(std::memory_order_acquire)) {
+      if (interrupt != nullptr) look = std::min(look, after(now(), kInterruptSlice));
+      wait_in(here, look);
+      if (control_.done.load(std::memory_order_acquire)) break;
+      const TimePoint now = this->now();
+      if (now >= control_.end()) time_is_up(now);
+      if (interrupt == nullptr || now < look || control_.done.load()) continue;
+      look = kNever;
+      if (stopped_by(*interrupt)) {
+        give_up();
+        return std::nullopt;
+      }
+    }
+    return final_outcome();
   } catch (...) {  // no memory, threads or descriptors
     give_up_quietly();
     throw;
@@ -41,24 +56,6 @@ void Awaited::report_to(std::shared_ptr<Completion> completion, std::uint64_t id
   completion_ = std::move(completion);
   id_ = id;
   reader_ = reader;
-}
-
-std::optional<Outcome> Awaited::await(Parker& here, Interrupt* interrupt) {
-  TimePoint look = kNever;  // when `interrupt` is to be asked
-  while (!control_.done.load(std::memory_order_acquire)) {
-    if (interrupt != nullptr && look == kNever) look = after(now(), kInterruptSlice);
-    wait_in(here, look);
-    if (control_.done.load(std::memory_order_acquire)) break;
-    const TimePoint now = this->now();
-    if (now >= control_.end()) time_is_up(now);
-    if (interrupt == nullptr || now < look || control_.done.load()) continue;
-    look = kNever;
-    if (stopped_by(*interrupt)) {
-      give_up();
-      return std::nullopt;
-    }
-  }
-  return final_outcome();
 }
 
 void Awaited::give_up() {

@@ -73,7 +73,6 @@ class Awaited : public Exchange, public Timed {
                  Parker* reader) HOLDFAST_UNCHECKED;
   // It was written before `control_.done`, and is not written again.
   std::optional<Outcome> final_outcome() const HOLDFAST_UNCHECKED { return outcome_; }
-  std::optional<Outcome> await(Parker& here, Interrupt* interrupt);
   void give_up();
   void give_up_quietly() noexcept;
 

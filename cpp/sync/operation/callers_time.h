@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/clock.h"
@@ -19,10 +20,20 @@ class CallersTime {
  public:
   // Without a deadline.
   CallersTime() = default;
-  CallersTime(bool blocking, Duration timeout, TimePoint begun);
+  CallersTime(bool blocking, Duration timeout, TimePoint begun) : timeout_(timeout) {
+    if (blocking) {
+      deadline_ = after(begun, timeout);
+      latest_ = after(deadline_, kLateAnswer);
+    }
+    connect_deadline_ = blocking ? after(deadline_, kLastConnect) : after(begun, kRestartBriefly);
+  }
 
   // The same where an attempt has to be answered by then.
-  CallersTime within(TimePoint latest) const;
+  CallersTime within(TimePoint latest) const {
+    CallersTime other = *this;
+    other.latest_ = std::min(latest_, latest);
+    return other;
+  }
 
   // When it times out where a refusal was seen; kNever: without a limit.
   TimePoint deadline() const { return deadline_; }
@@ -40,6 +51,11 @@ class CallersTime {
   Status late(std::string_view name, const Status& why) const;
 
  private:
+  // For a server that restarts: the wait of a try, which is answered within 0.3 s; and after the
+  // deadline of a wait, so that its last attempt to connect can still be answered.
+  static constexpr Millis kRestartBriefly{250};
+  static constexpr Millis kLastConnect{150};
+
   TimePoint deadline_ = kNever;
   TimePoint latest_ = kNever;
   TimePoint connect_deadline_ = kNever;

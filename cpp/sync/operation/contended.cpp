@@ -61,7 +61,7 @@ void Acquire::Contended::start() {
     const TimePoint now = acquire_.now();
     const TimePoint until =
         std::min(acquire_.time_.latest(), after(acquire_.begun_, context().command_timeout));
-    held_up_ = acquire_.held_up() && now < until;
+    held_up_ = !request().lease.renewed && acquire_.held_up() && now < until;
     if (held_up_) return acquire_.wake_at(std::min(after(now, kHeldUp), until));
   }
   // Messages from before the attempt, the client's own among them, are no reason for another one.
@@ -266,7 +266,11 @@ void Acquire::Contended::conclude(const Action& action, wait::Calls& calls) {
   if (action.verb == Verb::kForward) calls.append(context().waits->not_for(channel_, *this));
   if (action.verb == Verb::kGiveBack) acquire_.give_back();
   if (action.verb != Verb::kFinish) return;
-  stats_.ended(action.verdict, acquire_.now() - acquire_.begun_);
+  if (action.verdict == Verdict::kGranted) {
+    stats_.granted(acquire_.now() - acquire_.begun_);
+  } else {
+    stats_.refused(action.verdict);
+  }
   if (action.verdict == Verdict::kGone) {  // the server does not have the owner's earlier holds
     context().keeper->lose(acquire_.name(), request().owner, action.why.message());
   }

@@ -52,6 +52,7 @@ bool HoldRelease::begin(TimePoint now) {
   plan_ = what_.block ? releases.end_block(name(), owner_, std::move(start))
                       : releases.begin(name(), owner_, what_.all, std::move(start));
   give_up_after(now);
+  sent_from = now;
   until_ = plan_.until;
   sent_before_ = plan_.repeated;
   deadline = after(now, context().command_timeout);
@@ -96,11 +97,10 @@ void HoldRelease::not_owned() {
   finish({Verdict::kFailed, closed_status(name())});
 }
 
-bool HoldRelease::send_first(Parker* here) {
-  if (!deferred) return Release::send_first(here);
-  using Posted = client::Connection::Posted;
+bool HoldRelease::post_first(Parker* here) {
+  using Posted = client::DirectExchange::Posted;
   Posted way = Posted::kNotBegun;
-  if (here != nullptr) way = connection().post(shared_from_this(), *here);
+  if (here != nullptr) way = client::DirectExchange(connection(), *here).post(shared_from_this());
   if (way == Posted::kNotBegun && !submit_first(here)) return false;
   const MutexLock lock(mutex_);
   if (way == Posted::kWritten) {
@@ -214,7 +214,7 @@ void HoldRelease::write(script::Writer& out) const {
   recipe_.release(out, step);
 }
 
-void HoldRelease::answered_here(resp::Reply reply, const client::Sent& sent) {
+void HoldRelease::answered_here(resp::Reply&& reply, const client::Sent& sent) {
   Release::answered_here(std::move(reply), sent);
   calls_.run();
 }
@@ -255,24 +255,18 @@ void HoldRelease::answer_offer(wait::NextWaiter& next_waiter, const Answer& answ
 
 void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*/) {
   if (life_ == Life::kPending) return ended(End::kDone);
-  // Gone, but sent before, and the lease cannot have ended since: the first sending has released
-  // it. A release that leaves holds also leaves the field, also when repeated.
-  const bool by_first = is(Plan::Verdict::kFinal) && sent_before_ && now() < plan_.trusted;
-  if (!reply.is_nil() || by_first) return released(reply);
-  context().keeper->releases().found_nothing(name(), owner_, plan_, lease::kGone);
-  gone(lease::kGone);
-}
-
-// Without waiters there is nothing to do with a message that only this client has received: spares
-// the channel.
-void HoldRelease::released(const resp::Reply& reply) {
+  if (reply.is_nil() && !done_before()) {
+    context().keeper->releases().found_nothing(name(), owner_, plan_, lease::kGone);
+    return gone(lease::kGone);
+  }
   report_done();
+  // Without waiters there is nothing to do with a message that only this client has received:
+  // spares the channel.
   wait::WaitRegistry& waits = *context().waits;
   const std::int64_t received = reply.integer();
-  const Waiting waiting = recipe_.waiting();
-  const bool yields = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
   const bool others = !next_waiter_ && received >= 1 && (received > 1 || !waits.idle());
-  if (others && yields) calls_ = waits.published(channel(), received - 1, context().clock.now());
+  if (others && one_at_a_time(recipe_.waiting()))
+    calls_ = waits.published(channel(), received - 1, context().clock.now());
   end({});
 }
 

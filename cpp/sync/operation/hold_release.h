@@ -50,8 +50,8 @@ class HoldRelease final : public Release {
 
   bool begin(TimePoint now) HOLDFAST_UNCHECKED override;
   void begin_apart() HOLDFAST_EXCLUDES(mutex_);
-  bool send_first(Parker* here) override;
-  void answered_here(resp::Reply reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
+  bool post_first(Parker* here) override;
+  void answered_here(resp::Reply&& reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
   void time_is_up(TimePoint now) override;
   void write(script::Writer& out) const override;
   void follow(const Plan& plan) HOLDFAST_EXCLUDES(mutex_);
@@ -68,13 +68,17 @@ class HoldRelease final : public Release {
   void defer() HOLDFAST_REQUIRES(mutex_);
   void answered(const resp::Reply& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(mutex_) override;
-  void released(const resp::Reply& reply) HOLDFAST_REQUIRES(mutex_);
   void gone(const std::string& reason) HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_) override;
   void refused_for_good(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
   void leave_pending(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_) override;
   void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_) override;
 
+  // Of one whose owner's field is gone: it was sent before, and the lease cannot have ended since,
+  // so the first sending has released it. A release that leaves holds leaves the field, too.
+  bool done_before() const HOLDFAST_REQUIRES(mutex_) {
+    return is(Plan::Verdict::kFinal) && sent_before_ && now() < plan_.trusted;
+  }
   bool is(Plan::Verdict verdict) const { return plan_.verdict == verdict; }
   std::string channel() const { return recipe_.channel(name(), field(owner_)).bytes(); }
   void report_done() { context().keeper->releases().done(name(), owner_, plan_); }

@@ -24,19 +24,29 @@ Operation::Operation(std::shared_ptr<const Context> context, LockName name)
       name_(std::move(name)),
       connection_(this->context().topology->route(key(), topology::Traffic::kCalls)) {}
 
-void Operation::start(Parker* here) {
-  const bool in_line = begin(now()) && send_first(here);
-  if (here != nullptr && in_line && !control().serves(now())) left(*here);  // others lead
+resp::ReplyKinds Operation::encode(std::string& out, bool by_text) const {
+  script::Writer writer = context().writer(out, by_text);
+  write(writer);
+  return writer.replies();
 }
 
-// The thread writes and reads by itself where it can.
-bool Operation::send_first(Parker* here) {
-  using Exchanged = client::Connection::Exchanged;
-  if (here == nullptr) return submit_first(here);
-  client::Connection::DirectReply answer;
-  const Exchanged way = connection_->exchange(shared_from_this(), *here, answer);
-  if (way == Exchanged::kAnswered) answered_here(resp::Reply(answer.reply), answer.sent);
-  return way == Exchanged::kNotBegun ? submit_first(here) : way == Exchanged::kInLine;
+// A thread writes and reads by itself where it can.
+void Operation::start(Parker* here) {
+  using Exchanged = client::DirectExchange::Exchanged;
+  if (!begin(now())) return;
+  bool in_line = false;
+  if (deferred) {
+    in_line = post_first(here);
+  } else if (here == nullptr) {
+    in_line = submit_first(here);
+  } else {
+    client::DirectExchange::DirectReply answer;
+    const Exchanged way =
+        client::DirectExchange(*connection_, *here).exchange(shared_from_this(), answer);
+    if (way == Exchanged::kAnswered) return answered_here(resp::Reply(answer.reply), answer.sent);
+    in_line = way == Exchanged::kInLine || submit_first(here);
+  }
+  if (here != nullptr && in_line && !control().serves(now())) left(*here);  // others lead
 }
 
 bool Operation::submit_first(Parker* here) {

@@ -7,7 +7,7 @@
 
 #include "base/mutex.h"
 #include "base/parker.h"
-#include "client/connection.h"
+#include "client/direct_exchange.h"
 #include "resp/error_reply.h"
 #include "sync/operation/awaited.h"
 
@@ -25,15 +25,20 @@ class Operation : public Awaited,
   }
   const LockName& name() const final { return name_; }
   std::string_view key() const final { return name_.bytes(); }
+  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
 
  protected:
-  // Before any other thread knows of it. True: its first command, with its deadline, is to be sent
-  // by send_first(), for the thread in wait() (null: there is none). False: it is not in line.
+  // Its command, unless encode() is overridden.
+  virtual void write(script::Writer& /*out*/) const {}
+  // Before any other thread knows of it. True: its first command, with its deadline, is to be sent.
+  // False: it is not in line.
   virtual bool begin(TimePoint now) HOLDFAST_EXCLUDES(mutex_) = 0;
-  virtual bool send_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
+  // Sends the first command of a deferred request, for the thread in wait() (null: there is none).
+  // Whether it is in line.
+  virtual bool post_first(Parker* here) { return submit_first(here); }
   bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
   // That thread has the reply, which is no error, and no other thread knows of the operation.
-  virtual void answered_here(resp::Reply reply, const client::Sent& sent) {
+  virtual void answered_here(resp::Reply&& reply, const client::Sent& sent) {
     complete(std::move(reply), sent);
   }
   // By which its commands are to be answered, where the command time-out ends later.

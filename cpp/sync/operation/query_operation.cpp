@@ -25,12 +25,6 @@ void QueryOperation::cancel() {
   abandon();
 }
 
-resp::ReplyKinds QueryOperation::encode(std::string& out, bool by_text) const {
-  script::Writer writer = context().writer(out, by_text);
-  query_.encode(writer);
-  return writer.replies();
-}
-
 void QueryOperation::send() {
   if (query_.held_up && now() < give_up_ && query_.held_up()) {
     return wake_at(after(now(), kHeldUp));

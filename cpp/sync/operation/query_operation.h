@@ -48,10 +48,10 @@ class QueryOperation final : public Operation {
   // A command that was sent may still be executed; it is not sent again.
   void cancel() override;
 
-  resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
+  void write(script::Writer& out) const override { query_.encode(out); }
   bool begin(TimePoint now) override;
   void time_is_up(TimePoint now) override;
   TimePoint latest() const override { return latest_; }

@@ -13,9 +13,6 @@ constexpr Millis kPendingBackoff{100};
 
 }  // namespace
 
-Release::Release(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner)
-    : Operation(std::move(context), name), owner_(owner) {}
-
 void Release::run_alone(TimePoint until) {
   const MutexLock lock(mutex_);
   until_ = until;
@@ -47,12 +44,6 @@ void Release::cancel() {
   go_on(true);
 }
 
-resp::ReplyKinds Release::encode(std::string& out, bool by_text) const {
-  script::Writer writer = context().writer(out, by_text);
-  write(writer);
-  return writer.replies();
-}
-
 // Not in line where a newer command of its owner acts, or the client is closed, whose holds expire.
 void Release::send() {
   wake_at(kNever);
@@ -76,7 +67,9 @@ void Release::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   judge(reply, sent);
 }
 
-void Release::answered_here(resp::Reply reply, const client::Sent& sent) { answered(reply, sent); }
+void Release::answered_here(resp::Reply&& reply, const client::Sent& sent) {
+  answered(reply, sent);
+}
 
 void Release::judge(const Result<resp::Reply>& reply, const client::Sent& sent) {
   if (!reply.ok()) return failed(reply.status());

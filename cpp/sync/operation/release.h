@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "lease/lease_keeper.h"
 #include "sync/operation/operation.h"
@@ -38,18 +39,17 @@ class Release : public Operation {
   void take_back(Millis lease);
   // A release that has begun goes on.
   void cancel() override;
-  resp::ReplyKinds encode(std::string& out, bool by_text) const final;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  protected:
-  void answered_here(resp::Reply reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
+  void answered_here(resp::Reply&& reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
 
   enum class Life : std::uint8_t { kAwaited, kLeft, kPending };
   using End = lease::Releases::End;
 
-  Release(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner);
+  Release(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner)
+      : Operation(std::move(context), name), owner_(owner) {}
 
-  virtual void write(script::Writer& out) const = 0;
   virtual void answered(const resp::Reply& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(mutex_) = 0;
   virtual void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);

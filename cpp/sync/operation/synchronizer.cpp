@@ -37,8 +37,7 @@ const AcquireOptions& Synchronizer::options() const {
   return options_ ? *options_ : usual_options();
 }
 
-bool Synchronizer::idle(const Context& with, OwnerNumber owner) const {
-  if (with.waits->idle()) return true;  // without the cost of its channel
+bool Synchronizer::has_no_queue(const Context& with, OwnerNumber owner) const {
   const bool in_line = recipe_.waiting() == Waiting::kInLine;
   const std::string field = in_line ? owner_field(with.client_id, owner) : std::string();
   return with.waits->idle(recipe_.channel(name_, field).bytes());

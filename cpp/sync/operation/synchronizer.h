@@ -25,13 +25,17 @@ class Synchronizer {
   // has another one, and this is the one of no owner.
   std::string channel() const { return recipe_.channel(name_, {}).bytes(); }
   // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
-  bool idle(const Context& with, OwnerNumber owner) const;
+  bool idle(const Context& with, OwnerNumber owner) const {
+    return with.waits->idle() || has_no_queue(with, owner);
+  }
 
   // An attempt was refused; `foreign`: as of Answer.
   void refused(bool foreign) const { foreign_.store(foreign, std::memory_order_relaxed); }
   bool foreign() const { return foreign_.load(std::memory_order_relaxed); }
 
  private:
+  bool has_no_queue(const Context& with, OwnerNumber owner) const;
+
   const Recipe& recipe_;
   const LockName name_;
   const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones

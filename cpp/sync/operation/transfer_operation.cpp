@@ -53,11 +53,8 @@ void TransferOperation::time_is_up(TimePoint /*now*/) {
   send();
 }
 
-resp::ReplyKinds TransferOperation::encode(std::string& out, bool by_text) const {
-  script::Writer writer = context().writer(out, by_text);
-  recipe_.steps().move.write(writer,
-                             {name(), transfer_.from, 1, transfer_.lease, {}, transfer_.to});
-  return writer.replies();
+void TransferOperation::write(script::Writer& out) const {
+  recipe_.steps().move.write(out, {name(), transfer_.from, 1, transfer_.lease, {}, transfer_.to});
 }
 
 void TransferOperation::complete(Result<resp::Reply> reply, const client::Sent& sent) {

@@ -24,7 +24,7 @@ class TransferOperation : public Operation {
   // It may still be executed; it is not sent again.
   void cancel() final;
 
-  resp::ReplyKinds encode(std::string& out, bool by_text) const final;
+  void write(script::Writer& out) const final;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
 
  protected:

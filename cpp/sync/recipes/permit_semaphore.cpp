@@ -68,9 +68,7 @@ class Permit : public Base {
  public:
   Permit()
       : Base(kRecipeSteps,
-             {"permit_semaphore", keys::kSemaphoreChannel, Waiting::kInTurn, {}, true}) {}
-
-  bool grants_end() const override { return true; }
+             {"permit_semaphore", keys::kSemaphoreChannel, Waiting::kInTurn, {}, true, true}) {}
 
   Answer acquired(const resp::Reply& reply) const override {
     if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};

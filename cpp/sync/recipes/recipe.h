@@ -59,6 +59,11 @@ enum class Waiting {
   kBackOff,   // not at all: each polls. Other kinds may subscribe to the channel, as kInTurn
 };
 
+// Only one of its waiters is to go on when it is free.
+constexpr bool one_at_a_time(Waiting waiting) {
+  return waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
+}
+
 // A plain command.
 inline constexpr script::Script kHashGet{
     "HGET", {}, {}, script::kNumberReplies, 1, 1, "*3\r\n$4\r\nHGET\r\n"};
@@ -97,6 +102,7 @@ struct Traits {
   Waiting waiting = Waiting::kInTurn;
   std::string_view ticket{};  // its word in a ticket; empty: its holds cannot be moved
   bool has_permits = false;   // several owners may have it at a time, as many as there are permits
+  bool grants_end = false;    // with their lease, also of a kind without holds
 };
 
 class TakingRecipe;
@@ -131,19 +137,23 @@ class Recipe {
   virtual Answer transferred(const resp::Reply& reply) const;
 
   // Not null: an attempt may change something on the server.
-  virtual const TakingRecipe* taking() const { return nullptr; }
+  const TakingRecipe* taking() const { return taking_; }
   // Not null: a grant is a hold with a lease, which the client records.
-  virtual const HoldRecipe* holding() const { return nullptr; }
+  const HoldRecipe* holding() const { return holding_; }
   bool takes() const { return taking() != nullptr; }
   bool makes_holds() const { return holding() != nullptr; }
 
   // A grant ends with its lease, whether the client records it or not.
-  virtual bool grants_end() const { return makes_holds(); }
+  bool grants_end() const { return makes_holds() || traits_.grants_end; }
   // After release() has taken it back, a later attempt of this owner (a request's slot) is not
   // granted.
   virtual bool undone_for_good() const { return false; }
   // The message that is itself the grant, regardless of the state by then (kTogether).
   virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
+
+ protected:
+  const TakingRecipe* taking_ = nullptr;
+  const HoldRecipe* holding_ = nullptr;
 
  private:
   const Steps& steps_;
@@ -153,8 +163,7 @@ class Recipe {
 // A kind that takes something from the server, and can give it back.
 class TakingRecipe : public Recipe {
  public:
-  using Recipe::Recipe;
-  const TakingRecipe* taking() const final { return this; }
+  TakingRecipe(const Steps& steps, const Traits& traits) : Recipe(steps, traits) { taking_ = this; }
   // By the step's data: Steps::release, release_either or retain.
   void release(script::Writer& out, const Step& step) const;
   // By the reply to Steps::write_again: it is there, or gone.
@@ -166,8 +175,9 @@ class TakingRecipe : public Recipe {
 // A kind with holds: each ends with a lease, which the client renews.
 class HoldRecipe : public TakingRecipe, public lease::Renewal {
  public:
-  using TakingRecipe::TakingRecipe;
-  const HoldRecipe* holding() const final { return this; }
+  HoldRecipe(const Steps& steps, const Traits& traits) : TakingRecipe(steps, traits) {
+    holding_ = this;
+  }
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const final {
     renew(out, {{&name, owner}}, lease);

@@ -19,49 +19,46 @@ constexpr std::array kKeys{keys::kLockChannel,  keys::kSemaphoreChannel, keys::k
 
 constexpr std::string_view kWriterEnd = ":write";
 
+// The number of the owner that a thread has last written, which is most often the next one, too.
+struct OwnerDigits {
+  OwnerNumber number{};
+  std::size_t size = 0;
+  std::array<char, kMostDigits> text{};
+};
+
+const OwnerDigits& digits_of(OwnerNumber number) {
+  thread_local OwnerDigits known;
+  OwnerDigits& kept = known;
+  if (kept.size == 0 || kept.number != number) {
+    kept.number = number;
+    char* const begin = kept.text.data();
+    kept.size =
+        static_cast<std::size_t>(write_digits(begin, static_cast<std::uint64_t>(number)) - begin);
+  }
+  return kept;
+}
+
 // The field of an owner.
 class Field {
  public:
-  explicit Field(const Owner& owner) : client_(owner.client_id) {
-    digits_[0] = ':';
-    end_ = write_digits(digits_.data() + 1, static_cast<std::uint64_t>(owner.number));
-  }
-  std::size_t size() const {
-    return client_.size() + static_cast<std::size_t>(end_ - digits_.data());
-  }
+  explicit Field(const Owner& owner) : client_(owner.client_id), number_(digits_of(owner.number)) {}
+  std::size_t size() const { return client_.size() + 1 + number_.size; }
   // Returns its end.
   char* write(char* to) const {
     to = std::copy(client_.begin(), client_.end(), to);
-    return std::copy(digits_.data(), static_cast<const char*>(end_), to);
+    *to = ':';
+    return std::copy_n(number_.text.data(), number_.size, to + 1);
   }
 
  private:
-  std::string_view client_;
-  std::array<char, 1 + kMostDigits> digits_;
-  const char* end_;
+  const std::string_view client_;
+  const OwnerDigits& number_;
 };
 
 void put_field(script::Call& call, const Owner& owner, std::string_view end = {}) {
   const Field field(owner);
   char* const to = field.write(call.add(field.size() + end.size()));
   std::copy(end.begin(), end.end(), to);
-}
-
-// A thread mostly needs it for one owner of one client.
-void put_owner(script::Call& call, const Owner& owner) {
-  struct Known {
-    std::string client_id;
-    OwnerNumber number{};
-    std::string parameter;  // in RESP
-  };
-  thread_local Known known;
-  Known& kept = known;
-  if (kept.number != owner.number || kept.client_id != owner.client_id) {
-    kept = {std::string(owner.client_id), owner.number, {}};
-    script::Call parameter(kept.parameter, {});
-    put_field(parameter, owner);
-  }
-  call.encoded(kept.parameter);
 }
 
 void put_key(script::Call& call, const Key& key, const LockName& name) {
@@ -125,9 +122,9 @@ void put_text(script::Call& call, Part part, const Step& step) {
     case Part::kReadTimeout:
       return put_key(call, keys::kReadTimeout, step, keys::kReadTimeoutEnd);
     case Part::kOwner:
-      return put_owner(call, step.owner);
+      return put_field(call, step.owner);
     case Part::kOtherOrOwner:
-      if (step.other.empty()) return put_owner(call, step.owner);
+      if (step.other.empty()) return put_field(call, step.owner);
       call << step.other;
       return;
     case Part::kKeeper:

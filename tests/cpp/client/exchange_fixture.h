@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/connection.h"
+#include "client/direct_exchange.h"
 #include "resp/command.h"
 #include "support/scripted_stream.h"
 
@@ -18,8 +18,8 @@ namespace holdfast::client {
 using simulation::NoLoop;
 using simulation::Script;
 using simulation::ScriptedStream;
-using Exchanged = Connection::Exchanged;
-using Posted = Connection::Posted;
+using Exchanged = DirectExchange::Exchanged;
+using Posted = DirectExchange::Posted;
 
 // Asks for a word; its thread waits for the answer.
 class Inquiry final : public Request {
@@ -96,7 +96,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     asked->replies = kinds;
     asked->deadline = script.clock.now() + Millis(5000);
     asked->on_answer = on_answer;
-    return connection->exchange(asked, parker, answer);
+    return DirectExchange(*connection, parker).exchange(asked, answer);
   }
   void post(Event event) override {
     if (event.kind == Event::Kind::kResolved) return resolved.push_back(std::move(event));
@@ -110,7 +110,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     posted->deadline = script.clock.now() + Millis(5000);
     posted->deferred = true;
     posted->replies = kinds;
-    return connection->post(posted, parker);
+    return DirectExchange(*connection, parker).post(posted);
   }
 
   Script script;
@@ -128,7 +128,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
   InquiryPtr asked;
   std::function<void()> on_answer;
   InquiryPtr posted;
-  Connection::DirectReply answer;
+  DirectExchange::DirectReply answer;
 };
 
 }  // namespace holdfast::client

@@ -281,7 +281,7 @@ TEST(PlainBeginning, IsAnArrayOfTwoIntegers) {
 
 TEST(PlainReply, OfATextKeepsItAfterAMove) {
   std::string bytes = "$2\r\n17\r\n";
-  Reply first(*plain_reply(bytes));
+  Reply first(plain_beginning(bytes).reply);
   bytes.assign(bytes.size(), 'x');
   const Reply second(std::move(first));
   EXPECT_EQ(second.text(), "17");
