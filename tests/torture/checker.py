@@ -18,6 +18,9 @@ from tests.torture.history import SECOND, Entry
 LONGEST_SLEEP = 17 * SECOND // 10
 """How long a waiter may go on waiting beside what it could have."""
 
+LATE = 9 * SECOND // 10
+"""How much longer than its time-out a party of a barrier waits, unless it was stopped."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -117,6 +120,7 @@ def judge(history: Iterable[Entry], facts: Facts) -> list[Violation]:
     violations = [
         *overlaps(everything, facts),
         *out_of_closed(everything),
+        *apart_at_a_barrier(everything, facts),
         *sleepers(everything, facts),
         *never_ended(everything, facts),
         *tokens_that_went_back(everything),
@@ -129,15 +133,31 @@ def judge(history: Iterable[Entry], facts: Facts) -> list[Violation]:
 
 
 def overlaps(everything: Iterable[Operation], facts: Facts) -> list[Violation]:
-    """At any moment the weights of all who trust their hold add up to the capacity at most."""
-    violations = []
-    holds_of = _by_subject(op for op in everything if op.granted and op.call.what == "acquire")
-    for subject, holds in holds_of.items():
-        for at, inside in _crowds(holds):
-            if sum(one.call.weight for one in inside) > facts.rule(subject).capacity:
-                names = ", ".join(one.name for one in inside)
-                violations.append(Violation("trusted at one time", subject, at, names))
-    return violations
+    """At any moment the weights of all who trust their hold add up to the capacity at most.
+
+    What is numbered has one owner for each number.
+    """
+    found = [op for op in everything if op.granted and op.call.what == "acquire"]
+    numbered = (op for op in found if _part(op) is not None)
+    return [
+        *(
+            violation
+            for subject, holds in _by_subject(found).items()
+            for violation in _too_many(subject, holds, facts.rule(subject).capacity)
+        ),
+        *(
+            violation
+            for subject, holds in _by_part(numbered).items()
+            for violation in _too_many(subject, holds, 1)
+        ),
+    ]
+
+
+def _too_many(subject: str, holds: Iterable[Operation], capacity: int) -> Iterator[Violation]:
+    for at, inside in _crowds(holds):
+        if sum(one.call.weight for one in inside) > capacity:
+            names = ", ".join(one.name for one in inside)
+            yield Violation("trusted at one time", subject, at, names)
 
 
 def _crowds(holds: Iterable[Operation]) -> Iterator[tuple[int, list[Operation]]]:
@@ -181,6 +201,82 @@ def _kept_closed(keeper: Operation, waiter: Operation) -> bool:
     """What the one had closed was so all the time that the other waited."""
     opened = keeper.release.call.at if keeper.release else math.inf
     return _returned(keeper) <= waiter.call.at and _returned(waiter) <= opened
+
+
+# ---- the parties of a barrier go on together
+
+
+def apart_at_a_barrier(everything: Iterable[Operation], facts: Facts) -> list[Violation]:
+    """Who gets past a barrier does so with one party of each other number, which waited then.
+
+    The first to return chooses, of each number, the one of the others that has to choose next. A
+    party whose end is not known may have been any number that is missing.
+    """
+    met = (op for op in everything if op.call.what == "meet")
+    return [
+        Violation("apart at a barrier", subject, _returned(party), f"{party.name} {text}")
+        for subject, found in _by_subject(met).items()
+        for party, text in _apart(found, facts.rule(subject).capacity)
+    ]
+
+
+def _apart(found: Iterable[Operation], parties: int) -> Iterator[tuple[Operation, str]]:
+    """Of the parties of one barrier, those that passed without one of each other number."""
+    calls = list(found)
+    rest = sorted((op for op in calls if op.granted), key=_returned)
+    unknown = [op for op in calls if not op.granted and _may_have_passed(op)]
+    while rest:
+        first = rest.pop(0)
+        lacking = _lacking(first, set(range(parties)) - {_part(first)}, rest, unknown)
+        if lacking:
+            yield first, f"as {_part(first)}, without {lacking}"
+
+
+def _lacking(
+    first: Operation,
+    numbers: Iterable[int | None],
+    rest: list[Operation],
+    unknown: list[Operation],
+) -> list[int | None]:
+    """The numbers of which no party may have passed with the first; the others are taken out."""
+    lacking, begin = [], first.call.at
+    for number in numbers:
+        party = _taken_with(first, number, rest)
+        if party is None:
+            lacking.append(number)
+        else:
+            begin = max(begin, party.call.at)
+    return [number for number in lacking if not _taken_in(unknown, begin, _returned(first))]
+
+
+def _taken_with(first: Operation, number: int | None, rest: list[Operation]) -> Operation | None:
+    """The next to return of those with this number that waited with the first; it is taken out."""
+    for party in rest:
+        if _part(party) == number and party.call.at <= _returned(first):
+            rest.remove(party)
+            return party
+    return None
+
+
+def _taken_in(unknown: list[Operation], begin: int, end: int) -> bool:
+    """Whether a party without a known end may have passed between these; it is taken out."""
+    for party in unknown:
+        if party.call.at <= end and begin <= _ended(party):
+            unknown.remove(party)
+            return True
+    return False
+
+
+def _may_have_passed(operation: Operation) -> bool:
+    """Its end is not known, or it was stopped for so long that the server has dropped it."""
+    end, call = operation.end, operation.call
+    if end is None or end.result != "refused":
+        return True
+    return end.at - call.at > (call.timeout or 0) * SECOND + LATE
+
+
+def _ended(operation: Operation) -> float:
+    return math.inf if operation.end is None else operation.end.at
 
 
 # ---- no waiter sleeps beside a free lock or permit
@@ -304,7 +400,7 @@ def tokens_that_went_back(everything: Iterable[Operation]) -> list[Violation]:
     grants = [op for op in everything if op.granted and op.end and op.end.token is not None]
     return [
         Violation("a token went back", subject, operation.call.at, f"{operation.name}: {text}")
-        for subject, found in _by_subject(grants).items()
+        for subject, found in _by_part(grants).items()
         for operation, text in _wrong_tokens(found)
     ]
 
@@ -376,6 +472,19 @@ def _by_subject(found: Iterable[Operation]) -> dict[str, list[Operation]]:
     for operation in found:
         subjects[operation.call.subject].append(operation)
     return subjects
+
+
+def _by_part(found: Iterable[Operation]) -> dict[str, list[Operation]]:
+    """By the subject and the number in it, if what was granted has one."""
+    parts = defaultdict(list)
+    for operation in found:
+        part = _part(operation)
+        parts[operation.call.subject + ("" if part is None else f" {part}")].append(operation)
+    return parts
+
+
+def _part(operation: Operation) -> int | None:
+    return operation.end.part if operation.end else None
 
 
 def _returned(operation: Operation) -> int:

@@ -33,7 +33,7 @@ class Entry:
     """`call`, `return`, `trusted`: the owner could still trust what `operation` gave it, or `lost`:
     it had lost that."""
     what: str = ""
-    """Of a call: `acquire`, `release`, or `wait`, which takes nothing that has to be released."""
+    """Of a call: `acquire`, `release`, or `wait` and `meet`, which take nothing to be released."""
     owner: str = ""
     subject: str = ""
     weight: int = 1
@@ -48,6 +48,8 @@ class Entry:
     result: str = ""
     """Of a return: `granted`, `refused`, `done`, `cancelled`, or the name of an error."""
     token: int | None = None
+    part: int | None = None
+    """Of a return: the number of the slot, or of the party."""
 
 
 class Log:
@@ -64,8 +66,11 @@ class Log:
         self._write(Entry(now(), self._worker, number, "call", what, **details))
         return number
 
-    def returned(self, number: int, result: str, token: int | None = None) -> None:
-        self._write(Entry(now(), self._worker, number, "return", result=result, token=token))
+    def returned(
+        self, number: int, result: str, token: int | None = None, part: int | None = None
+    ) -> None:
+        entry = Entry(now(), self._worker, number, "return", result=result, token=token, part=part)
+        self._write(entry)
 
     def trusted(self, number: int, at: int) -> None:
         """At that moment, taken before the owner looked, the grant was trusted."""

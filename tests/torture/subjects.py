@@ -20,6 +20,9 @@ from tests.torture.history import SECOND, now
 LEASE = 3.0
 """Seconds; of the clients' watchdogs and of permits: short, so that pauses outlast it."""
 PERMITS = 3
+"""Of a semaphore; as many slots there are."""
+PARTIES = 3
+"""Of a barrier."""
 MAJORITY_OF = 5
 """How many servers a red lock is made over."""
 _COUNT = 3
@@ -39,7 +42,8 @@ class Subject:
     `make(clients, name)` gives what is acquired, mostly of the first client; the others are of
     other servers. `weight` is how much of the capacity that takes. `leased`: who dies gives it
     back. `stays`, `passes`: it has but one name, or only those of a moment. `waits`: it is waited
-    for, and not had. `renewed`: unless it is acquired with a lease.
+    for, and not had; `meets`: by several, who go on together. `renewed`: unless it is acquired with
+    a lease. `confirmed`: where replicas confirm what is granted, they know all of it.
     """
 
     kind: str
@@ -52,12 +56,27 @@ class Subject:
     stays: bool = False
     passes: bool = False
     waits: bool = False
+    meets: bool = False
     renewed: bool = True
+    confirmed: bool = True
 
     @property
     def what(self) -> str:
         """What is called: see `Entry.what`."""
+        if self.meets:
+            return "meet"
         return "wait" if self.waits else "acquire"
+
+    @property
+    def has(self) -> bool:
+        """Whether it is had, and released."""
+        return self.what == "acquire"
+
+    def counted(self, name: str, part: int | None) -> str | None:
+        """What its owner counts in, if no other owner may be there."""
+        if part is not None:
+            return f"{name} {part}"
+        return name if self.weight == self.capacity else None
 
     def of(self, clients: Sequence[Any], name: str) -> Held:
         return (self.sort or Held)(self.make(clients, name), clients[0])
@@ -106,14 +125,16 @@ class Held:
         """Whether its owner, who called at `_called` to get it, may trust it at that moment."""
         return not self.thing.lost
 
-    @property
-    def token(self) -> int | None:
+    def token(self, _grant: Any) -> int | None:
+        return None
+
+    def part(self, _grant: Any) -> int | None:
+        """The number of what was granted, where what has one name is numbered."""
         return None
 
 
 class Fenced(Held):
-    @property
-    def token(self) -> int | None:
+    def token(self, _grant: Any) -> int | None:
         token: int | None = self.thing.token
         return token
 
@@ -175,8 +196,7 @@ class Holding(Held):
     def trusted(self, _called: int, _at: int) -> bool:
         return not self.hold.lost
 
-    @property
-    def token(self) -> int | None:
+    def token(self, _grant: Any) -> int | None:
         token: int | None = self.hold.token
         return token
 
@@ -207,6 +227,37 @@ class Passed(Holding):
             await self.hold.release()
 
 
+class Led(Fenced):
+    """A leadership; its lease is that of the candidate."""
+
+    def acquire(self, timeout: float | None, lease: float | None) -> Any:
+        if lease is not None:
+            self.thing = self.client.leader(self.thing.name, lease=lease)
+        return self.thing.campaign(timeout)
+
+    def release(self, _grant: Any) -> Any:
+        return self.thing.resign()
+
+    def trusted(self, _called: int, _at: int) -> bool:
+        leading: bool = self.thing.leading
+        return leading
+
+
+class Numbered(Leased):
+    """Slots that expire by themselves, with a fixed lease."""
+
+    def release(self, grant: Any) -> Any:
+        return grant.release()
+
+    def token(self, grant: Any) -> int | None:
+        token: int | None = grant.token
+        return token
+
+    def part(self, grant: Any) -> int | None:
+        index: int | None = grant.index
+        return index
+
+
 class Closed(Held):
     """A latch that an owner has closed; it opens by the last of its steps."""
 
@@ -228,6 +279,36 @@ class Gate(Held):
 
     def acquire(self, timeout: float | None, _lease: float | None) -> Any:
         return self.thing.wait(timeout)
+
+
+class Meeting(Held):
+    """A barrier; the party that finds it broken mends it."""
+
+    def acquire(self, timeout: float | None, _lease: float | None) -> Any:
+        asynchronous = isinstance(self.client, holdfast.asyncio.Client)
+        return self._await_all(timeout) if asynchronous else self._all(timeout)
+
+    def _all(self, timeout: float | None) -> int | None:
+        try:
+            place: int = self.thing.wait(timeout)
+        except holdfast.BrokenBarrierError:
+            if self.thing.broken:
+                self.thing.reset()
+            return None
+        return place
+
+    async def _await_all(self, timeout: float | None) -> int | None:
+        try:
+            place: int = await self.thing.wait(timeout)
+        except holdfast.BrokenBarrierError:
+            if await self.thing.broken():
+                await self.thing.reset()
+            return None
+        return place
+
+    def part(self, grant: Any) -> int | None:
+        place: int = grant
+        return place
 
 
 def _blocks(_lost: Any) -> None:
@@ -289,6 +370,25 @@ SUBJECTS = (
         stays=True,
         renewed=False,
     ),
+    Subject("leader", lambda clients, name: clients[0].leader(name), sort=Led),
+    Subject(
+        "slots",
+        lambda clients, name: clients[0].slots(name, PERMITS),
+        PERMITS,
+        sort=Numbered,
+        stays=True,
+        renewed=False,
+        confirmed=False,
+    ),
+    Subject(
+        "barrier",
+        lambda clients, name: clients[0].barrier(name, PARTIES),
+        PARTIES,
+        sort=Meeting,
+        leased=False,
+        stays=True,
+        meets=True,
+    ),
     Subject(
         "count_down_latch",
         lambda clients, name: clients[0].count_down_latch(name),
@@ -311,12 +411,12 @@ def subjects(servers: int, replicas: int) -> list[Subject]:
     """The subjects that can be judged on `servers` servers with `replicas` replicas each.
 
     A replica that takes its primary's place may have missed a moment. Leases make good for that;
-    what has none is wrong from then on.
+    what has none is wrong from then on, and so is what no replica confirms.
     """
     return [
         subject
         for subject in SUBJECTS
-        if subject.servers <= servers and (subject.leased or not replicas)
+        if subject.servers <= servers and ((subject.leased and subject.confirmed) or not replicas)
     ]
 
 
@@ -325,9 +425,19 @@ RULES = {
     for subject in SUBJECTS
 }
 
-MAY_STAY = ("redisson_lock_token:", "semaphore", "permit_semaphore", "{permit_semaphore}")
-"""Keys that are there for good begin so: the newest token, the permits."""
-MAY_EXPIRE = ("redisson_request:",)
+MAY_STAY = (
+    "redisson_lock_token:",
+    "semaphore",
+    "permit_semaphore",
+    "{permit_semaphore}",
+    "slots",
+    "{slots}",
+    "holdfast_slots:",
+    "holdfast_state:{leader",
+    "holdfast_state:{barrier",
+)
+"""Keys that are there for good begin so: the newest token, the permits, a leader that has died."""
+MAY_EXPIRE = ("redisson_request:", "barrier", "{barrier}")
 """Keys that outlive those who made them begin so, if they have a time limit: what was requested."""
 LINES = "redisson_lock_queue:"
 """The keys of the fair locks' lines begin so."""

@@ -19,6 +19,7 @@ FACTS = Facts(
         "room": Rule(1000, 2 * SECOND),
         "permits": Rule(2, None),
         "latch": Rule(1, None),
+        "barrier": Rule(2, None),
     }
 )
 READER, WRITER = 1, 1000
@@ -42,6 +43,7 @@ def acquire(
     result: str = "granted",
     *,
     token: int | None = None,
+    part: int | None = None,
     what: str = "acquire",
     **details: Any,
 ) -> tuple[int, list[Entry]]:
@@ -50,7 +52,8 @@ def acquire(
     worker = call.pop("worker")
     entries = [Entry(at(called), worker, number, "call", what, **call)]
     if returned is not None:
-        entries.append(Entry(at(returned), worker, number, "return", result=result, token=token))
+        end = Entry(at(returned), worker, number, "return", result=result, token=token, part=part)
+        entries.append(end)
     return number, entries
 
 
@@ -109,6 +112,47 @@ def test_permits_above_the_count() -> None:
     assert promises_broken(*(hold(0, 1, 2, 2, **permit) for _ in range(2))) == []
     found = promises_broken(*(hold(0, 1, 2, 2, **permit) for _ in range(3)))
     assert found == ["trusted at one time"]
+
+
+def test_two_owners_of_one_slot() -> None:
+    slot: dict[str, Any] = {"subject": "permits", "weight": 1}
+    first = hold(0, 1, 2, 2, part=0, token=1, **slot)
+    assert promises_broken(first, hold(0, 1, 2, 2, part=1, token=1, **slot)) == []
+    found = promises_broken(first, hold(0, 1, 2, 2, part=0, token=2, **slot))
+    assert found == ["trusted at one time"]
+
+
+# ---- barriers
+
+
+def meet(called: float, returned: float, part: int | None, result: str = "granted") -> list[Entry]:
+    """A party of a barrier for two."""
+    details = {"subject": "barrier", "what": "meet", "timeout": 2.0}
+    return acquire(called, returned, result, part=part, **details)[1]
+
+
+def test_parties_of_one_generation_go_on_together() -> None:
+    late = [meet(0, 5, 0), meet(1, 1.1, 1), meet(2, 2.9, 0), meet(2.1, 2.2, 1)]
+    assert promises_broken(*late) == []
+
+
+def test_a_party_that_goes_on_alone() -> None:
+    apart = [meet(0, 0.4, 0), meet(0.5, 1, 1)]
+    assert promises_broken(*apart) == ["apart at a barrier"] * 2
+
+
+def test_a_party_of_the_next_generation_passes_with_this_one() -> None:
+    third = meet(0.9, 1.2, 0)
+    assert promises_broken(meet(0, 1.1, 0), meet(1, 1.1, 1), third) == ["apart at a barrier"]
+    assert promises_broken(meet(0, 1.1, 0), meet(1, 1.1, 1), third, meet(1.1, 1.3, 1)) == []
+
+
+def test_a_party_without_a_known_end_may_have_passed() -> None:
+    alone = meet(0, 1, 0)
+    assert promises_broken(alone, meet(0.5, 1.5, None, "ConnectionError")) == []
+    assert promises_broken(alone, meet(0.5, 4, None, "refused")) == []
+    found = promises_broken(alone, meet(0.5, 2.6, None, "refused"))
+    assert found == ["apart at a barrier"]
 
 
 # ---- sleepers

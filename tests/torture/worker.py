@@ -118,16 +118,19 @@ class Owner:
         except (HoldfastError, Interrupted) as error:
             self._log.returned(number, word(error))
             return
-        token = thing.token if grant else None
-        self._log.returned(number, "granted" if grant else "refused", token)
-        if not grant or subject.waits:
+        if grant is None or grant is False:
+            self._log.returned(number, "refused")
+            return
+        token, part = thing.token(grant), thing.part(grant)
+        self._log.returned(number, "granted", token, part)
+        if not subject.has:
             return
 
         def still() -> bool:
             return self._still(thing, number, called, judged)
 
         still()
-        yield from self._work(subject, name, token, still)
+        yield from self._work(subject.counted(name, part), token, still)
         still()
         yield from self._give_back(name, thing, grant, number)
 
@@ -174,21 +177,20 @@ class Owner:
             self._log.trusted(number, at)
         return trusted and judged
 
-    def _work(self, subject: Subject, name: str, token: int | None, still: Still) -> Program:
+    def _work(self, counted: str | None, token: int | None, still: Still) -> Program:
         """Count, if no other owner may be there, in two steps with a pause between them.
 
         Who works longer looks now and then whether he may go on trusting.
         """
-        alone = subject.weight == subject.capacity
-        store = Store(self._folder / STORES / name)
-        value = store.read(token or 0) if alone else None
+        store = Store(self._folder / STORES / counted) if counted else None
+        value = store.read(token or 0) if store else None
         left = self._time_to_work()
         while left > _LONGEST_WORK:
             yield self._pause(_LONGEST_WORK)
             still()
             left -= _LONGEST_WORK
         yield self._pause(left)
-        if value is not None:
+        if store and value is not None:
             # A token is all the guard there is: an overtaken owner may try to write.
             store.write(value + 1, (lambda: True) if token else still, token or 0)
 
