@@ -204,7 +204,7 @@ def test_only_a_leader_resigns(leader: Any, alice: Any, bob: Any) -> None:
         alice.do(leader.resign)
     alice.do(leader.campaign)
     bob.do(leader.resign)
-    with pytest.raises(holdfast.NotOwnedError, match=NAME):
+    with pytest.raises(holdfast.NotOwnedError, match=f"'{NAME}' is not led by this Leader"):
         alice.do(leader.resign)
 
 
@@ -430,9 +430,15 @@ def test_run_of_threads_takes_no_coroutine_function(leader: Any) -> None:
     assert leader.leading is False
 
 
+def test_run_without_a_main_is_refused_before_the_election(leader: Any, alice: Any) -> None:
+    with pytest.raises(TypeError, match="main must be callable, not NoneType"):
+        alice.do(leader.run, None)
+    assert (leader.leading, leader.lost) == (False, False)
+
+
 @pytest.mark.flavours("asyncio")
 def test_run_of_tasks_needs_a_coroutine(leader: Any, other: Any, alice: Any) -> None:
-    with pytest.raises(TypeError, match="await"):
+    with pytest.raises(TypeError, match=r"main must be a coroutine function: .* type str"):
         alice.do(leader.run, lambda led: led.name)
     assert leader.leading is False
     assert alice.do(other.campaign, timeout=0) is True

@@ -218,7 +218,7 @@ def test_a_time_out_inside_is_an_error_like_any_other(alice: Any, once: Any, sta
 def test_what_is_no_json_is_refused_before_it_is_kept(
     alice: Any, once: Any, result: object, stage: Stage
 ) -> None:
-    with pytest.raises(TypeError, match=r"the result .* of 'invoice:7' is neither bytes nor JSON"):
+    with pytest.raises(TypeError, match=r"the result of 'invoice:7' is neither bytes nor JSON"):
         alice.do(once.run, stage.work(result))
     assert stage.server.keys() == set()
 
@@ -244,6 +244,16 @@ def test_a_generator_function_is_refused_before_it_runs(
         with pytest.raises(TypeError, match="runs a"):
             alice.do(once.run, function)
     assert stage.server.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "text"), [(3, "an object of the type int: 3"), (dict, "a class")]
+)
+def test_what_is_no_function_is_refused_before_anything_is_sent(
+    deaf: Any, alice: Any, given: Any, text: str
+) -> None:
+    with pytest.raises(TypeError, match=f"a once .* function, not {text}"):
+        alice.do(deaf.once("invoice:7").run, given)
 
 
 @pytest.mark.flavours("sync")

@@ -314,8 +314,8 @@ def test_a_permit_that_is_gone_before_it_has_a_slot_is_taken_anew(
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        (0, ValueError, "from 1 to"),
-        (1001, ValueError, "at most 1000"),
+        (0, ValueError, "from 1 to 1000, not 0"),
+        (1001, ValueError, "from 1 to 1000, not 1001"),
         (True, TypeError, "not bool"),
         (2.0, TypeError, "not float"),
         ("gpu0", TypeError, "not str"),

@@ -317,13 +317,13 @@ def checked_label(label: Any) -> str | None:
     return label
 
 
-def checked_count(what: str, value: Any, *, least: int = 1) -> int:
+def checked_count(what: str, value: Any, *, least: int = 1, most: int = MOST) -> int:
     """A number of permits, or a count."""
     if isinstance(value, bool) or not isinstance(value, int):
         msg = f"{what} must be int, not {type(value).__name__}"
         raise TypeError(msg)
-    if not least <= value <= MOST:
-        msg = f"{what} must be from {least} to {MOST}, not {value}"
+    if not least <= value <= most:
+        msg = f"{what} must be from {least} to {most}, not {value}"
         raise ValueError(msg)
     return int(value)
 

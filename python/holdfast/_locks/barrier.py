@@ -103,7 +103,7 @@ class BaseBarrier(Synchronizer):
         super().__init__(client, name)
         self._keys = keys_of(client, name)
         self._timeouts = key_beside("permit_timeouts", self._keys.name)
-        self._parties = checked_parties(parties)
+        self._parties = checked_count("parties", parties, most=MOST_PARTIES)
 
     @property
     def parties(self) -> int:
@@ -121,14 +121,6 @@ class BaseBarrier(Synchronizer):
     def _whole_step(self, word: str) -> Step:
         keys = [self._timeouts, self._keys.state, self._keys.channel]
         return f"barrier/{word}", keys if word != "look" else keys[:2], []
-
-
-def checked_parties(parties: Any) -> int:
-    count = checked_count("parties", parties)
-    if count > MOST_PARTIES:
-        msg = f"parties must be at most {MOST_PARTIES}, not {count}"
-        raise ValueError(msg)
-    return count
 
 
 class Barrier(BaseBarrier):

@@ -307,7 +307,9 @@ def _kind_of(function: Any) -> str:
     if isinstance(function, (staticmethod, classmethod)):
         return "a staticmethod or classmethod (put the lock below it)"
     if inspect.isclass(function) or not callable(function):
-        return f"a {type(function).__name__}"
+        return (
+            "a class" if callable(function) else f"an object of the type {type(function).__name__}"
+        )
     while isinstance(function, partial):
         function = function.func
     called = [function, type(function).__call__]

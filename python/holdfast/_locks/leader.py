@@ -91,6 +91,14 @@ def left_of(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.0, deadline - monotonic())
 
 
+def checked_main(main: Any, *, asynchronous: bool) -> None:
+    """What a leader is to do."""
+    if main is None:
+        msg = "main must be callable, not NoneType"
+        raise TypeError(msg)
+    checked_callback("main", main, asynchronous=asynchronous)
+
+
 class BaseLeader(Synchronizer, Generic[HoldT]):
     """The common part of the leaders for threads and for tasks: everything except waiting."""
 
@@ -297,7 +305,12 @@ class Leader(BaseLeader[Hold]):
         hold = self._hold
         if hold is None:
             raise self._no_leader(None)
-        self._withdraw(hold, self.leading)
+        try:
+            self._withdraw(hold, self.leading)
+        except LockLostError:
+            raise
+        except NotOwnedError:  # it has resigned before
+            raise self._no_leader(None) from None
 
     def _withdraw(self, hold: Hold, announced: bool) -> None:
         """Release the lock; where the leader may be ``announced``, remove that before."""
@@ -357,7 +370,7 @@ class Leader(BaseLeader[Hold]):
         ``main`` returns while it leads, this resigns, and returns the same. An error of ``main`` is
         raised after resigning.
         """
-        checked_callback("main", main, asynchronous=False)
+        checked_main(main, asynchronous=False)
         while True:
             self._elect(-1.0)
             try:

@@ -206,8 +206,8 @@ class BaseOnce(Synchronizer):
             return JSON + json.dumps(result, allow_nan=False, separators=(",", ":")).encode()
         except (TypeError, ValueError, RecursionError) as error:
             msg = (
-                f"the result {type(result).__name__} of {function!r} for the key "
-                f"of {quoted(self.name)} is neither bytes nor JSON: {error}; nothing was kept"
+                f"the result of {quoted(self.name)} is neither bytes nor JSON: {function!r} "
+                f"returned an object of the type {type(result).__name__}: {error}; nothing was kept"
             )
             raise TypeError(msg) from None
 

@@ -75,11 +75,7 @@ epoch_now = _core.epoch
 def checked_slots(what: str, given: Any) -> tuple[str, ...] | int:
     """How many slots there are, or the value of each."""
     if isinstance(given, int):
-        number = checked_count(what, given)
-        if number > MOST_SLOTS:
-            msg = f"{what} must be at most {MOST_SLOTS}, not {number}"
-            raise ValueError(msg)
-        return number
+        return checked_count(what, given, most=MOST_SLOTS)
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
         msg = f"{what} must be int, or a list of str, not {type(given).__name__}"
         raise TypeError(msg)

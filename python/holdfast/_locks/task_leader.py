@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import CancelledError, Task, gather, get_running_loop, wait
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
+from inspect import isawaitable
 from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
@@ -14,12 +15,19 @@ from holdfast._engine.arguments import (
     Name,
     Seconds,
     Self,
-    checked_callback,
     checked_timeout,
 )
-from holdfast._engine.errors import ConnectionError, HoldfastError, LockLostError
+from holdfast._engine.errors import ConnectionError, HoldfastError, LockLostError, NotOwnedError
 from holdfast._engine.loop import bridge
-from holdfast._locks.leader import BaseLeader, LeaderInfo, Value, checked_value, left_of, said
+from holdfast._locks.leader import (
+    BaseLeader,
+    LeaderInfo,
+    Value,
+    checked_main,
+    checked_value,
+    left_of,
+    said,
+)
 from holdfast._locks.task_lock import Hold, answered
 from holdfast._locks.task_steps import Revision, step
 from holdfast._locks.tasks import FencedLock
@@ -103,7 +111,12 @@ class Leader(BaseLeader[Hold]):
         hold = self._hold
         if hold is None:
             raise self._no_leader(None)
-        await self._withdraw(hold, self.leading)
+        try:
+            await self._withdraw(hold, self.leading)
+        except LockLostError:
+            raise
+        except NotOwnedError:  # it has resigned before
+            raise self._no_leader(None) from None
 
     async def _withdraw(self, hold: Hold, announced: bool) -> None:
         """Release the lock; where the leader may be ``announced``, remove that before."""
@@ -150,7 +163,7 @@ class Leader(BaseLeader[Hold]):
         this resigns, and returns the same. An error of ``main`` is raised after resigning; so is
         the cancellation of the calling task, which cancels ``main``.
         """
-        checked_callback("main", main, asynchronous=True)
+        checked_main(main, asynchronous=True)
         while True:
             await self._elect(-1.0)
             task = get_running_loop().create_task(self._call(main))
@@ -165,7 +178,15 @@ class Leader(BaseLeader[Hold]):
                 return result
 
     async def _call(self, main: Callable[[Leader], Coroutine[Any, Any, T]]) -> T:
-        return await main(self)
+        term: Any = main(self)
+        if not isawaitable(term):
+            msg = (
+                f"main must be a coroutine function: {main!r} returned an object of the type "
+                f"{type(term).__name__}, which cannot be awaited"
+            )
+            raise TypeError(msg)
+        result: T = await term
+        return result
 
     async def _end_of(self, task: Task[Any]) -> None:
         """Wait until ``main`` has ended; cancel it at the loss, and with the calling task."""
