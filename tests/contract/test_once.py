@@ -214,7 +214,11 @@ def test_a_time_out_inside_is_an_error_like_any_other(alice: Any, once: Any, sta
     assert stage.server.keys() == set()
 
 
-@pytest.mark.parametrize("result", [{1, 2}, object(), float("nan"), {"a": b"bytes"}, 1j], ids=repr)
+@pytest.mark.parametrize(
+    "result",
+    [{1, 2}, object(), float("nan"), {"a": b"bytes"}, 1j],
+    ids=lambda result: type(result).__name__,
+)
 def test_what_is_no_json_is_refused_before_it_is_kept(
     alice: Any, once: Any, result: object, stage: Stage
 ) -> None:
