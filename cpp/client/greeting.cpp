@@ -31,6 +31,7 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
   if (!options.service.empty()) say({"ROLE"});
   optional_ = -missing_;
   introduce(options);
+  say_label(options);
   if (tracking.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
   optional_ += missing_;
   after_hello_ = resp3 ? missing_ - hello : -1;
@@ -51,6 +52,19 @@ void Greeting::introduce(const StreamOptions& options) {
   // The inspector shows it with the holds: a witness is the guard's.
   say({"CLIENT", "SETINFO", "LIB-NAME", options.witness ? "holdfast(guard)" : "holdfast"});
   say({"CLIENT", "SETINFO", "LIB-VER", options.library_version});
+}
+
+void Greeting::say_label(const StreamOptions& options) {
+  label_ = 0;
+  if (!introduces_ || !labelled_) return;
+  for (const resp::Command& command : options.label) say(command);
+  label_ = static_cast<int>(options.label.size());
+}
+
+// The reply that was taken; only those about tracking are behind the label's.
+bool Greeting::is_of_label(const Tracking& tracking) const {
+  const int behind = tracking.requested() ? 1 : 0;
+  return missing_ >= behind && missing_ < behind + label_;
 }
 
 std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
@@ -81,6 +95,10 @@ std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& repl
   }
   if (answered() && tracking.requested()) {
     tracking.answered(reply, now);
+    return std::nullopt;
+  }
+  if (is_of_label(tracking)) {
+    labelled_ = labelled_ && !reply.is_error();
     return std::nullopt;
   }
   // Some servers hang up after an error: the next greeting must not end so.

@@ -47,6 +47,8 @@ class Greeting {
  private:
   void say(const resp::Command& command);
   void introduce(const StreamOptions& options);
+  void say_label(const StreamOptions& options);
+  bool is_of_label(const Tracking& tracking) const;
   std::optional<Failure> take_optional(const resp::Reply& reply, const StreamOptions& options,
                                        Tracking& tracking, TimePoint now);
   std::optional<Failure> refused(const std::string& text, const StreamOptions& options,
@@ -59,6 +61,8 @@ class Greeting {
   int optional_ = 0;      // of these, the last: that may be errors
   bool resp3_ = false;
   bool introduces_ = true;  // until a server refuses the client's name
+  int label_ = 0;           // of the replies, those to the commands of the label
+  bool labelled_ = true;    // until a server refuses one
   bool excused_ = false;
   std::string connection_;
 };

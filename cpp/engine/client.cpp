@@ -41,14 +41,35 @@ std::string connection_name(const std::optional<std::string>& given, const std::
   return name;
 }
 
-// What the client's key says: see lua/client/renew.lua.
-std::string about(const ClientOptions& options) {
-  std::array<char, 256> host{};
-  (void)::gethostname(host.data(), host.size() - 1);
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::string(host.data()) + '\n' + std::to_string(::getpid()) + '\n' +
-         std::to_string(std::chrono::duration_cast<Millis>(now).count()) + '\n' +
-         options.label.value_or(std::string());
+// What the client's key says.
+struct About {
+  explicit About(const ClientOptions& options) : label(options.label.value_or(std::string())) {
+    std::array<char, 256> name{};
+    (void)::gethostname(name.data(), name.size() - 1);
+    host = name.data();
+  }
+  // For lua/client/renew.lua.
+  std::string lines() const { return host + '\n' + pid + '\n' + made + '\n' + label; }
+
+  const std::string pid = std::to_string(::getpid());
+  const std::string made = std::to_string(
+      std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch())
+          .count());
+  const std::string label;
+  std::string host;
+};
+
+std::string client_key(const std::string& id) { return "holdfast:client:" + id; }
+
+// Who holds a lock is said before it is acquired, on the same connection. In a cluster the key may
+// be another server's: there the watchdog alone says it.
+void greet(topology::Setup& setup, const ClientOptions& options, const std::string& id,
+           const About& about) {
+  if (!options.label || options.endpoint.deployment == net::Deployment::kCluster) return;
+  const std::string key = client_key(id);
+  setup.link.label = {{"HSET", key, "host", about.host, "pid", about.pid, "started", about.made,
+                       "label", about.label},
+                      {"PEXPIRE", key, std::to_string(options.lease.time.count())}};
 }
 
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
@@ -132,9 +153,10 @@ struct Client::Part {
 
 struct Client::Core {
   Core(std::unique_ptr<Part> its_part, std::shared_ptr<const sync::Context> its_context,
-       std::shared_ptr<WaitHub> its_hub)
+       std::shared_ptr<WaitHub> its_hub, const About& about)
       : context(std::move(its_context)),
         hub(std::move(its_hub)),
+        introduction(about.lines()),
         guard_pid(its_part->guarded ? its_part->guarded->pid() : nullptr),
         part(std::move(its_part)) {}
 
@@ -149,12 +171,12 @@ struct Client::Core {
   void introduce(const ClientOptions& options) {
     if (introduced.exchange(true)) return;
     const TimePoint now = context->clock.now();
-    lease::Grant grant{LockName("holdfast:client:" + context->client_id), next_owner_number(), 1,
+    lease::Grant grant{LockName(client_key(context->client_id)), next_owner_number(), 1,
                        Lease{options.lease.time, true}, now};
     grant.at = now;
     grant.renewal = sync::client_key_recipe().holding();
     grant.counted = false;
-    context->keeper->attempts().introduce(grant, about(options));
+    context->keeper->attempts().introduce(grant, introduction);
   }
 
   std::unique_ptr<Part> take_part() HOLDFAST_EXCLUDES(mutex) {
@@ -165,6 +187,7 @@ struct Client::Core {
   const std::uint64_t epoch = fork_epoch();
   const std::shared_ptr<const sync::Context> context;
   const std::shared_ptr<WaitHub> hub;
+  const std::string introduction;
   const Guarded::Pid guard_pid;  // null: without a guard
 
   Mutex mutex;
@@ -194,6 +217,8 @@ Client::Core* Client::make_core(bool first) {
   topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, connection_name(options_.client_name, id));
   setup.link.events = events;
+  const About about(options_);
+  greet(setup, options_, id, about);
   part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
   if (part->guarded) part->watch_guard();
   part->reauthentication = reauthentication_of(options_, engine.clock(), loops.io, events);
@@ -217,7 +242,7 @@ Client::Core* Client::make_core(bool first) {
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
                                         keeper, waits, timers, acknowledger, stats}),
-                  hub);
+                  hub, about);
 }
 
 Client::Core& Client::core() {

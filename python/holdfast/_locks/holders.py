@@ -7,6 +7,7 @@ question is a client, a key whose server answers, and commands; the replies are 
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
@@ -295,7 +296,8 @@ def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -
     purposes[field] = core, owner
     value = b"%d %s" % (time() * 1000, purpose.encode())
     lease = b"%d" % client._lease_ms
-    commands: list[Command] = [(b"HSET", mine, field, value), (b"PEXPIRE", mine, lease)]
+    where = b"host", os.uname().nodename.encode(), b"pid", b"%d" % os.getpid()
+    commands: list[Command] = [(b"HSET", mine, field, value, *where), (b"PEXPIRE", mine, lease)]
     over = _over(purposes)
     if over:
         commands.append((b"HDEL", mine, *over))

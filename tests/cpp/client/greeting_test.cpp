@@ -64,6 +64,26 @@ TEST_F(GreetingTest, TheNameIsSentAgainWhereAPasswordWasMissing) {
   EXPECT_TRUE(says("SETNAME"));
 }
 
+TEST_F(GreetingTest, TheLabelAloneIsLeftOutAfterAServerRefusedIt) {
+  options.label = {{"HSET", "me", "label", "billing"}, {"PEXPIRE", "me", "30000"}};
+  ASSERT_TRUE(says("billing"));
+  EXPECT_FALSE(take("+OK\r\n"));
+  EXPECT_FALSE(take("-NOPERM this user has no permissions to run 'hset'\r\n"));
+  EXPECT_FALSE(take(":1\r\n"));
+  EXPECT_TRUE(greeting.answered());
+  EXPECT_FALSE(says("billing"));
+  EXPECT_TRUE(says("SETNAME"));
+}
+
+TEST_F(GreetingTest, ALabelThatWasTakenIsSaidAgain) {
+  options.label = {{"HSET", "me", "label", "billing"}};
+  ASSERT_TRUE(says("billing"));
+  EXPECT_FALSE(take(":1\r\n"));
+  EXPECT_FALSE(take(":1\r\n"));
+  EXPECT_TRUE(greeting.answered());
+  EXPECT_TRUE(says("billing"));
+}
+
 TEST_F(GreetingTest, AReplicaOfTheServiceIsLeftWithAReset) {
   options.service = "orders";
   ASSERT_TRUE(says("ROLE"));
