@@ -5,7 +5,8 @@
 -- KEYS[4]  channel: to which those that wait subscribe
 -- ARGV[1]  permit: of the party, 16 bytes
 -- ARGV[2]  parties: how many have to wait
--- ARGV[3]  publish: the command that reaches the parties, "publish", "spublish" or "both"
+-- ARGV[3]  waits: 1; or 0 for a party that waits no longer: it has passed by now, or breaks the barrier
+-- ARGV[4]  publish: the command that reaches the parties, "publish", "spublish" or "both"
 -- returns  list: 1, its place and the revision: it waits; the state is over when a party may have died
 --          2, its place and 0: it has passed
 --          -1, a number and 0: this is the number of parties; nothing changed
@@ -31,7 +32,7 @@ if mark == 'b' or (said[2] and mark ~= 'w') then
   return {-2, 0, 0}
 end
 if of.dead_waiting > 0 then
-  break_barrier(KEYS[3], of, KEYS[4], ARGV[3])
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
   drop_dead(KEYS[3], of)
   return {-2, 0, 0}
 end
@@ -41,6 +42,7 @@ end
 if mark ~= 'w' then
   place = of.number
   redis.call('hset', KEYS[3], own, 'w' .. place, 'parties', ARGV[2])
+  redis.call('hdel', KEYS[3], 'owner') -- of a leader of this name that has died
   drop_dead(KEYS[3], of)
   redis.call('persist', KEYS[1])
   redis.call('persist', KEYS[2])
@@ -50,11 +52,15 @@ if mark ~= 'w' then
 end
 if of.number >= ARGV[2] + 0 then
   end_waits(KEYS[3], of, 'p')
-  change(KEYS[3], KEYS[4], ARGV[3])
+  change(KEYS[3], KEYS[4], ARGV[4])
   return {2, place, 0}
+end
+if ARGV[3] == '0' then
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
+  return {-2, 0, 0}
 end
 redis.call('hset', KEYS[3], 'until', string.format('%.0f', of.next_end))
 if not said[4] or of.next_end < said[4] + 0 then
-  change(KEYS[3], KEYS[4], ARGV[3])
+  change(KEYS[3], KEYS[4], ARGV[4])
 end
 return {1, place, (revision_now(KEYS[3], KEYS[1]))}

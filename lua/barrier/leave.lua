@@ -16,14 +16,14 @@ local said = redis.call('hget', KEYS[3], own)
 if not said then
   return {-3, 0}
 end
-local of = parties(KEYS[2], KEYS[3])
+redis.call('hdel', KEYS[3], own)
+local of = parties(KEYS[2], KEYS[3]) -- the others
 local mark = string.sub(said, 1, 1)
 if mark == 'w' then
   break_barrier(KEYS[3], of, KEYS[4], ARGV[3])
 end
-redis.call('hdel', KEYS[3], own)
 drop_dead(KEYS[3], of)
-if of.live <= 1 then
+if of.live == 0 then
   redis.call('pexpire', KEYS[1], ARGV[2])
   redis.call('pexpire', KEYS[2], ARGV[2])
   if mark == 'p' and redis.call('hexists', KEYS[3], 'broken') == 0 then

@@ -1,4 +1,5 @@
--- Breaks the barrier for the parties that wait, and mends it for those that come.
+-- Breaks the barrier for the parties that wait, and mends it for those that come. What a leader of this name has
+-- announced stays.
 -- KEYS[1]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[2]  state: the barrier's hash
 -- KEYS[3]  channel: to which those that wait subscribe
@@ -9,7 +10,8 @@
 local of = parties(KEYS[1], KEYS[2])
 redis.call('hdel', KEYS[2], 'broken')
 drop_dead(KEYS[2], of)
-if of.live == 0 then
+local led = redis.call('hexists', KEYS[2], 'owner') == 1
+if of.live == 0 and not led then
   redis.call('del', KEYS[2])
 elseif of.number > 0 then
   for _, field in ipairs(of.dead) do

@@ -242,6 +242,29 @@ def test_a_party_that_leaves_and_whose_reply_is_lost_has_gone_on(
     eventually(lambda: not server.inspect.exists(STATE))
 
 
+@pytest.mark.flavours("sync")
+def test_a_party_that_passed_when_its_time_was_over_goes_on_also_without_a_reply(
+    server: Server,
+    near: Any,
+    far: Any,
+    flavour: Flavour,
+    proxy: FaultProxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wait_for, lost = type(far._revision).wait, list[Any]()
+
+    def pass_late(revision: Any, known: int, timeout: float) -> bool:
+        changed: bool = wait_for(revision, known, timeout)
+        if not changed:
+            assert flavour.actor().do(near.wait) == 1
+            lost.append(proxy.lose_reply())
+        return changed
+
+    monkeypatch.setattr(type(far._revision), "wait", pass_late)
+    assert flavour.actor().do(far.wait, timeout=0.05) == 0
+    assert lost[0].is_set()
+
+
 @pytest.mark.realtime
 def test_lost_data_break_it_for_all_that_wait(
     make_client: MakeClient, private_server: Server, flavour: Flavour

@@ -39,13 +39,15 @@ Step = tuple[str, list[bytes], list[bytes]]
 class Outcome:
     """What has become of the wait of one party."""
 
-    __slots__ = ("_end", "_name", "ended", "permit", "place", "revision", "seconds")
+    __slots__ = ("_end", "_name", "ended", "permit", "place", "revision", "seconds", "waits")
 
     def __init__(self, name: Name, permit: str, seconds: float) -> None:
         self._name = name
         self.permit = bytes.fromhex(permit)
         self.seconds = seconds
         self._end = time.monotonic() + seconds
+        #: Whether its time is not over.
+        self.waits = True
         #: Why the barrier is broken, if it is.
         self.ended = ""
         #: ``None`` until the party has passed.
@@ -68,6 +70,8 @@ class Outcome:
         self.place = number if status == PASSED else None
         if status == GONE:
             self.ended = "this party's lease ran out, or the server has lost its data"
+        elif not self.waits:
+            self.ended = f"this party timed out after {self.seconds:g} s"
         elif status < 0:
             self.ended = "another party left, died, aborted or reset it"
         return True
@@ -75,13 +79,6 @@ class Outcome:
     def left(self) -> float:
         """Seconds that it may wait yet; -1: without limit."""
         return self.seconds if self.seconds < 0 else max(0.0, self._end - time.monotonic())
-
-    def timed_out(self, reply: list[int]) -> None:
-        """After ``barrier/leave`` of a party that waits."""
-        status, place = reply
-        self.revision = None
-        self.place = place if status == PASSED else None
-        self.ended = f"this party timed out after {self.seconds:g} s"
 
     def index(self) -> int:
         """The place; raises ``BrokenBarrierError`` without one."""
@@ -112,7 +109,8 @@ class BaseBarrier(Synchronizer):
 
     def _arrive_step(self, outcome: Outcome) -> Step:
         keys = [self._keys.name, self._timeouts, self._keys.state, self._keys.channel]
-        return "barrier/arrive", keys, [outcome.permit, b"%d" % self._parties]
+        args = [outcome.permit, b"%d" % self._parties, b"%d" % outcome.waits]
+        return "barrier/arrive", keys, args
 
     def _leave_step(self, outcome: Outcome) -> Step:
         keys = [self._keys.name, self._timeouts, self._keys.state, self._keys.channel]
@@ -174,9 +172,7 @@ class Barrier(BaseBarrier):
                     return False
                 if outcome.revision is None:
                     break
-                if not self._revision.wait(outcome.revision, outcome.left()):
-                    outcome.timed_out(self._send(*self._leave_step(outcome)))
-                    return True
+                outcome.waits = self._revision.wait(outcome.revision, outcome.left())
         except ValueError:
             raise  # it was not let in
         except BaseException:

@@ -62,9 +62,7 @@ class Barrier(BaseBarrier):
                     return False
                 if outcome.revision is None:
                     break
-                if not await self._revision.wait(outcome.revision, outcome.left()):
-                    outcome.timed_out(await self._send(*self._leave_step(outcome)))
-                    return True
+                outcome.waits = await self._revision.wait(outcome.revision, outcome.left())
         except ValueError:
             raise  # it was not let in
         except BaseException:

@@ -29,9 +29,10 @@ class Steps:
         self.redis.zadd(TIMEOUTS, {permit: seconds * 1000 + micros // 1000 + ms})
         return permit
 
-    def arrive(self, permit: bytes, parties: int = 2) -> list[int]:
+    def arrive(self, permit: bytes, parties: int = 2, waits: int = 1) -> list[int]:
         keys = [NAME, TIMEOUTS, STATE, CHANNEL]
-        reply: list[int] = evaluated(self.redis, "barrier/arrive", keys, permit, parties, "publish")
+        args = (permit, parties, waits, "publish")
+        reply: list[int] = evaluated(self.redis, "barrier/arrive", keys, *args)
         return reply
 
     def leave(self, permit: bytes) -> list[int]:
@@ -126,3 +127,37 @@ def test_a_party_that_leaves_while_it_waits_breaks_it(steps: Steps) -> None:
     assert steps.leave(two) == [BROKEN, 0]
     assert int(steps.redis.hget(STATE, "revision")) > first[2]
     assert steps.arrive(one, 3) == [BROKEN, 0, 0]
+
+
+def test_a_party_that_waits_no_longer_breaks_it_or_has_passed(steps: Steps) -> None:
+    one, two, three = steps.take(ONE), steps.take(TWO), steps.take(THREE)
+    steps.arrive(one)
+    steps.arrive(two)
+    assert [steps.arrive(one, waits=0) for _ in range(2)] == [[PASSED, 0, 0]] * 2
+    assert steps.arrive(three)[:2] == [WAITS, 0]
+    assert [steps.arrive(three, waits=0) for _ in range(2)] == [[BROKEN, 0, 0]] * 2
+    assert steps.whole("look") == [0, 1]
+
+
+def test_a_late_party_of_the_last_round_leaves_the_next_one_alone(steps: Steps) -> None:
+    one, two, three = steps.take(ONE), steps.take(TWO), steps.take(THREE)
+    steps.arrive(one)
+    steps.arrive(two)
+    steps.leave(two)
+    steps.arrive(three)
+    steps.redis.zrem(TIMEOUTS, one)
+    assert steps.leave(one) == [PASSED, 0]
+    assert steps.whole("look") == [1, 0]
+
+
+def test_what_a_dead_leader_has_left_is_no_party(steps: Steps) -> None:
+    steps.redis.set(NAME, 2)
+    steps.redis.hset(STATE, mapping={"owner": "who:1", "value": "n", "revision": 1})
+    assert steps.arrive(steps.take(ONE))[:2] == [WAITS, 0]
+    assert steps.arrive(steps.take(TWO)) == [PASSED, 1, 0]
+
+
+def test_a_reset_leaves_a_leader_alone(steps: Steps) -> None:
+    steps.redis.hset(STATE, mapping={"owner": "who:1", "value": "n", "revision": 1})
+    steps.whole("reset")
+    assert steps.redis.hget(STATE, "owner") == b"who:1"
