@@ -524,6 +524,43 @@ def test_a_cancelled_run_cancels_main_and_resigns(
 
 
 @pytest.mark.flavours("asyncio")
+def test_a_run_that_is_cancelled_twice_resigns(
+    leader: Any, other: Any, alice: Any, bob: Any
+) -> None:
+    terms: list[str] = []
+
+    async def main(led: Any) -> None:
+        terms.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            terms.append("cleans up")
+            await asyncio.Event().wait()
+
+    alice.begin(leader.run, main)
+    for seen in (["begun"], ["begun", "cleans up"]):
+        eventually(lambda seen=seen: terms == seen)
+        alice.cancel()
+    assert bob.do(other.campaign, timeout=SLACK) is True
+
+
+@pytest.mark.flavours("sync")
+def test_a_campaign_that_comes_second_finds_that_its_object_leads(
+    leader: Any, alice: Any, bob: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two threads that have both seen that it does not lead."""
+    campaigning = type(leader)._campaigning
+
+    def begin_late(candidate: Any) -> Any:
+        monkeypatch.undo()
+        assert alice.do(candidate.campaign) is True
+        return campaigning(candidate)
+
+    monkeypatch.setattr(type(leader), "_campaigning", begin_late)
+    assert bob.do(leader.campaign, timeout=0) is True
+
+
+@pytest.mark.flavours("asyncio")
 def test_a_cancelled_campaign_leaves_nothing_behind(
     leader: Any, other: Any, alice: Any, bob: Any, server: Server
 ) -> None:

@@ -244,12 +244,7 @@ def test_a_party_that_leaves_and_whose_reply_is_lost_has_gone_on(
 
 @pytest.mark.flavours("sync")
 def test_a_party_that_passed_when_its_time_was_over_goes_on_also_without_a_reply(
-    server: Server,
-    near: Any,
-    far: Any,
-    flavour: Flavour,
-    proxy: FaultProxy,
-    monkeypatch: pytest.MonkeyPatch,
+    near: Any, far: Any, flavour: Flavour, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wait_for, lost = type(far._revision).wait, list[Any]()
 

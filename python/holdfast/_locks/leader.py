@@ -164,8 +164,11 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         return self._hold.token if self._hold is not None else None
 
     @contextmanager
-    def _campaigning(self) -> Generator[None]:
-        """One campaign of this object at a time; those of a parent of ``fork()`` do not count."""
+    def _campaigning(self) -> Generator[bool]:
+        """One campaign of this object at a time; those of a parent of ``fork()`` do not count.
+
+        Whether it leads by now, since a campaign of another thread that has just ended.
+        """
         epoch, own = _core.epoch(), object()
         if self._campaigns.setdefault(epoch, own) is not own:
             msg = (
@@ -174,7 +177,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
             )
             raise RuntimeError(msg)
         try:
-            yield
+            yield self.leading
         finally:
             self._campaigns.pop(epoch, None)
 
@@ -272,10 +275,10 @@ class Leader(BaseLeader[Hold]):
             return True
         hold = Hold(self._lock)  # before the grant, so that an interrupt finds it
         try:
-            with self._campaigning():
-                if not hold._core.acquire(*self._attempt(hold, seconds)).wait():
+            with self._campaigning() as leads:
+                if leads or not hold._core.acquire(*self._attempt(hold, seconds)).wait():
                     hold._abandon()
-                    return False
+                    return leads
                 self._announce(hold, self._value)
                 self._hold = hold
                 return True

@@ -80,10 +80,12 @@ class Leader(BaseLeader[Hold]):
         queue = bridge().queue
         hold = Hold(self._lock)  # before the grant, so that a cancellation finds it
         try:
-            with self._campaigning():
-                if not await hold._core.acquire(*self._attempt(hold, seconds)).start(queue):
+            with self._campaigning() as leads:
+                if leads or not await hold._core.acquire(*self._attempt(hold, seconds)).start(
+                    queue
+                ):
                     hold._abandon()
-                    return False
+                    return leads
                 await self._announce(hold, self._value)
                 self._hold = hold
                 return True
@@ -197,8 +199,10 @@ class Leader(BaseLeader[Hold]):
             await wait({task})
         except CancelledError as error:
             task.cancel()
-            await gather(task, return_exceptions=True)
-            await self._leave(error)
+            try:
+                await gather(task, return_exceptions=True)
+            finally:  # also where it is cancelled again while main cleans up
+                await self._leave(error)
             raise
         finally:
             self._main = None
