@@ -289,6 +289,15 @@ def test_a_value_in_use_is_not_given_again_at_another_place(users: Users) -> Non
     assert [slot.value for slot in kept] == ["gpu0", "gpu1"]
 
 
+def test_values_that_are_used_no_more_do_not_pile_up(users: Users) -> None:
+    slots = users.slots(["0"])
+    for each in range(1, 4):
+        users.do(users.take(slots).release)
+        users.do(slots.resize, [str(each)])
+    assert users.server.inspect.hkeys(HASH) == [b"values"]
+    assert users.take(slots).value == "3"
+
+
 def test_a_permit_that_is_gone_before_it_has_a_slot_is_taken_anew(
     users: Users, monkeypatch: pytest.MonkeyPatch
 ) -> None:

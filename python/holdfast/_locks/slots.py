@@ -250,7 +250,8 @@ class BaseSlots(Synchronizer):
         return "slots/taken", [key_beside("permit_timeouts", self._key), self._hash], []
 
     def _resize_step(self) -> Step:
-        return "slots/resize", [self._hash], [self._encoded_values]
+        keys = [key_beside("permit_timeouts", self._key), self._hash]
+        return "slots/resize", keys, [b"%d" % self._number, self._encoded_values]
 
     @property
     def _hash(self) -> bytes:

@@ -63,3 +63,23 @@ def test_a_key_of_another_type_is_an_error(server: Server) -> None:
     server.inspect.set(SLOTS, "text")
     with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
         take(server, ONE)
+
+
+@pytest.mark.usefixtures("out")
+def test_a_resize_forgets_what_is_gone_and_not_in_use(server: Server) -> None:
+    take(server, ONE, values="a\nb")
+    take(server, TWO, values="a\nb")
+    server.inspect.zrem(TIMEOUTS, TWO)
+    for number, values, words in ((1, "c", {b"a"}), (3, "", {b"a"})):
+        evaluated(server.inspect, "slots/resize", [TIMEOUTS, SLOTS], number, values)
+        fields = {b"%s:%s" % (kind, word) for kind in (b"slot", b"token") for word in words}
+        assert set(server.inspect.hkeys(SLOTS)) == {b"values"} | fields
+
+
+@pytest.mark.usefixtures("out")
+def test_a_resize_keeps_what_stays(server: Server) -> None:
+    take(server, ONE)
+    first = take(server, TWO)
+    server.inspect.delete(TIMEOUTS)
+    evaluated(server.inspect, "slots/resize", [TIMEOUTS, SLOTS], 2, "")
+    assert server.inspect.hget(SLOTS, "token:1") == first[1]
