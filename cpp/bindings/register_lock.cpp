@@ -115,6 +115,8 @@ void add_to(py::module_& module) {
       .def("hold_count", &Lockable::hold_count)
       .def("ttl", &Lockable::ttl)
       .def("known_count", &Lockable::known_count)
+      .def("acquires",
+           [](const Lockable& self, OwnerNumber owner) { return !self.may_use(owner).ok(); })
       .def("known_levels", &known_levels)
       .def("known_owners", &known_owners)
       .def("known_lost", &known<&lease::Known::lost>)

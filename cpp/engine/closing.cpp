@@ -1,5 +1,6 @@
 #include "engine/closing.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "sync/operation/hold_release.h"
@@ -12,15 +13,15 @@ namespace {
 // attempt.
 constexpr Millis kSettling{100};
 constexpr Millis kLook{1};
+// For the client's key alone, which ends with its lease, too.
+constexpr Millis kKeyTime{200};
 
 Status closed() { return Status::closed("the client was closed"); }
 
 }  // namespace
 
 Closing::Closing(std::shared_ptr<const sync::Context> context, Options options)
-    : Awaited(std::move(context)),
-      options_(std::move(options)),
-      until_(after(now(), options_.timeout)) {}
+    : Awaited(std::move(context)), options_(std::move(options)) {}
 
 std::shared_ptr<Closing> Closing::begin(std::shared_ptr<const sync::Context> context,
                                         Options options) {
@@ -39,16 +40,24 @@ void Closing::begin() {
   context().keeper->begin_close(
       [self = shared_from_this()] { self->context().timers->call(self); });
   context().waits->closed(closed()).run();
-  release_held();
+  if (options_.release_held) release_held(false);
+  const bool only_key = context().keeper->idle();
+  release_held(true);
+  const TimePoint until =
+      end_by(only_key ? std::min(options_.timeout, kKeyTime) : options_.timeout);
   (void)move_on(Stage::kStarting, Stage::kFinishing);
   if (context().keeper->idle()) return end();
-  context().timers->arm(shared_from_this(), until_);
+  context().timers->arm(shared_from_this(), until);
 }
 
-// The client's key in any case.
-void Closing::release_held() {
+TimePoint Closing::end_by(Millis timeout) {
+  const MutexLock guard(mutex_);
+  return until_ = after(now(), timeout);
+}
+
+void Closing::release_held(bool internal) {
   for (const lease::LeaseKeeper::Held& held : context().keeper->held()) {
-    if (!options_.release_held && !held.internal) continue;
+    if (held.internal != internal) continue;
     // Only a HoldRecipe makes holds.
     const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
     sync::HoldRelease::release_held(
@@ -60,7 +69,12 @@ void Closing::release_held() {
 // happen while begin() still looks for holds to release.
 void Closing::time_is_up(TimePoint now) {
   settle();
-  if (now >= until_ || context().keeper->idle()) end();
+  if (is_late(now) || context().keeper->idle()) end();
+}
+
+bool Closing::is_late(TimePoint now) {
+  const MutexLock guard(mutex_);
+  return now >= until_;
 }
 
 // False: another thread has left that stage, or it has not come.

@@ -48,7 +48,9 @@ class Closing final : public sync::Awaited, public std::enable_shared_from_this<
   void start(Parker* here) override;
   void time_is_up(TimePoint now) override;
   void begin() HOLDFAST_EXCLUDES(mutex_);
-  void release_held() HOLDFAST_EXCLUDES(mutex_);
+  void release_held(bool internal) HOLDFAST_EXCLUDES(mutex_);  // the client's key, or the others
+  TimePoint end_by(Millis timeout) HOLDFAST_EXCLUDES(mutex_);
+  bool is_late(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
   bool move_on(Stage from, Stage to) HOLDFAST_EXCLUDES(mutex_);
   void end() HOLDFAST_EXCLUDES(mutex_);
   void settle() HOLDFAST_EXCLUDES(mutex_);
@@ -56,8 +58,8 @@ class Closing final : public sync::Awaited, public std::enable_shared_from_this<
 
   const LockName name_{"close"};
   Options options_;
-  const TimePoint until_;
   TimePoint settled_by_{};  // of kSettling
+  TimePoint until_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
   Stage stage_ HOLDFAST_GUARDED_BY(mutex_) = Stage::kStarting;
   bool awaited_ HOLDFAST_GUARDED_BY(mutex_) = false;
   std::vector<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);  // of kOver

@@ -31,14 +31,22 @@ Connection::Setup connection_setup(const Setup& setup, Traffic traffic) {
   made.link.tracking = tracking_of(setup.tracking, traffic);
   made.on_changes = setup.on_changes;
   if (setup.witness && calls) made.link.witness = setup.witness();
+  if (!calls) made.link.label.clear();
   return made;
+}
+
+// Only that for calls makes the key of a client's label, as it removes it.
+client::StreamOptions subscriber_link(client::StreamOptions link) {
+  link.label.clear();
+  return link;
 }
 
 }  // namespace
 
 ServerLinks::ServerLinks(const Clock& clock, const Loops& loops, const Setup& setup,
                          const Complete& complete)
-    : subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, setup.link, setup.sink)) {
+    : subscriber_(std::make_shared<client::Subscriber>(clock, loops.io, subscriber_link(setup.link),
+                                                       setup.sink)) {
   for (const Traffic traffic : kAllTraffic) {
     Connection::Setup made = connection_setup(setup, traffic);
     if (complete) complete(made, traffic);

@@ -244,6 +244,7 @@ class Lockable:
 
     # From the client's memory, without a command to the server.
     def known_count(self, owner: int, /) -> int: ...
+    def acquires(self, owner: int, /) -> bool: ...  # an acquire is under way
     def known_levels(self, owner: int, /) -> list[int]: ...  # ms; 0: renewed
     def known_owners(self) -> list[tuple[int, str]]: ...  # and the kind that ended, or ""
     def known_lost(self, owner: int, /) -> bool: ...

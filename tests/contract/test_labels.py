@@ -6,6 +6,8 @@ import asyncio
 import os
 import socket
 import warnings
+from itertools import count
+from time import time
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from tests.contract.conftest import NAME, Stage
 from tests.support.losses import entered, left
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, let_pass
 
 LABEL = "billing worker 3"
 
@@ -142,6 +144,102 @@ def test_a_time_out_says_who_holds_the_lock(alice: Any, bob: Any, stage: Stage) 
     with pytest.raises(holdfast.LockTimeout, match=said):
         bob.do(waiting.hold)
     alice.do(held.release)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [(b"\xff\xfe", b"1"), (b"a" * 36 + b":1", b"9" * 5000)]
+)
+def test_a_time_out_is_one_beside_what_no_owner_wrote(
+    alice: Any, make_client: MakeClient, server: Server, field: bytes, value: bytes
+) -> None:
+    server.inspect.hset(NAME, field, value)
+    server.inspect.pexpire(NAME, 60_000)
+    lock = make_client().lock(NAME, wait=0.05)
+    with pytest.raises(holdfast.LockTimeout):
+        alice.do(entered, lock)
+    assert alice.do(lock.holders) == []
+    server.inspect.delete(NAME)
+
+
+def test_a_further_hold_keeps_the_time_of_the_first(alice: Any, bob: Any, stage: Stage) -> None:
+    lock = stage.lock(stage.client(), label="nightly")
+    alice.do(lock.acquire)
+    [first] = bob.do(stage.lock().holders)
+    let_pass(0.01)
+    alice.do(lock.acquire)
+    assert [one.since for one in bob.do(stage.lock().holders)] == [first.since]
+    alice.do(lock.release)
+    alice.do(lock.release)
+    let_pass(0.01)
+    alice.do(lock.acquire)
+    [again] = bob.do(stage.lock().holders)
+    assert again.since > first.since
+    alice.do(lock.release)
+
+
+def test_an_acquire_that_was_refused_takes_no_others_purpose(
+    alice: Any, make_client: MakeClient, server: Server
+) -> None:
+    client = make_client()
+    both = client.read_write_lock(NAME, label="nightly")
+    alice.do(both.read.acquire)
+    with pytest.raises(holdfast.LockError):
+        alice.do(both.write.acquire, label="by hand")
+    alice.do(both.read.release)
+    other = client.lock(NAME, label="hourly")
+    alice.do(other.acquire)
+    assert [one.purpose for one in alice.do(other.holders)] == ["hourly"]
+    alice.do(other.release)
+
+
+def test_purposes_that_are_over_are_removed_and_others_stay(
+    alice: Any, make_client: MakeClient, server: Server, monkeypatch: Any
+) -> None:
+    """Beside many holds, too."""
+    seconds = count(1_800_000_000)
+    monkeypatch.setattr("holdfast._locks.holders.time", lambda: next(seconds))
+    client = make_client()
+    kept = [alice.do(client.lock(f"{NAME}:{i}", label="kept").hold) for i in range(150)]
+    for i in range(400):
+        hold = alice.do(client.lock(f"{NAME}:over:{i}", label="over").hold)
+        alice.do(hold.release)
+    purposes = server.inspect.hvals(key_of(client))
+    over = sum(one.endswith(b" over") for one in purposes)
+    assert (sum(one.endswith(b" kept") for one in purposes), over < 150) == (150, True)
+    for hold in kept:
+        alice.do(hold.release)
+
+
+def all_wait(client: Any, number: int) -> bool:
+    purposes = list(client._purposes.values())
+    waiting = [one for one in purposes if one.core.acquires(one.owner)]
+    return len(waiting) == number
+
+
+def test_a_waiter_keeps_its_purpose(server: Server, monkeypatch: Any) -> None:
+    """Also beside a hundred later ones."""
+
+    async def entered_later(lock: Any) -> str | None:
+        async with lock:
+            [holder] = await lock.holders()
+            return holder.purpose
+
+    async def run() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            async with client.lock(NAME):
+                waiters = [
+                    asyncio.create_task(entered_later(client.lock(NAME, label=f"{i}")))
+                    for i in range(150)
+                ]
+                await asyncio.to_thread(eventually, lambda: all_wait(client, len(waiters)))
+                late = time() + 2
+                monkeypatch.setattr("holdfast._locks.holders.time", lambda: late)
+                for i in range(100):
+                    async with client.lock(f"{NAME}:{i}", label="short"):
+                        pass
+            assert await asyncio.gather(*waiters) == [f"{i}" for i in range(150)]
+
+    asyncio.run(run())
 
 
 def test_a_time_out_names_the_owner_of_a_client_without_a_label(

@@ -139,3 +139,34 @@ def test_a_time_out_does_not_wait_for_a_server_that_hangs(
         assert "billing" not in str(late.value)
     finally:
         private_server.resume()
+
+
+def test_a_close_waits_for_its_label_for_a_moment(
+    private_server: Server, make_client: MakeClient, alice: Any
+) -> None:
+    """65: the key ends with its lease in any case."""
+    client = make_client(private_server.url, label=LABEL)
+    alice.do(client.ping)
+    eventually(lambda: labels(private_server) == {LABEL.encode()})
+    watch = Stopwatch()
+    private_server.pause()
+    try:
+        alice.do(client.close)
+        assert watch.seconds < 2
+    finally:
+        private_server.resume()
+    eventually(lambda: labels(private_server) == set())
+
+
+def test_a_client_that_closes_while_it_connects_leaves_no_label(
+    private_server: Server, make_client: MakeClient, alice: Any, bob: Any
+) -> None:
+    """54: only the connection for calls makes the key, as it removes it."""
+    alice.do(make_client(private_server.url).lock(NAME).acquire)
+    for _ in range(20):
+        client = make_client(private_server.url, label=LABEL)
+        waiting = bob.begin(client.lock(NAME).acquire)
+        alice.do(client.close)
+        with pytest.raises(holdfast.ConnectionError):
+            waiting.result(10)
+    eventually(lambda: labels(private_server) == set())

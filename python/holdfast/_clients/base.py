@@ -7,6 +7,7 @@ import math
 import sys
 import threading
 import warnings
+from collections import OrderedDict
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +22,7 @@ from holdfast._engine.workers import Worker, countdown
 
 if TYPE_CHECKING:
     from holdfast._engine import stats as _stats
+    from holdfast._locks.holders import Purpose
 else:
     _stats = Late("holdfast._engine.stats")  # dataclasses are slow to import
 
@@ -57,7 +59,7 @@ class BaseClient(Configured):
         self._forced_queried = -math.inf  # when records of forced releases were last asked for
         self._warned = False
         # What holds are for, by the fields of the client's key: see _locks/holders.py.
-        self._purposes: dict[bytes, tuple[Any, int]] = {}
+        self._purposes: OrderedDict[bytes, Purpose] = OrderedDict()
         # Of permit semaphores, not yet released; see bindings/permits.h.
         self._permits: dict[str, tuple[Any, Any]] = {}
         self._permit_losses: dict[int, Any] = {}  # at most one, at 0

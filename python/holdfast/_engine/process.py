@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
     from collections.abc import Callable
     from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
         _url: str
         _lease_ms: int
         _listeners: dict[int, Any]
-        _purposes: dict[bytes, tuple[Any, int]]
+        _purposes: OrderedDict[bytes, Any]
         _workers: dict[str, Any]
         _forced_queried: float
 

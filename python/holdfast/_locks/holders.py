@@ -24,6 +24,8 @@ from holdfast._locks.force import Command, listed, raised
 from holdfast._locks.kinds import key_beside
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
+
     from holdfast._engine.process import AnyClient
 
 __all__ = [
@@ -61,8 +63,14 @@ MOST_PURPOSES: Final = 50
 UUID_LENGTH: Final = 36
 #: Digits of a time, or of a process.
 LONGEST_TIME: Final = 14
+#: Digits of a hold count.
+LONGEST_COUNT: Final = 19
 #: How many purposes of earlier holds a client leaves in its key, until there are more.
 MOST_OVER: Final = 100
+#: How many of them each further one looks at, so that it costs the same beside many holds.
+LOOKS: Final = 4
+#: ms within which the acquire that follows a purpose begins.
+BEGUN_MS: Final = 1000
 #: How many holders a message names.
 MOST_WORDS: Final = 3
 #: The fields of a client's key.
@@ -155,14 +163,14 @@ def _owners(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
     if not fields or pttl == -2:
         return []
     sided = fields.pop(b"mode", None) is not None
-    found = [_holder(field.decode(), count, sided, pttl) for field, count in fields.items()]
+    found = [_holder(shown(field), count, sided, pttl) for field, count in fields.items()]
     known = [one for one in found if one is not None]
     return (yield from _readers(core, key, known)) if sided else known
 
 
 def _holder(field: str, count: bytes, sided: bool, pttl: int) -> Holder | None:
     """``None``: the field is no owner's."""
-    if not OWNER.fullmatch(field) or not count.isdigit():
+    if not OWNER.fullmatch(field) or not count.isdigit() or len(count) > LONGEST_COUNT:
         return None
     mode = ("write" if field.endswith(WRITE) else "read") if sided else None
     return Holder(field.removesuffix(WRITE), mode, int(count), _seconds(pttl))
@@ -187,6 +195,15 @@ def _readers(core: _core.Client, key: bytes, found: list[Holder]) -> Asking[list
 
 def _timeout(key: bytes, reader: Holder) -> bytes:
     return key_beside("read_timeout", key) + reader.owner.encode() + b":rwlock_timeout:1"
+
+
+class Purpose(NamedTuple):
+    """A purpose in the client's key: the engine's lock, its owner, and since when."""
+
+    core: Any
+    owner: int
+    #: ms since 1970
+    since: int
 
 
 class Said(NamedTuple):
@@ -292,27 +309,34 @@ def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -
     client._core.introduce()
     mine, field = client_key(client.id), purpose_field(str(owner), key)
     purposes = client._purposes
-    purposes.pop(field, None)
-    purposes[field] = core, owner
-    value = b"%d %s" % (time() * 1000, purpose.encode())
+    earlier = purposes.pop(field, None)
+    more = earlier is not None and core.known_count(owner) > 0
+    now = int(time() * 1000)
+    since = earlier.since if earlier is not None and more else now
+    purposes[field] = Purpose(core, owner, since)
+    value = b"%d %s" % (since, purpose.encode())
     lease = b"%d" % client._lease_ms
-    where = b"host", os.uname().nodename.encode(), b"pid", b"%d" % os.getpid()
+    where = b"host", os.fsencode(os.uname().nodename), b"pid", b"%d" % os.getpid()
     commands: list[Command] = [(b"HSET", mine, field, value, *where), (b"PEXPIRE", mine, lease)]
-    over = _over(purposes)
+    over = _over(purposes, now)
     if over:
         commands.append((b"HDEL", mine, *over))
     with suppress(HoldfastError):
         yield client._core, mine, commands
 
 
-def _over(purposes: dict[bytes, tuple[Any, int]]) -> list[bytes]:
-    """Of many, the oldest of holds that are over."""
+def _over(purposes: OrderedDict[bytes, Purpose], now: int) -> list[bytes]:
+    """Of many, some of the oldest: those of owners that neither hold nor acquire the lock."""
     over: list[bytes] = []
-    if len(purposes) > MOST_OVER:
-        oldest = list(purposes.items())[:-MOST_OVER]
-        over = [field for field, (core, owner) in oldest if not core.known_count(owner)]
-    for field in over:
-        purposes.pop(field, None)
+    for _ in range(LOOKS):
+        if len(purposes) <= MOST_OVER:
+            break
+        field, one = purposes.popitem(last=False)
+        begins = now - one.since < BEGUN_MS
+        if begins or one.core.known_count(one.owner) or one.core.acquires(one.owner):
+            purposes[field] = one
+        else:
+            over.append(field)
     return over
 
 

@@ -359,12 +359,12 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
     def _prepare(self) -> Watcher | None:
         """Before an acquire: the part in Python."""
+        owner = _core.this_thread()
+        said = owner in _said
+        _said.discard(owner)
         self._refuse_upgrade()
-        if self._label is not None:
-            owner = _core.this_thread()
-            if owner not in _said:
-                self._say(owner, self._label)
-            _said.discard(owner)
+        if self._label is not None and not said:
+            self._say(owner, self._label)
         return self._watch()
 
     def _refused(self, watcher: Watcher | None) -> None:
