@@ -54,6 +54,7 @@ const Registration g_registration([](py::module_& module) {
       .def("permits", &PermitSemaphore::permits)
       .def("acquired_permits", &PermitSemaphore::acquired_permits)
       .def("lease_left", &PermitSemaphore::lease_left)
+      .def("known_lost", &PermitSemaphore::known_lost)
       .def("delete", &PermitSemaphore::remove)
       .def("leave", &PermitSemaphore::leave)
       .def(py::init([](const std::shared_ptr<engine::Client>& client, const py::bytes& name,

@@ -171,6 +171,11 @@ sync::ExchangePtr PermitSemaphore::acquired_permits() const {
   return query(sync::permit_steps().acquired);
 }
 
+bool PermitSemaphore::known_lost(const std::string& permit) const {
+  const auto owners = owners_of({permit});
+  return !owners.empty() && client_->context()->keeper->known(name_, owners.front()).lost;
+}
+
 sync::ExchangePtr PermitSemaphore::lease_left(const std::string& permit) const {
   return sync::call_of(client_->started(), {name_, [name = name_, permit](script::Writer& out) {
                                               sync::permit_steps().lease_left.write(

@@ -54,6 +54,8 @@ class PermitSemaphore {
   };
   std::variant<sync::ExchangePtr, Lost> release_many(const Permits& permits) const;
   void leave(const Permits& permits) const;
+  // A permit that this client has taken is known to be gone, by its clock at the latest.
+  bool known_lost(const std::string& permit) const;
 
   // 1, or 0: it is not in use.
   sync::ExchangePtr extend(const std::string& permit, Millis lease) const;

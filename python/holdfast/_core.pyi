@@ -320,6 +320,7 @@ class PermitSemaphore:
     def permits(self) -> Exchange[int]: ...
     def acquired_permits(self) -> Exchange[int]: ...
     def lease_left(self, permit: bytes, /) -> Exchange[int | None]: ...  # ms; -1: without a limit
+    def known_lost(self, permit: bytes, /) -> bool: ...  # of a permit that this client has taken
     def delete(self) -> Exchange[int]: ...  # 1, or 0: it was not there
 
 @final

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._locks.permit_semaphore import PermitLosses
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.renewals import KEPT, SHORT
 from tests.support.servers import Server
@@ -201,6 +202,15 @@ def test_a_loss_is_reported_once_with_the_slot(users: Users) -> None:
     with pytest.raises(holdfast.LockLostError, match="slot 0 of 'mySlots'"):
         users.do(slot.release)
     assert not slot.lost
+
+
+def test_a_slot_is_lost_by_the_local_clock_before_that_is_reported(
+    users: Users, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PermitLosses, "_hold_lost", lambda *_: None)
+    slot = users.take(users.slots(), lease=SHORT)
+    assert not slot.lost
+    eventually(lambda: slot.lost)
 
 
 def test_a_slot_that_no_variable_refers_to_expires(users: Users) -> None:

@@ -168,7 +168,10 @@ class BaseSlot:
             return True
         if self._until is not None:
             return _boot_time() >= self._until
-        return self._permit in self._slots._semaphore._gone
+        semaphore = self._slots._semaphore
+        # Of the client's clock, before the loss is reported; and of a loss that was reported.
+        known: bool = semaphore._core.known_lost(bytes.fromhex(self._permit))
+        return known or self._permit in semaphore._gone
 
     def _about(self, error: NotOwnedError) -> NotOwnedError:
         return type(error)(f"slot {self.index} of {quoted(self._slots.name)}: {error}")
