@@ -12,7 +12,7 @@ from tests.support.actors import Flavour
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.renewals import KEPT, SHORT
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, settled, stays
 
 NAME = "myBarrier"
 STATE = "holdfast_state:{myBarrier}"
@@ -123,7 +123,7 @@ def test_a_wait_longer_than_the_lease_is_renewed(parties: Parties) -> None:
 def test_a_wait_sends_nothing_until_a_lease_would_be_over(parties: Parties) -> None:
     parties.wait(parties.barrier(2, {"tracking": "off"}))
     eventually(lambda: parties.server.subscribers(CHANNEL) == 1)
-    before = parties.server.scripts_run()
+    before = settled(parties.server.scripts_run)
     stays(lambda: parties.server.scripts_run() == before, 0.3)
 
 
