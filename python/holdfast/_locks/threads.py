@@ -474,7 +474,8 @@ def may_stand(watcher: Watcher, owner: int) -> bool:
     if core.known_lost(owner):
         return False
     watcher.listen()
-    if not core.known_count(owner):
+    # Lost since then: the event of that is about to come.
+    if not core.known_count(owner) and not core.known_lost(owner):
         watcher.forget()
     return True
 
