@@ -89,9 +89,16 @@ def test_the_samples_of_a_page_run(page: Path, server: Server) -> None:
 
 
 def stays(server: Server, key: bytes) -> bool:
-    """A token, an answer, or the rest of a minimum hold time: its owner's number is 0."""
-    if key.startswith((b"redisson_lock_token:", b"redisson_request:")):
+    """What is there by design.
+
+    A token, an answer, the number and tokens of slots, the counter of a barrier for a while, and
+    the rest of a minimum hold time: its owner's number is 0.
+    """
+    if key.startswith((b"redisson_lock_token:", b"redisson_request:", b"holdfast_slots:")):
         return True
+    if server.inspect.type(key) == b"string":
+        of_slots = server.inspect.exists(b"holdfast_slots:{" + key + b"}")
+        return bool(of_slots) or server.inspect.pttl(key) > 0
     owners = server.inspect.hkeys(key) if server.inspect.type(key) == b"hash" else []
     return bool(owners) and all(owner.endswith(b":0") for owner in owners)
 
