@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -276,6 +277,31 @@ def test_a_candidate_that_is_cancelled_while_it_is_announced_leads_no_more(
     proxy.delay(0)
     eventually(lambda: stage.server.keys() == {TOKENS.encode()})
     assert leader.leading is False
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("where", ["_end", "resign", "_withdraw", "_withdrawal"])
+def test_a_block_that_is_interrupted_while_it_ends_leads_no_more(
+    alice: Any, stage: Stage, where: str
+) -> None:
+    leader = stage.leader()
+
+    def interrupt(frame: Any, event: str, _: object) -> None:
+        if (event, frame.f_code.co_name) == ("call", where):
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    def lead() -> None:
+        try:
+            with leader:
+                sys.setprofile(interrupt)
+        finally:
+            sys.setprofile(None)
+
+    with pytest.raises(KeyboardInterrupt):
+        alice.do(lead)
+    assert not leader.leading
+    assert alice.do(leader.current) is None
 
 
 @pytest.mark.flavours("sync")

@@ -428,7 +428,15 @@ class Leader(BaseLeader[Hold]):
         traceback: TracebackType | None,
     ) -> None:
         """Resign. An error of the body is raised; one of ``resign`` is added to it as a note."""
-        self._end(exc)
+        try:
+            self._end(exc)
+        except HoldfastError:
+            raise
+        except BaseException:  # an interrupt, which may have come before the release
+            if self.leading:
+                with suppress(HoldfastError):
+                    self.resign()
+            raise
 
 
 def said(info: LeaderInfo | None) -> tuple[Any, ...] | None:
