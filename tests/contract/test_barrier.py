@@ -48,12 +48,7 @@ class Parties:
 
     def see(self, barrier: Any, what: str) -> Any:
         """A property of it, which tasks await."""
-
-        def read() -> Any:
-            return getattr(barrier, what)
-
-        found = self.do(read)
-        return self.do(found) if callable(found) else found
+        return self.do(lambda: getattr(barrier, what))
 
     def left_behind(self) -> set[bytes]:
         """The keys that stay although nothing expires them."""

@@ -301,7 +301,7 @@ class Meeting(Held):
         try:
             place: int = await self.thing.wait(timeout)
         except holdfast.BrokenBarrierError:
-            if await self.thing.broken():
+            if await self.thing.broken:
                 await self.thing.reset()
             return None
         return place

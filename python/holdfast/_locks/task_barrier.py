@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_timeout
@@ -12,7 +12,34 @@ from holdfast._locks.barrier import BaseBarrier, Outcome
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import Revision, step
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator
+
 __all__ = ["Barrier"]
+
+T = TypeVar("T")
+
+
+class Asked(Generic[T]):
+    """An attribute that asks the server once it is awaited; a call of it is the same.
+
+    No coroutine: one that a debugger reads and does not await warns of nothing.
+    """
+
+    __slots__ = ("_look", "_place", "_type")
+
+    def __init__(
+        self, look: Callable[[], Coroutine[Any, Any, list[int]]], place: int, of: Callable[[int], T]
+    ) -> None:
+        self._look = look
+        self._place = place
+        self._type = of
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._type((yield from self._look().__await__())[self._place])
+
+    def __call__(self) -> Asked[T]:
+        return self
 
 
 class Barrier(BaseBarrier):
@@ -84,12 +111,16 @@ class Barrier(BaseBarrier):
         """Mend the barrier, as ``holdfast.Barrier.reset``."""
         await self._send(*self._whole_step("reset"))
 
-    async def n_waiting(self) -> int:
-        """How many parties wait."""
-        waiting: int = (await self._send(*self._whole_step("look")))[0]
-        return waiting
+    @property
+    def n_waiting(self) -> Asked[int]:
+        """How many parties wait: ``await barrier.n_waiting``."""
+        return Asked(self._look, 0, int)
 
-    async def broken(self) -> bool:
-        """Whether it is broken, also by a party that has died."""
-        broken: bool = (await self._send(*self._whole_step("look")))[1] == 1
-        return broken
+    @property
+    def broken(self) -> Asked[bool]:
+        """Whether it is broken, also by a party that has died: ``await barrier.broken``."""
+        return Asked(self._look, 1, bool)
+
+    async def _look(self) -> list[int]:
+        said: list[int] = await self._send(*self._whole_step("look"))
+        return said
