@@ -116,7 +116,11 @@ struct Arguments {
   PyObject* keywords;  // null: none
 
   bool empty() const { return count == 0 && keywords == nullptr; }
-  pybind11::handle operator[](Py_ssize_t place) const { return values[place]; }
+  pybind11::handle operator[](Py_ssize_t place) const {
+    if (place < count) return values[place];
+    PyErr_Format(PyExc_TypeError, "argument %zd is missing (%zd given)", place + 1, count);
+    throw pybind11::error_already_set();
+  }
 };
 
 // Calls `body`, which returns a new reference as py::object, and turns its exceptions into Python
@@ -176,8 +180,8 @@ inline pybind11::object call_python(PyObject* self, const char* name, const Argu
 // The error of the body that an __exit__ is called with; null: it ended without one.
 inline PyObject* body_error(const Arguments& arguments) {
   constexpr Py_ssize_t kTypeValueTraceback = 3;
-  if (arguments.count != kTypeValueTraceback) {
-    PyErr_Format(PyExc_TypeError, "__exit__() takes exactly 3 arguments (%zd given)",
+  if (arguments.count != kTypeValueTraceback || arguments.keywords != nullptr) {
+    PyErr_Format(PyExc_TypeError, "__exit__() takes exactly 3 arguments, without names (%zd given)",
                  arguments.count);
     throw pybind11::error_already_set();
   }
