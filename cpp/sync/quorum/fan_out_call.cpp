@@ -28,7 +28,8 @@ void FanOutCall::handle(const Event& event) {
     case Event::Kind::kTime:
       return finish(plan_.combine(answers_));
     case Event::Kind::kCancel:
-      for (const ExchangePtr& operation : operations_) operation->cancel();
+      // One that is not sent any more ends with its last reference, and reports to this until then.
+      for (const ExchangePtr& operation : std::exchange(operations_, {})) operation->cancel();
       return finish({Verdict::kCancelled});
   }
 }
