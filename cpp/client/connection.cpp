@@ -142,6 +142,7 @@ void Connection::serve(Parker& parker, const ServeControl& control, TimePoint sl
       read(*turn, parker, control, slice);
       lock.lock();
       pipe_.election.leave();
+      if (pipe_.ordered()) pipe_.drive();
     } else {
       lock.unlock();
       parker.park(clock, std::min(control.end(), slice));

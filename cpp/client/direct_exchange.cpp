@@ -65,9 +65,7 @@ void DirectExchange::end(Parker* waiter) {
     write_turn_.reset();
     read_turn_.reset();
     pipe_.election.leave();
-    // What was requested of the reader meanwhile is left to the loop.
-    const bool ordered = pipe_.relocation.pending() || !pipe_.closed.ok();
-    if (ordered) pipe_.drive();
+    if (pipe_.ordered()) pipe_.drive();
     if (pipe_.line.empty()) return;
   }
   const WakeBatch wakes;

@@ -72,6 +72,8 @@ TimePoint Pipeline::silent_since() const {
   return line.awaits_replies() ? std::max(line.first_sent(), last_read) : kNever;
 }
 
+bool Pipeline::ordered() const { return relocation.pending() || !closed.ok(); }
+
 // An exchange that has begun to read its reply puts itself in the line of a closed connection, too.
 bool Pipeline::given_up() const {
   return !send.stream() || (!closed.ok() && !line.awaits_replies());

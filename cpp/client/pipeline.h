@@ -178,6 +178,8 @@ class Pipeline {
   // The stream was left meanwhile, for another server or for good: what comes of it answers no
   // request that is left.
   bool given_up() const HOLDFAST_REQUIRES(mutex);
+  // What was requested of a reader, which may leave without having looked: the loop does it then.
+  bool ordered() const HOLDFAST_REQUIRES(mutex);
 
   const Clock& clock;
   const ConnectionSetup setup;

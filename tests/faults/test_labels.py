@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -24,6 +26,11 @@ def labels(server: Server) -> set[bytes]:
     """What the clients that are known to the server say they are, whole keys only."""
     keys = filter(lambda key: key.startswith(b"holdfast:client:"), server.keys())
     return {server.inspect.hget(key, "label") or b"" for key in keys}
+
+
+def connections(server: Server, client: Any) -> list[str]:
+    names = [one["name"] for one in server.inspect.client_list()]
+    return [name for name in names if name.endswith(f":{client.id[:8]}")]
 
 
 FORKING = """
@@ -170,3 +177,29 @@ def test_a_client_that_closes_while_it_connects_leaves_no_label(
         with pytest.raises(holdfast.ConnectionError):
             waiting.result(10)
     eventually(lambda: labels(private_server) == set())
+
+
+@pytest.mark.filterwarnings("ignore:.*was closed while it held:ResourceWarning")
+def test_a_close_amid_labelled_acquires_ends_the_connections(server: Server) -> None:
+    """54: also where a thread has just become the reader of the connection."""
+
+    def acquire_until_closed(client: Any, name: str) -> None:
+        lock = client.lock(name, label="nightly")
+        with suppress(holdfast.HoldfastError):
+            while True:
+                lock.acquire()
+                lock.release()
+
+    for _ in range(15):
+        client = holdfast.Client(server.url, label=LABEL)
+        threads = [
+            threading.Thread(target=acquire_until_closed, args=(client, f"{NAME}:{i}"))
+            for i in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        eventually(lambda client=client: client.stats().released > 20)
+        client.close()
+        for thread in threads:
+            thread.join(10)
+        eventually(lambda client=client: not connections(server, client))

@@ -306,6 +306,8 @@ def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -
 
     A server that does not take it is not needed for the lock. ``core``: the engine's lock.
     """
+    if client._core.closed:
+        return  # behind the removal of the key this would make it again
     client._core.introduce()
     mine, field = client_key(client.id), purpose_field(str(owner), key)
     purposes = client._purposes
