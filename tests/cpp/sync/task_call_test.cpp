@@ -6,7 +6,10 @@
 #include <string>
 
 #include "sync/call_fixture.h"
+#include "sync/operation/query_operation.h"
 #include "sync/operation/transfer_operation.h"
+#include "sync/quorum/fan_out_call.h"
+#include "sync/quorum/multi_lock.h"
 
 namespace holdfast::sync {
 namespace {
@@ -23,6 +26,23 @@ TEST_F(TaskCallTest, AnAttemptCancelledBeforeItIsSentIsNotSent) {
   serve({kReleased});
   EXPECT_EQ(script.count("client:7"), 1) << "the release that takes it back";
   EXPECT_TRUE(keeper().idle());
+}
+
+TEST_F(TaskCallTest, AGatheredCallThatIsCancelledBeforeItIsSentIsGone) {
+  const auto query = [this] {
+    return call_of(context, query_of(lock_recipe().steps().locked, lock->name()));
+  };
+  auto call = std::make_shared<FanOutCall>(
+      context, lock->name(),
+      FanOutCall::Plan{multi_lock_rule(1, kLease.time), {{0, query}}, {}, [](const Answers&) {
+                         return Outcome{};
+                       }});
+  call->finish_to(std::make_shared<KeptOutcome>(), kId);
+  call->cancel();
+  const std::weak_ptr<FanOutCall> left = call;
+  call.reset();
+  serve({});
+  EXPECT_TRUE(left.expired());
 }
 
 TEST_F(TaskCallTest, ADetachOfAHoldWhoseLossIsForgottenSaysWhatHappened) {
