@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
+from itertools import starmap
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from holdfast import _core
@@ -50,6 +52,7 @@ __all__ = [
     "Permits",
     "Synchronizer",
     "Watcher",
+    "answered",
     "native",
     "seconds_left",
 ]
@@ -456,6 +459,16 @@ class BaseLock(Synchronizer):
 
     def _whole_name(self) -> bytes:
         return self._client._name_prefix + encoded_text("name", self.name)
+
+
+def answered(begin: Callable[..., _core.Exchange[int]], *arguments: Any) -> int:
+    """The answer of an exchange that takes effect in this client before it is sent.
+
+    The interpreter's own calls begin it and wait for it: no signal handler runs in between.
+    """
+    answer: int
+    [answer] = map(methodcaller("wait"), starmap(begin, (arguments,)))
+    return answer
 
 
 def seconds_left(ms: int | None) -> float | None:

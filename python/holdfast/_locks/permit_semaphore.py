@@ -32,7 +32,7 @@ from holdfast._engine.arguments import (
     refuse_deferring,
 )
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
-from holdfast._locks.base import BlockingPermits, Permits, native, seconds_left
+from holdfast._locks.base import BlockingPermits, Permits, answered, native, seconds_left
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
@@ -328,8 +328,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """
         ids, raw = checked_permits(permits)
         try:
-            # By the interpreter's own calls: no signal handler runs between beginning and wait.
-            [answer] = map(_core.Exchange.wait, map(self._core.release_many, (raw,)))
+            answer = answered(self._core.release_many, raw)
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
@@ -355,7 +354,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
-        return self._core.extend(raw, ms).wait() == 1
+        return answered(self._core.extend, raw, ms) == 1
 
     def lease_left(self, permit: str) -> float | None:
         """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
