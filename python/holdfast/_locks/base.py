@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
@@ -52,7 +52,7 @@ __all__ = [
     "Permits",
     "Synchronizer",
     "Watcher",
-    "answered",
+    "answers",
     "native",
     "seconds_left",
 ]
@@ -461,14 +461,12 @@ class BaseLock(Synchronizer):
         return self._client._name_prefix + encoded_text("name", self.name)
 
 
-def answered(begin: Callable[..., _core.Exchange[int]], *arguments: Any) -> int:
-    """The answer of an exchange that takes effect in this client before it is sent.
+def answers(begin: Callable[..., _core.Exchange[int]], *arguments: Any) -> Iterator[int]:
+    """The answer of an exchange that takes effect in this client before it is sent: ``next()``.
 
-    The interpreter's own calls begin it and wait for it: no signal handler runs in between.
+    That begins it and waits for it in one call, in which no signal handler runs in between.
     """
-    answer: int
-    [answer] = map(methodcaller("wait"), starmap(begin, (arguments,)))
-    return answer
+    return map(methodcaller("wait"), starmap(begin, (arguments,)))
 
 
 def seconds_left(ms: int | None) -> float | None:

@@ -31,7 +31,7 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, quoted
 from holdfast._engine.process import THIS_THREAD
-from holdfast._locks.base import BaseLock, Watcher, answered, native, seconds_left
+from holdfast._locks.base import BaseLock, Watcher, answers, native, seconds_left
 
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeVar
@@ -406,7 +406,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
         ms = milliseconds("lease", lease)
-        return answered(self._core.extend, THIS_THREAD, ms) == 1 and not self.lost
+        return next(answers(self._core.extend, THIS_THREAD, ms)) == 1 and not self.lost
 
     def force_release(self) -> bool:
         """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
@@ -414,7 +414,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
         also records who did it.
         """
-        return answered(self._core.force_release, THIS_THREAD) == 1
+        return next(answers(self._core.force_release, THIS_THREAD)) == 1
 
     def hold(
         self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
@@ -514,7 +514,7 @@ class Hold(BaseHold, _core.BlockingHold):
         ms = milliseconds("lease", lease)
         if self._detaching:
             return False
-        return answered(self._core.extend, self._owner, ms) == 1 and not self.lost
+        return next(answers(self._core.extend, self._owner, ms)) == 1 and not self.lost
 
     def detach(self, lease: Seconds = 30.0) -> str:
         """End the hold here without releasing it, and return the ticket that continues it.

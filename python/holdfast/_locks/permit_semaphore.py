@@ -32,7 +32,7 @@ from holdfast._engine.arguments import (
     refuse_deferring,
 )
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
-from holdfast._locks.base import BlockingPermits, Permits, answered, native, seconds_left
+from holdfast._locks.base import BlockingPermits, Permits, answers, native, seconds_left
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
@@ -327,8 +327,9 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         background for twice the command time-out, and the permits are not renewed any more.
         """
         ids, raw = checked_permits(permits)
+        release = answers(self._core.release_many, raw)
         try:
-            answer = answered(self._core.release_many, raw)
+            answer = next(release)  # before this call it has not begun, and they are renewed
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
@@ -354,7 +355,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
-        return answered(self._core.extend, raw, ms) == 1
+        return next(answers(self._core.extend, raw, ms)) == 1
 
     def lease_left(self, permit: str) -> float | None:
         """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
