@@ -132,6 +132,7 @@ void add_to(py::module_& module) {
       .def("same_as", &Lock::same_as)
       .def("known_reads", &Lock::known_reads)
       .def("known_token", &known<&lease::Known::token>)
+      .def_property_readonly("waiter", &Lock::waiter)
       .def_property_readonly("movable_as", &Lock::movable_as);
   module.def("new_lock", &new_lock);
 }

@@ -115,6 +115,8 @@ class Lock : public Lockable {
   // The kind's word in a ticket; empty: its holds cannot be detached.
   std::string_view movable_as() const;
 
+  // The owner whose acquire has begun to wait last; 0: none so far.
+  OwnerNumber waiter() const { return synchronizer_->waiter(); }
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
 
   // Suppresses the report of a loss.

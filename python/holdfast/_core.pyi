@@ -341,6 +341,8 @@ class Lock(Lockable):
     ) -> Exchange[bool]: ...
     # After attach(): returns the hold to the ticket.
     def give_back(self, ticket: str, owner: int, /) -> None: ...
+    @property
+    def waiter(self) -> int: ...  # whose acquire began to wait last; 0: none so far
     def known_reads(self, owner: int, /) -> int: ...  # of a read-write lock's read side
     def known_token(self, owner: int, /) -> int | None: ...  # None: not held, or not a fenced lock
 

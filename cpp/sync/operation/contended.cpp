@@ -36,6 +36,7 @@ Acquire::Contended::Contended(Acquire& acquire, bool sent)
       channel_(acquire.recipe().channel(acquire.name(), acquire.field(request().owner)).bytes()),
       machine_(machine_options(request(), context(), acquire.begun_)),
       stats_(*context().stats, request().stats()) {
+  request().synchronizer->waits(request().owner);
   const Recipe& recipe = acquire.recipe();
   if (recipe.granting_message()) since = acquire.begun_;
   if (by_count(recipe, acquire.name())) wants = request().amount;

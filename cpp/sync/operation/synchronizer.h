@@ -29,6 +29,10 @@ class Synchronizer {
     return with.waits->idle() || has_no_queue(with, owner);
   }
 
+  // An owner's first attempt was refused, or has to wait; 0: of none so far.
+  void waits(OwnerNumber owner) const { waiter_.store(owner, std::memory_order_relaxed); }
+  OwnerNumber waiter() const { return waiter_.load(std::memory_order_relaxed); }
+
   // An attempt was refused; `foreign`: as of Answer.
   void refused(bool foreign) const { foreign_.store(foreign, std::memory_order_relaxed); }
   bool foreign() const { return foreign_.load(std::memory_order_relaxed); }
@@ -40,6 +44,7 @@ class Synchronizer {
   const LockName name_;
   const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones
   mutable std::atomic<bool> foreign_{false};
+  mutable std::atomic<OwnerNumber> waiter_{OwnerNumber(0)};
 };
 using SynchronizerPtr = std::shared_ptr<const Synchronizer>;
 

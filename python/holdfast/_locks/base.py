@@ -403,10 +403,7 @@ class BaseLock(Synchronizer):
         self._watchers.pop(self._key(), None)
 
     def _refuse_upgrade(self) -> None:
-        """Before each acquire of some kinds: raise ``LockError`` if it would wait for itself."""
-
-    def _begins(self, owner: int) -> None:
-        """Called before a hold object of that number acquires the lock."""
+        """Raise ``LockError`` if the caller would wait for itself."""
 
     def _timeout(self, seconds: float | None, found: list[Holder]) -> LockTimeout:
         """``found``: who holds it; empty: the server does not say."""

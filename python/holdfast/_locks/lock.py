@@ -116,7 +116,6 @@ class BaseHold(_core.Native):
         self._watcher: HoldWatching | None = None
         self.name = lock.name
         self.lock = lock
-        lock._begins(self._owner)
         if not _events.running():
             _events.start()
         if lock._on_lost is not None:

@@ -61,7 +61,7 @@ class FairLock(BaseFairLock, Lock):
     that of ``holdfast.FairLock``.
     """
 
-    __slots__ = ("_queue_timeout_ms", "_waiter")
+    __slots__ = ("_queue_timeout_ms",)
 
     def __init__(
         self,
@@ -72,7 +72,6 @@ class FairLock(BaseFairLock, Lock):
         **options: Unpack[TaskLockOptions],
     ) -> None:
         self._queue_timeout_ms = checked_queue_timeout(queue_timeout, client._lease_ms)
-        self._waiter = 0
         super().__init__(client, name, **options)
 
     async def queue(self) -> list[late.Holder]:

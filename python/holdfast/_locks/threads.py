@@ -78,21 +78,13 @@ class BaseFairLock(BaseLock):
     __slots__ = ()
 
     _word = "fair_lock"
-    _may_wait_for_itself = True  # for _refuse_upgrade(), which knows each owner that begins
 
     _queue_timeout_ms: int
-    #: The owner whose acquire began last; 0 before the first one.
-    _waiter: int
+    _core: CoreLock
 
-    def _new_core(self, name: bytes) -> _core.Lock:
+    def _new_core(self, name: bytes) -> CoreLock:
         timeout_ms = self._queue_timeout_ms
         return _core.new_lock(self._client._core, self._word, name, 0, timeout_ms, None)
-
-    def _refuse_upgrade(self) -> None:
-        self._waiter = self._owner() or _core.this_thread()
-
-    def _begins(self, owner: int) -> None:
-        self._waiter = owner
 
     def _queue(self) -> Asking[list[Holder]]:
         """What ``queue()`` asks."""
@@ -104,7 +96,7 @@ class BaseFairLock(BaseLock):
         """What ``position()`` asks."""
         from holdfast._locks.waiters import position
 
-        owner = f"{self._client.id}:{self._waiter}"
+        owner = f"{self._client.id}:{self._core.waiter}"
         return position(self._client._core, self._whole_name(), owner)
 
 
@@ -121,7 +113,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
     What it guarantees, and what it does not, is in ``docs/synchronizers/fair_lock.md``.
     """
 
-    __slots__ = ("_queue_timeout_ms", "_waiter")
+    __slots__ = ("_queue_timeout_ms",)
 
     def __init__(
         self,
@@ -132,7 +124,6 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
         **options: Unpack[LockOptions],
     ) -> None:
         self._queue_timeout_ms = checked_queue_timeout(queue_timeout, client._lease_ms)
-        self._waiter = 0
         super().__init__(client, name, **options)
 
     def queue(self) -> list[late.Holder]:
@@ -149,7 +140,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
         """The place in ``queue()`` of this object's waiter; ``None`` when none waits.
 
         For other threads to read: 0 is the next one. Of several owners that wait by one object it
-        is that of the one whose acquire began last; for others make an object each.
+        is that of the one that began to wait last; for others make an object each.
         """
         from holdfast._locks.holders import answer
 
