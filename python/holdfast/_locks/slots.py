@@ -217,11 +217,20 @@ class BaseSlots(Synchronizer):
     )
 
     _class: ClassVar[type[BaseSlot]]
+    #: The class of their permits.
+    _permits: ClassVar[Callable[..., Any]]
 
     _semaphore: Any
 
     def __init__(
-        self, client: BaseClient, name: Name, n_or_values: Any, on_lost: Callable[[Any], Any] | None
+        self,
+        client: BaseClient,
+        name: Name,
+        n_or_values: int | Sequence[str],
+        *,
+        lease: Seconds | None = None,
+        wait: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
     ) -> None:
         super().__init__(client, name)
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
@@ -231,6 +240,14 @@ class BaseSlots(Synchronizer):
         # By permit: the slot, and the epoch in which its last reference lets go of it, -1 for
         # that of a block. A slot that was released, or extended, is not there.
         self._taken: dict[str, tuple[ref[BaseSlot], int]] = {}
+        self._semaphore = self._permits(
+            client,
+            name,
+            permits=self._number,
+            lease=lease,
+            wait=wait,
+            on_lost=None if on_lost is None else self._report,
+        )
 
     def _describe(self, slots: tuple[str, ...] | int) -> None:
         """From now on this object's slots are these."""
@@ -427,27 +444,8 @@ class Slots(BaseSlots):
     __slots__ = ()
 
     _class = Slot
+    _permits = SlotPermits
     _semaphore: SlotPermits
-
-    def __init__(
-        self,
-        client: BaseClient,
-        name: Name,
-        n_or_values: int | Sequence[str],
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Slot], object] | None = None,
-    ) -> None:
-        super().__init__(client, name, n_or_values, on_lost)
-        self._semaphore = SlotPermits(
-            client,
-            name,
-            permits=self._number,
-            lease=lease,
-            wait=wait,
-            on_lost=None if on_lost is None else self._report,
-        )
 
     @instead_of(ACQUIRE_KEYWORDS)
     def acquire(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from asyncio import current_task
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
     Late,
-    Name,
     Seconds,
     Unset,
     checked_timeout,
@@ -88,27 +86,11 @@ class Slots(BaseSlots):
 
     _released_word = "a slot of "
     _class = Slot
+    _permits = SlotPermits
     _semaphore: SlotPermits
 
-    def __init__(
-        self,
-        client: BaseClient,
-        name: Name,
-        n_or_values: int | Sequence[str],
-        *,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Slot], object] | None = None,
-    ) -> None:
-        super().__init__(client, name, n_or_values, on_lost)
-        self._semaphore = SlotPermits(
-            client,
-            name,
-            permits=self._number,
-            lease=lease,
-            wait=wait,
-            on_lost=None if on_lost is None else self._report,
-        )
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         # The slots of `async with`, oldest first: epoch, task, slot.
         self._entered: list[tuple[int, Any, Slot]] = []
 
