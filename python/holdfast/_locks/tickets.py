@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from holdfast import _core
 from holdfast._engine.arguments import Name, checked_name
 from holdfast._engine.errors import HoldfastError, NotOwnedError, quoted
 
@@ -42,8 +41,7 @@ def forced_ticket(client: BaseClient, ticket: str, error: NotOwnedError) -> NotO
     with suppress(HoldfastError, OSError, ImportError):  # the error itself is what matters
         from holdfast._locks.force import forcing
 
-        key = _core.options_of(client._core).name_prefix + name
-        if forced := forcing(client._core, key, {owner}):
+        if forced := forcing(client._core, client.name_prefix + name, {owner}):
             return type(error)(f"{error}; it was released by force {forced}")
     return error
 
