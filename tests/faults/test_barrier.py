@@ -221,6 +221,16 @@ def test_a_party_whose_reply_is_lost_waits_once(
     assert waiting.result(BOUND) == 0
 
 
+def test_a_party_whose_permit_is_gone_before_it_arrives_takes_another(
+    server: Server, near: Any, flavour: Flavour, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = before(monkeypatch, near, "_arrive_step", lambda: server.inspect.delete(TIMEOUTS))
+    waiting = wait(server, flavour, near)
+    assert done == [1]
+    assert flavour.actor().do(near.wait) == 1
+    assert waiting.result(BOUND) == 0
+
+
 def test_a_last_party_whose_reply_is_lost_goes_on(
     server: Server, near: Any, flavour: Flavour, losing: Losing
 ) -> None:

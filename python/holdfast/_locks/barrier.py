@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
-from holdfast._engine.errors import BrokenBarrierError, HoldfastError, quoted
+from holdfast._engine.errors import BrokenBarrierError, HoldfastError, NotOwnedError, quoted
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import PermitSemaphore
@@ -158,9 +158,10 @@ class Barrier(BaseBarrier):
                 with self._semaphore as permit:  # natively: no interrupt comes before its end
                     outcome = Outcome(self.name, permit, seconds)
                     there = self._wait(outcome)
-            except HoldfastError:
-                if not there:
-                    raise  # else of the release, which goes on in the background
+            except HoldfastError as error:
+                # Else of the release: it goes on in the background, or the permit has died.
+                if not there and not isinstance(error, NotOwnedError):
+                    raise
             if there and outcome is not None:
                 return outcome.index()
 

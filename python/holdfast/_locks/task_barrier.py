@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_timeout
-from holdfast._engine.errors import HoldfastError
+from holdfast._engine.errors import HoldfastError, NotOwnedError
 from holdfast._locks.barrier import BaseBarrier, Outcome
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import Revision, step
@@ -74,9 +74,10 @@ class Barrier(BaseBarrier):
                 async with self._semaphore as permit:
                     outcome = Outcome(self.name, permit, seconds)
                     there = await self._wait(outcome)
-            except HoldfastError:
-                if not there:
-                    raise  # else of the release, which goes on in the background
+            except HoldfastError as error:
+                # Else of the release: it goes on in the background, or the permit has died.
+                if not there and not isinstance(error, NotOwnedError):
+                    raise
             if there and outcome is not None:
                 return outcome.index()
 
