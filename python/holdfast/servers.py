@@ -31,7 +31,7 @@ from holdfast._locks.force import (
     moved,
 )
 from holdfast._locks.force import read_forced as forced_releases
-from holdfast._locks.kinds import KINDS, Kind, key_beside, kind_of
+from holdfast._locks.kinds import BUILT, KINDS, Kind, key_beside, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from holdfast._locks.holders import Said
 
 __all__ = [
+    "BUILT",
     "ID_DIGITS",
     "KINDS",
     "Command",

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
         "lock", "fair_lock", "read", "write", "fenced_lock", "semaphore", "permit_semaphore"
     ]
 
-__all__ = ["COUNTING", "KINDS", "LOCKING", "Kind", "key_beside", "kind_of"]
+__all__ = ["BUILT", "COUNTING", "KINDS", "LOCKING", "Kind", "key_beside", "kind_of"]
 
 #: By the engine's word: what stands before and after the name, and whether braces always do.
-_KEYS: Final[Mapping[str, tuple[bytes, bytes, bool]]] = _core.derived_keys()
+_KEYS: Final[Mapping[str, tuple[bytes, bytes, bool]]] = {
+    **_core.derived_keys(),
+    "slots": (b"holdfast_slots:", b"", False),
+    "result": (b"holdfast_result:", b"", False),
+}
 
 
 def key_beside(word: str, name: bytes) -> bytes:
@@ -160,6 +164,32 @@ KINDS: Final = (
     ),
 )
 
+#: What is built on a kind, ``seen_as``: the channel and the commands that it needs beside it.
+BUILT: Final = (
+    Kind(
+        "leader",
+        "changed_channel",
+        {"name": ("hexists", "pttl"), "state": ("hset", "hget", "hmget"), "": ("time",)},
+        seen_as="fenced_lock",
+    ),
+    Kind(
+        "slots",
+        "semaphore_channel",
+        {"slots": ("hset", "hget", "hgetall", "hincrby", "hdel")},
+        seen_as="permit_semaphore",
+    ),
+    Kind(
+        "barrier",
+        "changed_channel",
+        {
+            "name": ("persist", "pexpire"),
+            "state": ("hset", "hget", "hmget", "hgetall", "hexists", "hdel"),
+        },
+        seen_as="permit_semaphore",
+    ),
+    Kind("once", "lock_channel", {"result": ("set", "get", "exists")}, seen_as="lock"),
+)
+
 #: What ``locked(kind=)`` takes: the locks, and the kinds that several calls have at a time.
 LOCKING: Final = tuple(
     word
@@ -171,7 +201,7 @@ COUNTING: Final = tuple(kind.word for kind in KINDS if "permits" in kind.options
 
 _BY_WORD: Final = {
     **{word: kind for kind in KINDS for word in kind.short_words},
-    **{word: kind for kind in KINDS for word in (*kind.locking, kind.word)},
+    **{word: kind for kind in (*KINDS, *BUILT) for word in (*kind.locking, kind.word)},
 }
 
 

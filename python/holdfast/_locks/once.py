@@ -18,7 +18,6 @@ from holdfast._engine.errors import (
     LockError,
     LockLostError,
     LockTimeout,
-    braced,
     is_busy,
     quoted,
 )
@@ -31,6 +30,7 @@ from holdfast._locks.decorators import (
     naming,
 )
 from holdfast._locks.force import raised
+from holdfast._locks.kinds import key_beside
 from holdfast._locks.lock import Lock
 from holdfast._locks.steps import step
 
@@ -46,9 +46,8 @@ __all__ = ["BaseOnce", "Codec", "Once", "OnceSide", "Status", "once_each"]
 
 Status = Literal["new", "running", "done"]
 
-#: Behind the key, in the name of its lock; before that name, in the key of its result.
+#: Behind the key, in the name of its lock.
 LOCK: Final = b":holdfast_once"
-RESULT: Final = b"holdfast_result:"
 #: The most bytes of a result: a megabyte.
 MOST_BYTES: Final = 1 << 20
 #: The kinds of results, by the byte before them: JSON, bytes, a codec's bytes, a codec's text.
@@ -132,7 +131,7 @@ class BaseOnce(Synchronizer):
         self._lock = self._new_lock(shown, lease=lease, wait=wait)
         self._lock._key_of_once = key
         self._key = client.name_prefix + name
-        self._result_key = braced(self._key, RESULT)
+        self._result_key = key_beside("result", self._key)
 
     def _new_lock(self, name: Name, **options: Any) -> Any:
         raise NotImplementedError

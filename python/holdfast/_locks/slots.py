@@ -39,7 +39,6 @@ from holdfast._engine.errors import (
     HoldfastError,
     LockTimeout,
     NotOwnedError,
-    braced,
     quoted,
 )
 from holdfast._locks.base import Synchronizer
@@ -275,7 +274,7 @@ class BaseSlots(Synchronizer):
 
     @property
     def _hash(self) -> bytes:
-        return braced(self._key, b"holdfast_slots:")
+        return key_beside("slots", self._key)
 
     @property
     def _encoded_values(self) -> bytes:

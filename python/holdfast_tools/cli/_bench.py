@@ -7,12 +7,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from rich.text import Text
 
 from holdfast_tools import bench as measuring
 
 from ._settings import SecondsType, Settings, as_json, json_option
-from ._text import console, new_table, on_terminal, write_lines
+from ._text import console, on_terminal, table_of, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,10 +57,7 @@ def bench(settings: Settings, seconds: float, wants_json: bool) -> None:
     if not on_terminal():
         write_lines(rows)
         return
-    table = new_table(COLUMNS)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    console().print(table)
+    console().print(table_of(COLUMNS, rows))
 
 
 def _cells(result: measuring.Result) -> tuple[str, str, str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import click
-from rich.text import Text
 
 from holdfast import inspect
 
 from ._settings import NAME, Settings, as_json, json_option
-from ._text import COLUMNS, cells, console, fields, new_table, on_terminal, write_lines
+from ._text import COLUMNS, cells, console, fields, on_terminal, table_of, write_lines
 
 __all__ = ["ls"]
 
@@ -36,9 +35,6 @@ def ls(settings: Settings, pattern: bytes | None, wants_json: bool) -> None:
     elif not on_terminal():
         write_lines(map(fields, found))
     elif found:
-        table = new_table(COLUMNS)
-        for info in found:
-            table.add_row(*map(Text, cells(info)))
-        console().print(table)
+        console().print(table_of(COLUMNS, list(map(cells, found))))
     else:
         print("No lock is held.")

@@ -51,10 +51,11 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
 
     Besides what 'holdfast ls' lists: the ids and addresses of owners, the queue of a fair lock with
     the seconds after which each waiter counts as dead, the permits that are free (of a permit
-    semaphore: of how many), the count of a latch, the last fencing token, the keys and channels on
-    the server, and the latest releases by force (these also of a lock that is free): when, by which
-    user and connection, and who held it. A number for which no client waits is a semaphore or a
-    latch, which look alike: --kind says which.
+    semaphore: of how many), the count of a latch, the last fencing token, the value of a leader,
+    who has which slot, the parties of a barrier, the keys and channels on the server, and the
+    latest releases by force (these also of a lock that is free): when, by which user and
+    connection, and who held it. A number for which no client waits is a semaphore or a latch, which
+    look alike: --kind says which.
 
     The status is 1 if it is free, and 2 if it is not a lock.
     """
@@ -85,7 +86,7 @@ def is_held(found: inspect.LockDetail | None) -> bool:
 
 def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
     yield "name", found.name
-    yield "kind", found.kind if found.certain else "semaphore or latch"
+    yield "kind", found.known_as if found.certain else "semaphore or latch"
     yield from _owners(found)
     yield "left", seconds(found.ttl)
     yield "waiters", str(found.waiters)
@@ -100,7 +101,8 @@ def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
 def _owners(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
     for owner in found.owners:
         mode = f", {owner.mode}s" if owner.mode else ""
-        yield "owner", f"{owner_details(owner)}{mode}, holds {owner.holds}"
+        slot = "" if owner.slot is None else f", has slot {owner.slot}"
+        yield "owner", f"{owner_details(owner)}{mode}, holds {owner.holds}{slot}"
         if owner.label:
             yield "label", owner.label
         if owner.purpose:
@@ -113,7 +115,10 @@ def _owners(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
 
 
 def _numbers(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
-    numbers = {"count": found.count, "token": found.token}
+    numbers = {"count": found.count, "token": found.token, "value": found.value}
+    if found.parties is not None:
+        broken = ", broken until a reset" if found.broken else ""
+        yield "parties", f"{len(found.owners)} of {found.parties} are there{broken}"
     if not found.certain:
         numbers["number"] = found.permits
     elif found.permits is not None:

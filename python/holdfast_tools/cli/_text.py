@@ -20,11 +20,11 @@ __all__ = [
     "cells",
     "console",
     "fields",
-    "new_table",
     "on_terminal",
     "owner_details",
     "owner_text",
     "seconds",
+    "table_of",
     "write_lines",
     "write_pairs",
 ]
@@ -32,6 +32,9 @@ __all__ = [
 COLUMNS = ("name", "kind", "owners", "holds", "left", "waiters")
 #: Of an owner whose program is not known, or of a permit.
 ID_BEGIN: Final = 8
+#: Between two columns of a table; and the least width that is left to the owners.
+GAP: Final = 3
+LEAST_OWNERS: Final = 16
 NUMBERS = frozenset({"holds", "left", "waiters", "per second"})
 
 
@@ -62,6 +65,8 @@ def program_text(client: OwnerClient | None) -> str:
 def owner_text(owner: Owner) -> str:
     """An owner as people know it: its label and its program, else how its id begins."""
     mode = f" ({owner.mode})" if owner.mode else ""
+    if owner.slot is not None:
+        mode = f" (slot {owner.slot})"
     program = program_text(owner.client) or f"{owner.id[:ID_BEGIN]}…"
     return (f"{owner.label} on {program}" if owner.label else program) + mode
 
@@ -79,7 +84,7 @@ def cells(info: LockInfo) -> tuple[str, ...]:
     more = len(info.owners) - 1
     return (
         info.name,
-        info.kind,
+        info.known_as,
         "".join(map(owner_text, info.owners[:1])) + (f" and {more} more" if more > 0 else ""),
         str(sum(owner.holds for owner in info.owners)) if info.owners else "",
         seconds(info.ttl),
@@ -95,18 +100,23 @@ def fields(info: LockInfo) -> tuple[str, ...]:
     return name, kind, owners, holds, left, waiters
 
 
-def new_table(columns: Sequence[str]) -> Table:
-    """An empty table with these columns."""
+def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table. Where the terminal is narrow the owners are cut: ``show`` has all of them."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
+    natural = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    for column, width in zip(columns, natural, strict=True):
         right = column in NUMBERS
-        cut = column == "owners"  # `show` has all of them
+        cut = column == "owners"
+        rest = console().width - sum(natural) - GAP * (len(columns) - 1) + width
         table.add_column(
             column.upper(),
             justify="right" if right else "left",
             overflow="ellipsis" if cut else "fold",
             no_wrap=cut,
+            max_width=max(LEAST_OWNERS, rest) if cut else None,
         )
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 

@@ -16,7 +16,7 @@ from holdfast import Client, ConnectionError, inspect
 from ._changes import Change, Changes
 from ._errors import complain
 from ._settings import NAME, SecondsType, Settings, as_json, json_option
-from ._text import cells, console, new_table, on_terminal, owner_text, seconds, write_lines
+from ._text import cells, console, on_terminal, owner_text, seconds, table_of, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,10 +119,10 @@ class _Live:
 
     def _draw(self, message: str) -> None:
         now = time.monotonic()
-        table = new_table(COLUMNS)
+        rows: list[tuple[str, ...]] = []
         for info in self._found:
             name, kind, owners, _, left, waiters = cells(info)
             held = seconds(self._changes.held_for(info.key, now))
             rate = f"{self._changes.handovers(info.key, now):.1f}"
-            table.add_row(*map(Text, (name, kind, owners, held, left, waiters, rate)))
-        self.live.update(Group(table, Text(message)), refresh=True)
+            rows.append((name, kind, owners, held, left, waiters, rate))
+        self.live.update(Group(table_of(COLUMNS, rows), Text(message)), refresh=True)

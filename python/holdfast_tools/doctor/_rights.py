@@ -15,7 +15,7 @@ from holdfast_tools.inspect import _names as names
 from ._finding import Finding, bad, good, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from holdfast.servers import Command, Deployment
 
@@ -23,12 +23,16 @@ __all__ = ["KINDS", "check_rights"]
 
 SCRIPT: Final = b"return 1"
 FIELD: Final = b"00000000-0000-8000-8000-000000000000:1"
-#: The kinds to try. A spin lock needs the rights of a lock, but for those of its waiters.
-KINDS: Final = tuple(kind.word for kind in servers.KINDS if kind.word != "spin_lock")
+#: The kinds to try, and what is built on them. A spin lock needs the rights of a lock, but for
+#: those of its waiters.
+KINDS: Final = tuple(
+    kind.word for kind in (*servers.KINDS, *servers.BUILT) if kind.word != "spin_lock"
+)
+BUILT: Final = frozenset(kind.word for kind in servers.BUILT)
 #: In the place of a reply.
 UNTRIED: Final = object()
 #: Those that leave something without an expiry.
-WRITING: Final = frozenset({"hset", "rpush", "zadd", "incr", "incrby", "decr", "decrby"})
+WRITING: Final = frozenset({"hset", "hincrby", "rpush", "zadd", "incr", "incrby", "decr", "decrby"})
 
 
 @dataclass
@@ -47,15 +51,15 @@ def check_rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> l
     refusals: dict[str, _Refusal] = {}
     asked: set[str] = set()
     untried: dict[str, None] = {}
-    for kind in kinds:
-        for command, keys, reply in _tried(deployment, key, kind):
+    for kind, part in _parts(kinds):
+        for command, keys, reply in _tried(deployment, key, part):
             asked.add(command)
             if reply is UNTRIED:
                 untried[command] = None
             elif _is_refusal(reply):
                 refusal = refusals.setdefault(command, _Refusal(_reason(reply)))
                 refusal.kinds[kind] = None
-                used = (*keys, _channel(key, kind))
+                used = (*keys, _channel(key, part))
                 refusal.missing |= _missing(command, _reason(reply), used, deployment.prefix)
     user = deployment.user
     findings = _findings(refusals, user)
@@ -64,8 +68,16 @@ def check_rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> l
         findings.append(unknown("rights", found, "allow del, then try again"))
     if findings:
         return findings
-    means = "locks, semaphores and latches work for this user"
+    means = f"these kinds work for this user: {', '.join(kinds)}"
     return [good("rights", f"all {len(asked)} commands that locks need are allowed", means)]
+
+
+def _parts(kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each kind with itself and, of what is built on a kind, with that one."""
+    for kind in kinds:
+        if kind in BUILT:
+            yield kind, servers.kind_of(kind).seen_as
+        yield kind, kind
 
 
 def _is_refusal(reply: Any) -> bool:
@@ -191,6 +203,8 @@ _REST: Final[Mapping[str, Command]] = {
     "hexists": (FIELD,),
     "hget": (FIELD,),
     "hdel": (FIELD,),
+    "hmget": (FIELD,),
+    "hincrby": (FIELD, b"1"),
     "pexpire": (b"1000",),
     "set": (b"1", b"PX", b"1000"),
     "incrby": (b"1",),

@@ -10,9 +10,10 @@ from holdfast import LockError, servers
 from holdfast.servers import forced_releases
 
 from . import _names as names
+from ._held import Held
 from ._model import KINDS, LockDetail, LockInfo, QueuedOwner
 from ._people import Around, Clients, info_of, said_of, subscribers
-from ._read import COUNTER_BYTES, Held, checked, is_number, read_locks, read_permits
+from ._read import COUNTER_BYTES, checked, is_number, read_locks, read_permits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,13 +87,17 @@ def _hashed(ask: Ask, lock: Held, info: LockInfo, clients: Clients) -> LockDetai
     parts = [lock.name, counter]
     [token] = ask([(b"GET", counter)])
     channels = [lock.channel]
+    if lock.use == "leader":
+        parts.append(names.state(lock.name))
+        channels.append(names.changed_channel(lock.name))
     queue: tuple[QueuedOwner, ...] | None = None
     if lock.kind == "fair_lock":
         parts += [names.fair_queue(lock.name), names.fair_timeouts(lock.name)]
         queue = _queue(ask, lock.name, clients)
         channels = [lock.channel + b":" + one.id.encode() for one in queue]
     number = int(token) if isinstance(token, bytes) and is_number(token) else None
-    return _detail(ask, info, _Parts(parts, channels), queue=queue, token=number)
+    value = None if lock.value is None else names.shown(lock.value)
+    return _detail(ask, info, _Parts(parts, channels), queue=queue, token=number, value=value)
 
 
 def _queue(ask: Ask, name: bytes, clients: Clients) -> tuple[QueuedOwner, ...]:
@@ -123,24 +128,50 @@ def _read_timeouts(lock: Held) -> list[bytes]:
 
 
 def _counter(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> LockDetail | None:
-    """A counter: of permits with leases where the key for those is there, else a plain number."""
+    """A counter: of permits with leases where the keys for those are there, else a plain number."""
     name = key.removeprefix(deployment.prefix)
-    timeouts = names.permit_timeouts(key)
-    out, length = ask([(b"EXISTS", timeouts), (b"STRLEN", key)])
-    if kind == "permit_semaphore" or (kind is None and checked(out)):
-        held = read_permits(ask, key, timeouts, all_free=True)
+    if kind in {None, "permit_semaphore"}:
+        held = _permits(ask, key, named=kind is not None)
         if held is not None:
             info, _ = _people(deployment, held)
-            parts = _Parts([key, timeouts], (held.channel,))
-            return _detail(ask, info, parts, permits=held.free)
+            return _detail(ask, info, _permit_parts(held), **_permit_numbers(held))
         if kind is not None:
             raise _refusal(name, "it is not a permit semaphore")
+    [length] = ask([(b"STRLEN", key)])
     value, pttl = ask([(b"GET", key), (b"PTTL", key)]) if length <= COUNTER_BYTES else (b"", 0)
     if value is None:
         return None
     if not is_number(checked(value)):
         raise _refusal(name, "its key holds text that is not a number")
     return _plain_counter(deployment, ask, Held(key, kind or "", [], _seconds(pttl)), int(value))
+
+
+def _permits(ask: Ask, key: bytes, *, named: bool) -> Held | None:
+    """A permit semaphore, by its permits in use or what is built on it, or ``named`` as one."""
+    timeouts = names.permit_timeouts(key)
+    beside = (timeouts, names.slots(key), names.state(key))
+    out, *built = ask([(b"EXISTS", one) for one in beside])
+    if not (named or checked(out) or 1 in built):
+        return None
+    held = read_permits(ask, key, timeouts, all_free=True)
+    return held if held is not None and (named or out or held.use) else None
+
+
+def _permit_parts(held: Held) -> _Parts:
+    keys, channels = [held.name, names.permit_timeouts(held.name)], [held.channel]
+    if held.use == "slots":
+        keys.append(names.slots(held.name))
+    if held.use == "barrier":
+        keys.append(names.state(held.name))
+        channels.append(names.changed_channel(held.name))
+    return _Parts(keys, channels)
+
+
+def _permit_numbers(held: Held) -> dict[str, Any]:
+    """The number of permits of a barrier is no number of anything."""
+    if held.use == "barrier":
+        return {"parties": held.parties, "broken": held.broken}
+    return {"permits": held.free}
 
 
 def _seconds(pttl: Any) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
@@ -41,10 +41,12 @@ class Owner:
     purpose: str | None = None
     #: Since when it holds, or has waited for it, in seconds since 1970 by its client's clock.
     since: float | None = None
+    #: Of one of N slots: its value, or its number.
+    slot: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
-        return {
+        shown: dict[str, Any] = {
             "id": self.id,
             "holds": self.holds,
             "mode": self.mode,
@@ -53,6 +55,7 @@ class Owner:
             "purpose": self.purpose,
             "since": self.since,
         }
+        return shown if self.slot is None else shown | {"slot": self.slot}
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,13 @@ class LockInfo:
     ttl: float | None
     #: The length of a fair lock's queue, else the subscribers of the channel: a client counts once.
     waiters: int
+    #: What is built on it: ``leader``, ``slots``, ``barrier`` or ``once``; empty: nothing known.
+    use: str = field(default="", kw_only=True)
+
+    @property
+    def known_as(self) -> str:
+        """What people know it as: its use, else its kind."""
+        return self.use or self.kind
 
     @property
     def raw_name(self) -> bytes:
@@ -100,7 +110,7 @@ class LockInfo:
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
-        return {
+        shown: dict[str, Any] = {
             "name": self.name,
             "key": self.key,
             "kind": self.kind,
@@ -108,6 +118,7 @@ class LockInfo:
             "ttl": self.ttl,
             "waiters": self.waiters,
         }
+        return shown | {"use": self.use} if self.use else shown
 
 
 @dataclass(frozen=True)
@@ -131,14 +142,21 @@ class LockDetail(LockInfo):
     channels: tuple[str, ...] = ()
     #: The latest releases by force, the newest first.
     forced: tuple[ForcedRelease, ...] = ()
+    #: Of a leader: what it has announced, as people read it.
+    value: str | None = None
+    #: Of a barrier: how many have to wait.
+    parties: int | None = None
+    #: Of a barrier: whether it is broken until a reset.
+    broken: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it, without the fields that the kind lacks."""
         shown = super().to_json()
         if self.queue is not None:
             shown["queue"] = [queued.to_json() for queued in self.queue]
-        numbers = {"permits": self.permits, "count": self.count, "token": self.token}
-        shown.update((name, value) for name, value in numbers.items() if value is not None)
+        words = ("permits", "count", "token", "value", "parties", "broken")
+        there = ((word, getattr(self, word)) for word in words)
+        shown.update((word, value) for word, value in there if value is not None)
         if not self.certain:
             shown["certain"] = False
         if self.forced:

@@ -12,6 +12,7 @@ from holdfast.servers import key_beside
 __all__ = [
     "REQUESTS",
     "SEMAPHORE_CHANNEL",
+    "changed_channel",
     "counters_of",
     "escaped",
     "fair_queue",
@@ -28,6 +29,8 @@ __all__ = [
     "semaphore_channel",
     "semaphores_of",
     "shown",
+    "slots",
+    "state",
     "token_counter",
 ]
 
@@ -72,6 +75,21 @@ def token_counter(name: bytes) -> bytes:
 def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:
     """The key that keeps one hold of a reader alive."""
     return key_beside("read_timeout", name) + owner + b":rwlock_timeout:%d" % hold
+
+
+def state(name: bytes) -> bytes:
+    """The hash of what is built on the lock or the permits: a leader, or a barrier."""
+    return key_beside("state", name)
+
+
+def changed_channel(name: bytes) -> bytes:
+    """The channel of the changes of a state."""
+    return key_beside("changed_channel", name)
+
+
+def slots(name: bytes) -> bytes:
+    """The hash that says which permit has which slot."""
+    return key_beside("slots", name)
 
 
 def permit_timeouts(name: bytes) -> bytes:

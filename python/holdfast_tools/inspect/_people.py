@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from holdfast.servers import Deployment, Said, Server
 
-    from ._read import Held, Hold
+    from ._held import Held, Hold
 
     #: By owner and key.
     About = Mapping[tuple[str, bytes], Said]
@@ -116,19 +116,25 @@ def owners_of(held: Held, clients: Clients, about: About) -> tuple[Owner, ...]:
 
 def said_of(deployment: Deployment, locks: Iterable[Held]) -> About:
     """What their clients say of the owners of these locks."""
-    owners = [(hold.owner.decode(), held.name) for held in locks for hold in held.holds]
+    owners = [(_asked(hold), held.name) for held in locks for hold in held.holds]
     return deployment.said(owners)
+
+
+def _asked(hold: Hold) -> str:
+    """The owner as its client knows it."""
+    return shown(hold.taker or hold.owner)
 
 
 def _owner(held: Held, hold: Hold, clients: Clients, about: About) -> Owner:
     owner = hold.owner.decode()
-    if held.kind == "permit_semaphore":
+    if held.kind == "permit_semaphore" and not hold.taker:
         return Owner(owner, hold.count, hold.mode)
-    said = about.get((owner, held.name))
-    client = clients.of(owner)
+    asked = _asked(hold)
+    said = about.get((asked, held.name))
+    found = Owner(owner, hold.count, hold.mode, clients.of(asked), slot=hold.slot)
     if said is None:
-        return Owner(owner, hold.count, hold.mode, client)
-    return Owner(owner, hold.count, hold.mode, client, said.label, said.purpose, said.since)
+        return found
+    return replace(found, label=said.label, purpose=said.purpose, since=said.since)
 
 
 class Around(NamedTuple):
@@ -150,4 +156,5 @@ def info_of(held: Held, prefix: bytes, around: Around) -> LockInfo:
         owners=owners_of(held, around.clients, around.about),
         ttl=held.ttl,
         waiters=held.queued or around.waiting.get(held.channel, 0),
+        use=held.use,
     )

@@ -6,13 +6,14 @@ A key is read in full only after its size, and a field picked at random, fit a l
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import ServerError
 from holdfast.servers import listed, moved
 
+from . import _built as built
 from . import _names as names
+from ._held import Held, Hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTER_BYTES",
-    "Held",
-    "Hold",
     "checked",
     "is_number",
     "read_locks",
@@ -53,30 +52,6 @@ COUNTER_BYTES: Final = 20
 PERMIT_BYTES: Final = 16
 #: The expiry of a permit that never expires, in Redisson.
 NEVER: Final = 922337203685477
-
-
-@dataclass
-class Hold:
-    """One hold on a lock, as its keys have it."""
-
-    owner: bytes
-    count: int
-    mode: str | None = None
-
-
-@dataclass
-class Held:
-    """A lock as its keys have it."""
-
-    name: bytes
-    kind: str
-    holds: list[Hold]
-    ttl: float | None
-    #: Of a fair lock: the length of its queue.
-    queued: int = 0
-    #: Of a permit semaphore.
-    free: int | None = None
-    channel: bytes = field(default=b"")
 
 
 def checked(reply: Any) -> Any:
@@ -161,16 +136,19 @@ def _read_whole(ask: Ask, keys: list[bytes]) -> Iterator[Held]:
     commands: list[Command] = []
     for key in keys:
         commands += [(b"HGETALL", key), (b"PTTL", key), (b"LLEN", names.fair_queue(key))]
+        commands.append(built.of_leader(key))
     replies = ask(commands)
     for at, key in enumerate(keys):
-        content, pttl, queued = replies[3 * at : 3 * at + 3]
+        content, pttl, queued, state = replies[4 * at : 4 * at + 4]
         if not isinstance(content, list) or pttl == -2:
             continue
         pairs = listed(content)
         fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
         holds = _holds(fields)
         if holds is not None:
-            yield _lock(key, fields, holds, (pttl, queued))
+            lock = _lock(key, fields, holds, (pttl, queued))
+            built.see_lock(lock, listed(state))
+            yield lock
 
 
 def _holds(fields: dict[bytes, bytes]) -> list[Hold] | None:
@@ -230,12 +208,14 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
         return None
     now_ms = int(now[0]) * 1000 + int(now[1]) // 1000
     since = b"(%d" % now_ms
-    [out] = ask([(b"ZRANGEBYSCORE", timeouts, since, b"+inf", b"WITHSCORES")])
+    in_use = (b"ZRANGEBYSCORE", timeouts, since, b"+inf", b"WITHSCORES")
+    out, *beside = ask([in_use, *built.beside_permits(name)])
     if not checked(out) and not all_free:
         return None
     held = _permits_out(name, out, now_ms)
     # The next caller counts an expired permit as free.
     held.free = int(free) + size - len(out) // 2
+    built.see_permits(ask, held, beside)
     return held
 
 

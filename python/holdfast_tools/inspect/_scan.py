@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from . import _names as names
 from ._people import Around, Clients, channels_like, info_of, said_of, subscribers
-from ._read import Held, checked, read_locks, read_permits, read_semaphore
+from ._read import checked, read_locks, read_permits, read_semaphore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from holdfast.servers import Command, Deployment, Server
 
+    from ._held import Held
     from ._model import LockInfo
     from ._read import Ask
 

@@ -28,6 +28,8 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "wire-protocol.md"
 RIGHTS = PAGE.with_name("rights.md")
 NAME = "app:name"
 SECRET = "hunter2"
+#: By the word of what is built on a kind: its page.
+PAGES = {"leader": "leader-election"}
 
 
 @dataclass
@@ -218,6 +220,14 @@ def rights_of(title: str) -> list[str]:
     return [*(f"+{command}" for command in commands), *keys, *channels]
 
 
+def rights_beside(word: str) -> list[str]:
+    """The rights that what is built on a kind needs beside those of that kind."""
+    page = RIGHTS.read_text(encoding="utf-8")
+    row = re.search(rf"(?m)^\| (.*~.*) \| \[[^]]*\]\([^)]*/{PAGES.get(word, word)}\.md\)", page)
+    assert row is not None, f"no row for {word}"
+    return [one for one in re.findall(r"`(\S+)`", row[1]) if one[0] in "+~&"]
+
+
 def for_names_with_braces(word: str) -> list[str]:
     """What a pattern of a row becomes for names that contain "{"; nothing if it stays."""
     bare = word.replace(":{app:", ":app:").replace("~{app:", "~app:")
@@ -259,9 +269,7 @@ def test_the_rights_are_enough(kind: Kind, live: Callable[[list[str]], None]) ->
 def test_a_once_needs_the_rights_of_a_lock_and_those_of_its_row(
     private_server: Server, flavour: Flavour, alice: Any, bob: Any
 ) -> None:
-    row = re.search(r"(?m)^\| (.*~holdfast_result.*?) \|", RIGHTS.read_text(encoding="utf-8"))
-    assert row is not None
-    rights = [*rights_of("lock"), *re.findall(r"`(\S+)`", row[1])]
+    rights = [*rights_of("lock"), *rights_beside("once")]
     admin = private_server.inspect
     words = ["reset", "on", f">{SECRET}", "resetchannels", "-@all", *rights]
     admin.execute_command("ACL", "SETUSER", "app", *words)
@@ -282,6 +290,10 @@ def _slots(life: Life) -> None:
     life.alice.do(slot.release)
     life.alice.do(waiting.result(BOUND).release)
     life.alice.do(mine.resize, 2)
+    both = [life.alice.do(mine.acquire) for _ in range(2)]
+    for slot in both:
+        life.alice.do(slot.release)
+    life.alice.do(mine.resize, 1)  # forgets the second one
 
 
 def _barrier(life: Life) -> None:
@@ -307,10 +319,7 @@ def _barrier(life: Life) -> None:
 def test_what_is_built_on_permits_needs_their_rights_and_those_of_its_row(
     private_server: Server, flavour: Flavour, alice: Any, bob: Any, built: Kind
 ) -> None:
-    page = RIGHTS.read_text(encoding="utf-8")
-    row = re.search(rf"(?m)^\| (.*) \| \[.*\]\(synchronizers/{built.title}.md\) \|$", page)
-    assert row is not None
-    rights = [*rights_of("permit semaphore"), *re.findall(r"`(\S+)`", row[1])]
+    rights = [*rights_of("permit semaphore"), *rights_beside(built.title)]
     words = ["reset", "on", f">{SECRET}", "resetchannels", "-@all", *rights]
     private_server.inspect.execute_command("ACL", "SETUSER", "app", *words)
     life = Life(private_server, flavour, alice, bob, built.make)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+import holdfast
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.tools.browser.conftest import Open
@@ -100,6 +101,20 @@ def test_a_number_is_not_called_what_it_may_not_be(page: Page, server: Server) -
     told = [fact.split("\n") for fact in page.run(facts)]
     assert ["Number", "2"] in told
     assert "Permits" not in [fact[0] for fact in told]
+
+
+def test_slots_and_leaders_are_called_so(page: Page, server: Server) -> None:
+    with (
+        holdfast.Client(server.url, client_name="orders") as client,
+        client.leader("cron", value="10.0.0.7:9000", lease=60),
+        client.slots("gpus", ["gpu0", "gpu1"], lease=60),
+    ):
+        page.until_names(sorted([*NAMES, "cron", "gpus"]))
+        page.until_text("orders (slot gpu0)")
+        page.click("cron")
+        page.until_text("10.0.0.7:9000")
+        told = page.run("return document.querySelector('dl.facts').innerText")
+        assert "leader" in told.split("\n")
 
 
 def test_force_release_requires_the_name(page: Page, server: Server) -> None:

@@ -13,8 +13,9 @@ import pytest
 
 import holdfast
 import holdfast.inspect
+from holdfast import servers
 from holdfast_tools.doctor import KINDS, LEVELS, Finding, examine
-from tests.deployments.security.test_rights import rights_of
+from tests.deployments.security.test_rights import rights_beside, rights_of
 from tests.support.certificates import make_certificates
 from tests.support.clocks import Clocks
 from tests.support.clusters import Cluster
@@ -132,11 +133,34 @@ def user(server: Server) -> Iterator[Any]:
         connection.execute_command("ACL", "DELUSER", "few")
 
 
+def documented_rights(kind: str) -> list[str]:
+    """What the pages list: of what is built on a kind, beside the rights of that one."""
+    titles = {"read_write_lock": "read-write lock", "count_down_latch": "count-down latch"}
+    base = {"leader": "fenced_lock", "slots": "permit_semaphore", "barrier": "permit_semaphore"}
+    if kind in base or kind == "once":
+        return [*documented_rights(base.get(kind, "lock")), *rights_beside(kind)]
+    return rights_of(titles.get(kind, kind.replace("_", " ")))
+
+
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
+@pytest.mark.parametrize("kind", ["leader", "slots", "barrier", "once"])
+def test_a_missing_right_of_what_is_built_on_locks_is_named(user: Any, kind: str) -> None:
+    rights = [*documented_rights(kind), "+subscribe", "+unsubscribe"]
+    for missing in rights_beside(kind):
+        if missing in documented_rights(servers.kind_of(kind).seen_as):
+            continue
+        url = user(*(one for one in rights if one != missing))
+        with holdfast.Client(url) as client, holdfast.Client(url) as other:
+            findings = list(examine(client, other, b"app:doctor", [kind]))
+        bad = [one for one in findings if (one.check, one.level) == ("rights", "bad")]
+        assert {one.means for one in bad} == {f"these kinds fail: {kind}"}, missing
+        assert any(missing.partition("{")[0] in one.do for one in bad), missing
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_documented_rights_are_enough_for_their_kind(user: Any, kind: str) -> None:
-    titles = {"read_write_lock": "read-write lock", "count_down_latch": "count-down latch"}
     messages = ("subscribe", "unsubscribe")
-    rights = rights_of(titles.get(kind, kind.replace("_", " ")))
+    rights = documented_rights(kind)
     words = "hset hdel hexists hget hgetall hlen pttl pexpire"
     lock = [*(f"+{word}" for word in words.split()), "~*", "&*"]
     found = levels(user(*rights, *(f"+{word}" for word in messages), *lock), [kind])
@@ -212,7 +236,7 @@ def test_each_missing_right_is_named(user: Any) -> None:
         ("bad", "publish"),
         ("bad", "zadd"),
     ]
-    assert "fair_lock, permit_semaphore" in rights[1].means
+    assert "fair_lock, permit_semaphore, slots, barrier" in rights[1].means
     assert "+zadd" in rights[1].do
 
 

@@ -61,6 +61,43 @@ except OSError:
 """
 
 
+def on_terminal(server: Server, *command: str) -> list[str]:
+    """The lines on a terminal of 120 columns."""
+    done = subprocess.run(
+        [sys.executable, "-c", PERSONS, *COMMAND, "--url", server.url, *command],
+        capture_output=True, text=True, check=True, env=environment(TERM="xterm"),
+    )  # fmt: skip
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout).splitlines()
+
+
+def test_people_see_what_is_built_on_locks(run: Run, client: holdfast.Client) -> None:
+    slots = client.slots("gpus", ["gpu0", "gpu1"], lease=60)
+    with client.leader("cron", value="10.0.0.7:9000", lease=60) as leader, slots:
+        lines = run("ls").stdout.splitlines()
+        assert [line.split("\t")[:2] for line in lines] == [["cron", "leader"], ["gpus", "slots"]]
+        assert lines[1].split("\t")[2].endswith(" orders (slot gpu0)")
+        shown = run("show", "cron").stdout
+        assert "\nkind\tleader\n" in shown
+        assert f"\ntoken\t{leader.token}\nvalue\t10.0.0.7:9000\n" in shown
+        shown = run("show", "gpus").stdout
+        assert re.search(r"^owner\t.* orders [0-9a-f]{32} .*, has slot gpu0$", shown, re.MULTILINE)
+        assert "\npermits\t1 free of 2 in all\n" in shown
+
+
+def test_names_stand_on_one_line_beside_long_owners(server: Server) -> None:
+    name = "invoices:2026:customer-4711"
+    label = "billing worker 3 of the second data centre"
+    with (
+        holdfast.Client(server.url, label=label) as client,
+        client.lock(name, lease=60),
+        client.permit_semaphore("throttle", permits=1, lease=60),
+    ):
+        lines = on_terminal(server, "ls")
+        assert any(line.startswith(f"{name} ") for line in lines)
+        assert any("billing worker 3 " in line for line in lines)
+        assert lines[0].rstrip().endswith("WAITERS")
+
+
 def test_a_lock_is_one_line_of_a_terminal(
     server: Server, client: holdfast.Client, other: holdfast.Client
 ) -> None:
@@ -69,18 +106,14 @@ def test_a_lock_is_one_line_of_a_terminal(
     permits.try_set_permits(3)
     both = client.read_write_lock(name, lease=60).read, other.read_write_lock(name, lease=60).read
     with both[0], both[0], both[1], permits:
-        done = subprocess.run(
-            [sys.executable, "-c", PERSONS, *COMMAND, "--url", server.url, "ls"],
-            capture_output=True, text=True, check=True, env=environment(TERM="xterm"),
-        )  # fmt: skip
-    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout).splitlines()
+        lines = on_terminal(server, "ls")
     process = f"{socket.gethostname()}:{os.getpid()}"
     rows = [line.split() for line in lines if name in line or "throttle" in line]
     assert [row[0] for row in rows] == [name, "throttle"]
     assert len(lines) <= 5
     assert f"{process} orders (read) and 1 more" in lines[-2]
     assert rows[0][-4] == "3"  # holds, before "59.9 s" and no waiter
-    assert not re.search("[0-9a-f]{8}-[0-9a-f]{4}", done.stdout)
+    assert not re.search("[0-9a-f]{8}-[0-9a-f]{4}", "".join(lines))
 
 
 def test_show_has_an_owner_s_program_first_and_its_id(run: Run, client: holdfast.Client) -> None:

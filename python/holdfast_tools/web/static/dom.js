@@ -38,7 +38,8 @@ export function arrange(parent, nodes) {
 // The address of a lock's page.
 export const lockHref = (key) => `#/lock/${key}`;
 
-export const kindText = (kind) => kind.replaceAll("_", " ");
+// What people know a lock as: what is built on it, else its kind.
+export const kindText = (lock) => (lock.use ?? lock.kind).replaceAll("_", " ");
 
 export const clockText = (date) => date.toLocaleTimeString([], { hour12: false });
 
@@ -64,7 +65,8 @@ const CONNECTION = /^(.+):([^:]*:\d+):[0-9a-f]{8}$/;
 // The name that people know an owner by: its label, host and process of its program, with the client's
 // name if it has one; else that of its connection, its address, or its id.
 export function ownerText(owner) {
-  return owner.label ? `${owner.label} on ${programText(owner)}` : programText(owner);
+  const known = owner.label ? `${owner.label} on ${programText(owner)}` : programText(owner);
+  return owner.slot == null ? known : `${known} (slot ${owner.slot})`;
 }
 
 function programText(owner) {

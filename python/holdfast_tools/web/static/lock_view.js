@@ -123,10 +123,12 @@ export class LockView {
     const uncertain = lock.certain === false;
     const facts = [
       ["Time left", element("span", { class: "large number" }, left)],
-      ["Kind", uncertain ? "semaphore or latch" : kindText(lock.kind)],
+      ["Kind", uncertain ? "semaphore or latch" : kindText(lock)],
       ["Holds", String(holdsOf(lock))],
       ["Waiters", String(lock.waiters)],
       [uncertain ? "Number" : "Permits", lock.permits], ["Count", lock.count], ["Fencing token", lock.token],
+      ["Value", lock.value === undefined ? null : nameText(lock.value)],
+      ["Parties", lock.parties && `${lock.owners.length} of ${lock.parties} are there${lock.broken ? ", broken" : ""}`],
       ["Owner seen since", seen?.toLocaleTimeString([], { hour12: false })],
     ];
     return element("dl", { class: "facts" }, facts.filter(([, value]) => value != null).map(([term, value]) =>

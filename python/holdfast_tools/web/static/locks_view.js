@@ -174,8 +174,8 @@ export class LocksView {
     const owners = ownersText(lock.owners);
     node.replaceChildren(
       element("td", {}, link,
-        element("span", { class: "second narrow" }, `${kindText(lock.kind)}, ${owners}`)),
-      element("td", { class: "wide" }, element("span", { class: "badge" }, kindText(lock.kind))),
+        element("span", { class: "second narrow" }, `${kindText(lock)}, ${owners}`)),
+      element("td", { class: "wide" }, element("span", { class: "badge" }, kindText(lock))),
       element("td", { class: "wide" }, nameText(owners, 80), ownerDetail(lock)),
       left,
       element("td", { class: "right number" }, String(lock.waiters)));

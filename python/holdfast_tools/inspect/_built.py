@@ -1,0 +1,90 @@
+"""What is built on a lock or on permits: leaders, slots, barriers, by the keys beside the name.
+
+Keys of another form, and those that this user may not read, say nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from holdfast.servers import listed
+
+from . import _names as names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from holdfast.servers import Command
+
+    from ._held import Held
+
+    Ask = Callable[[Sequence[Command]], list[Any]]
+
+__all__ = ["beside_permits", "of_leader", "see_lock", "see_permits"]
+
+#: How the name of the lock of a once ends.
+ONCE: Final = b":holdfast_once"
+#: How a field of a slot begins; and the length of the permit before who has taken it.
+SLOT: Final = b"slot:"
+PERMIT_BYTES: Final = 16
+#: The most fields that are read: two of each slot, and their values.
+MOST_FIELDS: Final = 2001
+
+
+def of_leader(name: bytes) -> Command:
+    """The command whose reply ``see_lock`` takes."""
+    return (b"HMGET", names.state(name), b"owner", b"value")
+
+
+def see_lock(held: Held, state: Sequence[Any]) -> None:
+    """Note what a lock is used for."""
+    if held.kind != "lock":
+        return
+    if held.name.endswith(ONCE):
+        held.use = "once"
+    elif state and state[0] == held.holds[0].owner:
+        held.use = "leader"
+        # Behind a letter for its type, "n" for none.
+        held.value = state[1][1:] if state[1] and state[1][:1] != b"n" else None
+
+
+def beside_permits(name: bytes) -> list[Command]:
+    """The commands whose replies ``see_permits`` takes."""
+    return [(b"HLEN", names.slots(name)), (b"HMGET", names.state(name), b"parties", b"broken")]
+
+
+def see_permits(ask: Ask, held: Held, beside: Sequence[Any]) -> None:
+    """Note what a permit semaphore is used for, and which permit has which slot."""
+    size, state = beside
+    parties, broken = listed(state) or (None, None)
+    if isinstance(parties, bytes) and parties.isdigit():
+        held.use = "barrier"
+        held.parties, held.broken = int(parties), broken is not None
+    elif isinstance(size, int) and 0 < size <= MOST_FIELDS:
+        [reply] = ask([(b"HGETALL", names.slots(held.name))])
+        pairs = listed(reply)
+        _see_slots(held, dict(zip(pairs[::2], pairs[1::2], strict=True)))
+
+
+def _see_slots(held: Held, fields: dict[bytes, bytes]) -> None:
+    if b"values" not in fields:
+        return
+    held.use = "slots"
+    places = {
+        one[:PERMIT_BYTES].hex().encode(): (field.removeprefix(SLOT), one[PERMIT_BYTES:])
+        for field, one in fields.items()
+        if field.startswith(SLOT)
+    }
+    words = fields[b"values"].split(b"\n")
+    order = {word: place for place, word in enumerate(words) if word}
+    for hold in held.holds:
+        word, taker = places.get(hold.owner, (b"", b""))
+        hold.slot = names.shown(word) if word else None
+        hold.taker = taker.partition(b" ")[0]
+    held.holds.sort(key=lambda hold: _place(hold.slot, order))
+
+
+def _place(slot: str | None, order: dict[bytes, int]) -> int:
+    if slot is None:
+        return MOST_FIELDS
+    return order.get(slot.encode(), int(slot) if slot.isdigit() else MOST_FIELDS)
