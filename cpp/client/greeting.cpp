@@ -55,16 +55,13 @@ void Greeting::introduce(const StreamOptions& options) {
 }
 
 void Greeting::say_label(const StreamOptions& options) {
-  label_ = 0;
-  if (!introduces_ || !labelled_) return;
-  for (const resp::Command& command : options.label) say(command);
-  label_ = static_cast<int>(options.label.size());
+  says_label_ = introduces_ && labelled_ && !options.label.bytes().empty();
+  if (says_label_) say(options.label);
 }
 
-// The reply that was taken; only those about tracking are behind the label's.
+// The reply that was taken; only the one about tracking is behind the label's.
 bool Greeting::is_of_label(const Tracking& tracking) const {
-  const int behind = tracking.requested() ? 1 : 0;
-  return missing_ >= behind && missing_ < behind + label_;
+  return says_label_ && missing_ == (tracking.requested() ? 1 : 0);
 }
 
 std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,

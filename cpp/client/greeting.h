@@ -61,8 +61,8 @@ class Greeting {
   int optional_ = 0;      // of these, the last: that may be errors
   bool resp3_ = false;
   bool introduces_ = true;  // until a server refuses the client's name
-  int label_ = 0;           // of the replies, those to the commands of the label
-  bool labelled_ = true;    // until a server refuses one
+  bool says_label_ = false;
+  bool labelled_ = true;  // until a server refuses the label
   bool excused_ = false;
   std::string connection_;
 };

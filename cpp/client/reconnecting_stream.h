@@ -96,8 +96,8 @@ struct StreamOptions {
   bool reauthenticates = false;                    // gets newer credentials while it is open
   // Sent with each greeting, in front of all requests; whatever the answers, the stream is as good.
   std::vector<resp::Command> also_sent{};
-  std::vector<resp::Command> label{};  // the same, until a server refuses one of them
-  net::Address given{};                // the address before it was mapped; set by the stream
+  resp::Command label{};  // the same, until a server refuses it; empty: there is none
+  net::Address given{};   // the address before it was mapped; set by the stream
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and

@@ -16,6 +16,7 @@
 #include "engine/guarded.h"
 #include "engine/reauthentication.h"
 #include "engine/wait_hub.h"
+#include "lua_scripts.h"
 #include "net/address_map.h"
 #include "sync/operation/query_operation.h"
 #include "sync/recipes/keys.h"
@@ -66,10 +67,12 @@ std::string client_key(const std::string& id) { return "holdfast:client:" + id; 
 void greet(topology::Setup& setup, const ClientOptions& options, const std::string& id,
            const About& about) {
   if (!options.label || options.endpoint.deployment == net::Deployment::kCluster) return;
-  const std::string key = client_key(id);
-  setup.link.label = {{"HSET", key, "host", about.host, "pid", about.pid, "started", about.made,
-                       "label", about.label},
-                      {"PEXPIRE", key, std::to_string(options.lease.time.count())}};
+  setup.link.label = {"EVAL",
+                      script::lua::client_renew.text,
+                      "1",
+                      client_key(id),
+                      std::to_string(options.lease.time.count()),
+                      about.lines()};
 }
 
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,

@@ -22,7 +22,7 @@ SentinelWatch::Setup watch_setup(const Setup& setup) {
   watch.link.database = 0;
   watch.link.resp3 = true;
   watch.link.also_sent.clear();
-  watch.link.label.clear();
+  watch.link.label = {};
   watch.service = setup.endpoint.service;
   watch.sentinels = setup.endpoint.addresses;
   watch.primary = setup.primary;

@@ -31,13 +31,13 @@ Connection::Setup connection_setup(const Setup& setup, Traffic traffic) {
   made.link.tracking = tracking_of(setup.tracking, traffic);
   made.on_changes = setup.on_changes;
   if (setup.witness && calls) made.link.witness = setup.witness();
-  if (!calls) made.link.label.clear();
+  if (!calls) made.link.label = {};
   return made;
 }
 
 // Only that for calls makes the key of a client's label, as it removes it.
 client::StreamOptions subscriber_link(client::StreamOptions link) {
-  link.label.clear();
+  link.label = {};
   return link;
 }
 

@@ -117,6 +117,22 @@ def test_a_label_lives_as_long_as_the_lease(
     assert labels_gone(server)
 
 
+@pytest.mark.servers("real")
+def test_a_labels_key_is_never_without_an_end(
+    alice: Any, make_client: MakeClient, server: Server
+) -> None:
+    """Fields and expiry are written in one step: a program that ends in between leaves nothing."""
+    with server.recording() as recording:
+        client = make_client(server.url, label=LABEL)
+        lock = client.lock(NAME, label="nightly")
+        alice.do(lock.acquire)
+        seen(server, client)
+        alice.do(lock.release)
+        sent = [one.name for one in recording.commands if key_of(client) in one.words]
+    assert "EVAL" in sent
+    assert not {"HSET", "PEXPIRE"} & set(sent)
+
+
 @pytest.mark.parametrize(
     ("label", "error"), [(3, TypeError), ("x" * 201, ValueError), ("\ud800", ValueError)]
 )

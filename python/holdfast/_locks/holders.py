@@ -73,6 +73,11 @@ LOOKS: Final = 4
 BEGUN_MS: Final = 1000
 #: How many holders a message names.
 MOST_WORDS: Final = 3
+#: Writes fields of a client's key, which is never without an end: ``KEYS[1]``, a lease, the fields.
+SAY: Final = b"""
+redis.call('hset', KEYS[1], unpack(ARGV, 2))
+return redis.call('pexpire', KEYS[1], ARGV[1])
+"""
 #: The fields of a client's key.
 ABOUT: Final = (b"label", b"host", b"pid")
 
@@ -319,7 +324,7 @@ def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -
     value = b"%d %s" % (since, purpose.encode())
     lease = b"%d" % client._lease_ms
     where = b"host", os.fsencode(os.uname().nodename), b"pid", b"%d" % os.getpid()
-    commands: list[Command] = [(b"HSET", mine, field, value, *where), (b"PEXPIRE", mine, lease)]
+    commands: list[Command] = [(b"EVAL", SAY, b"1", mine, lease, field, value, *where)]
     over = _over(purposes, now)
     if over:
         commands.append((b"HDEL", mine, *over))

@@ -65,18 +65,17 @@ TEST_F(GreetingTest, TheNameIsSentAgainWhereAPasswordWasMissing) {
 }
 
 TEST_F(GreetingTest, TheLabelAloneIsLeftOutAfterAServerRefusedIt) {
-  options.label = {{"HSET", "me", "label", "billing"}, {"PEXPIRE", "me", "30000"}};
+  options.label = {"EVAL", "return 1", "1", "me", "billing"};
   ASSERT_TRUE(says("billing"));
   EXPECT_FALSE(take("+OK\r\n"));
-  EXPECT_FALSE(take("-NOPERM this user has no permissions to run 'hset'\r\n"));
-  EXPECT_FALSE(take(":1\r\n"));
+  EXPECT_FALSE(take("-NOPERM this user has no permissions to run 'eval'\r\n"));
   EXPECT_TRUE(greeting.answered());
   EXPECT_FALSE(says("billing"));
   EXPECT_TRUE(says("SETNAME"));
 }
 
 TEST_F(GreetingTest, ALabelThatWasTakenIsSaidAgain) {
-  options.label = {{"HSET", "me", "label", "billing"}};
+  options.label = {"EVAL", "return 1", "1", "me", "billing"};
   ASSERT_TRUE(says("billing"));
   EXPECT_FALSE(take(":1\r\n"));
   EXPECT_FALSE(take(":1\r\n"));
