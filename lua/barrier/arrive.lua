@@ -43,6 +43,7 @@ if mark ~= 'w' then
   place = of.number
   redis.call('hset', KEYS[3], own, 'w' .. place, 'parties', ARGV[2])
   redis.call('hdel', KEYS[3], 'owner') -- of a leader of this name that has died
+  redis.call('persist', KEYS[3])
   drop_dead(KEYS[3], of)
   redis.call('persist', KEYS[1])
   redis.call('persist', KEYS[2])

@@ -1,6 +1,7 @@
--- Reads who leads.
+-- Reads who leads. The state stays for "keep" from now on where the half of that is over, so that it outlives no leader.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- KEYS[2]  state: the leader's hash
+-- ARGV[1]  keep: as of leader/set
 -- returns  list: the revision, as _revision/now.lua counts it; of a leader's state above 0 the ms that its lease lasts,
 -- and its owner, token and value follow
 -- @include _revision/now.lua
@@ -8,5 +9,8 @@ local revision, left = revision_now(KEYS[2], KEYS[1])
 local fields = redis.call('hmget', KEYS[2], 'owner', 'token', 'value')
 if revision <= 0 or not fields[3] then
   return {revision}
+end
+if redis.call('pttl', KEYS[2]) < ARGV[1] / 2 then
+  redis.call('pexpire', KEYS[2], ARGV[1])
 end
 return {revision, left, fields[1], fields[2], fields[3]}

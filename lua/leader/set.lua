@@ -6,7 +6,8 @@
 -- ARGV[2]  token: of its grant
 -- ARGV[3]  change: 1 for the first value that this owner sets, then one more for each
 -- ARGV[4]  value: "s" and a text in UTF-8, "b" and bytes, or "n" for none
--- ARGV[5]  publish: the command that reaches the observers, "publish", "spublish" or "both"
+-- ARGV[5]  keep: ms from now after which the state goes, unless leader/current lengthens that; a leader that dies leaves it
+-- ARGV[6]  publish: the command that reaches the observers, "publish", "spublish" or "both"
 -- returns  1: it leads with this value, or with a newer one
 -- returns  0: it does not hold the lock; nothing changed
 --
@@ -20,5 +21,6 @@ if known[1] == ARGV[1] and tonumber(known[2]) >= tonumber(ARGV[3]) then
   return 1
 end
 redis.call('hset', KEYS[2], 'owner', ARGV[1], 'token', ARGV[2], 'change', ARGV[3], 'value', ARGV[4])
-change(KEYS[2], KEYS[3], ARGV[5])
+change(KEYS[2], KEYS[3], ARGV[6])
+redis.call('pexpire', KEYS[2], ARGV[5])
 return 1

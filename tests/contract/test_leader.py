@@ -20,7 +20,7 @@ NAME = "myLeader"
 STATE = b"holdfast_state:{myLeader}"
 TOKENS = b"redisson_lock_token:{myLeader}"
 CHANNEL = "holdfast_changed:{myLeader}"
-
+DAY = 24 * 3600
 
 MakeLeader = Callable[..., Any]
 
@@ -208,9 +208,12 @@ def test_only_a_leader_resigns(leader: Any, alice: Any, bob: Any) -> None:
         alice.do(leader.resign)
 
 
-def test_nothing_is_left_but_the_counter_of_tokens(leader: Any, alice: Any, server: Server) -> None:
+def test_nothing_is_left_for_ever_but_the_counter_of_tokens(
+    leader: Any, alice: Any, server: Server
+) -> None:
     alice.do(leader.campaign)
     assert {NAME.encode(), STATE, TOKENS} <= server.keys()
+    assert 30 * DAY < server.inspect.ttl(STATE) <= 366 * DAY  # what one that dies leaves
     alice.do(leader.resign)
     eventually(lambda: server.keys() == {TOKENS})
 

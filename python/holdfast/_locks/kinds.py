@@ -169,7 +169,11 @@ BUILT: Final = (
     Kind(
         "leader",
         "changed_channel",
-        {"name": ("hexists", "pttl"), "state": ("hset", "hget", "hmget"), "": ("time",)},
+        {
+            "name": ("hexists", "pttl"),
+            "state": ("hset", "hget", "hmget", "pexpire"),
+            "": ("time",),
+        },
         seen_as="fenced_lock",
     ),
     Kind(
@@ -183,7 +187,7 @@ BUILT: Final = (
         "changed_channel",
         {
             "name": ("persist", "pexpire"),
-            "state": ("hset", "hget", "hmget", "hgetall", "hexists", "hdel"),
+            "state": ("hset", "hget", "hmget", "hgetall", "hexists", "hdel", "persist"),
         },
         seen_as="permit_semaphore",
     ),

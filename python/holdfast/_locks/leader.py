@@ -49,6 +49,9 @@ Value = str | bytes | None
 
 #: In bytes, of a text in UTF-8.
 MOST_VALUE: Final = 1024
+#: For how long the state of a leader that has died stays, in ms: a year, after which one that leads
+#: yet must have been looked at, or have set a value.
+KEEP_MS: Final = 365 * 24 * 3_600_000
 
 
 class LeaderInfo(NamedTuple):
@@ -194,7 +197,8 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         token = hold.token
         if token is None:
             raise self._no_leader(hold)
-        return list(self._keys), [self._owner_of(hold), token, next(self._changes), value]
+        owner, change = self._owner_of(hold), next(self._changes)
+        return list(self._keys), [owner, token, change, value, KEEP_MS]
 
     def _withdrawal(self, hold: BaseHold) -> tuple[list[bytes], list[Argument]]:
         """The parameters of ``leader/withdraw``."""
@@ -215,8 +219,8 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
             raise self._no_leader(hold)
         return hold
 
-    def _reading(self) -> tuple[str, list[bytes]]:
-        return "leader/current", [self._keys.name, self._keys.state]
+    def _reading(self) -> tuple[str, list[bytes], list[Argument]]:
+        return "leader/current", [self._keys.name, self._keys.state], [KEEP_MS]
 
     def _told(self, reply: list[Any]) -> tuple[int, Asking[LeaderInfo] | None]:
         """The revision, and what to ask for the whole of the leader; ``None``: there is none."""

@@ -265,21 +265,24 @@ def test_the_rights_are_enough(kind: Kind, live: Callable[[list[str]], None]) ->
     live(rights_of(kind.title))
 
 
-@pytest.mark.costly
-def test_a_once_needs_the_rights_of_a_lock_and_those_of_its_row(
-    private_server: Server, flavour: Flavour, alice: Any, bob: Any
-) -> None:
-    rights = [*rights_of("lock"), *rights_beside("once")]
-    admin = private_server.inspect
-    words = ["reset", "on", f">{SECRET}", "resetchannels", "-@all", *rights]
-    admin.execute_command("ACL", "SETUSER", "app", *words)
-    life = Life(private_server, flavour, alice, bob, lambda client: client.once(NAME))
-    with ExitStack() as stack:
-        stack.callback(life.end)
-        once = life.thing()
-        assert [alice.do(once.run, lambda: 7), alice.do(once.run, lambda: 8)] == [7, 7]
-        assert bob.do(once.status) == "done"
-        assert bob.do(once.forget)
+def _once(life: Life) -> None:
+    once = life.thing()
+    alice, bob = life.alice, life.bob
+    assert [alice.do(once.run, lambda: 7), alice.do(once.run, lambda: 8)] == [7, 7]
+    assert bob.do(once.status) == "done"
+    assert bob.do(once.forget)
+
+
+def _leader(life: Life) -> None:
+    mine, theirs = life.thing(), life.thing()
+    life.alice.do(mine.campaign)
+    waiting = life.wait(theirs, "campaign")
+    life.alice.do(mine.set_value, "here")
+    life.server.inspect.persist(f"holdfast_state:{{{NAME}}}")  # a look gives it an expiry again
+    assert life.alice.do(theirs.current).value == "here"
+    life.alice.do(mine.resign)
+    assert waiting.result(BOUND)
+    life.bob.do(theirs.resign)
 
 
 def _slots(life: Life) -> None:
@@ -307,25 +310,21 @@ def _barrier(life: Life) -> None:
     life.alice.do(mine.reset)
 
 
-@pytest.mark.costly
-@pytest.mark.parametrize(
-    "built",
-    [
-        Kind("slots", lambda client: client.slots(NAME, 1), _slots),
-        Kind("barrier", lambda client: client.barrier(NAME, 2), _barrier),
-    ],
-    ids=repr,
+BASES = {"leader": "fenced lock", "once": "lock"}
+BUILT = (
+    Kind("leader", lambda client: client.leader(NAME), _leader),
+    Kind("once", lambda client: client.once(NAME), _once),
+    Kind("slots", lambda client: client.slots(NAME, 1), _slots),
+    Kind("barrier", lambda client: client.barrier(NAME, 2), _barrier),
 )
-def test_what_is_built_on_permits_needs_their_rights_and_those_of_its_row(
-    private_server: Server, flavour: Flavour, alice: Any, bob: Any, built: Kind
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("kind", BUILT, ids=repr)
+def test_what_is_built_on_a_kind_needs_its_rights_and_those_of_its_row(
+    kind: Kind, live: Callable[[list[str]], None]
 ) -> None:
-    rights = [*rights_of("permit semaphore"), *rights_beside(built.title)]
-    words = ["reset", "on", f">{SECRET}", "resetchannels", "-@all", *rights]
-    private_server.inspect.execute_command("ACL", "SETUSER", "app", *words)
-    life = Life(private_server, flavour, alice, bob, built.make)
-    with ExitStack() as stack:
-        stack.callback(life.end)
-        built.live(life)
+    live([*rights_of(BASES.get(kind.title, "permit semaphore")), *rights_beside(kind.title)])
 
 
 @pytest.mark.slow

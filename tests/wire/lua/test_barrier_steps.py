@@ -52,6 +52,15 @@ def steps(server: Server) -> Steps:
     return Steps(server)
 
 
+def test_the_state_that_a_dead_leader_has_left_does_not_expire_under_a_barrier(
+    steps: Steps,
+) -> None:
+    steps.redis.hset(STATE, mapping={"owner": "a:1", "value": "n", "revision": 1})
+    steps.redis.pexpire(STATE, MINUTE)
+    steps.arrive(steps.take(ONE))
+    assert steps.redis.pttl(STATE) == -1
+
+
 def test_a_repeat_of_each_step_has_the_same_reply(steps: Steps) -> None:
     one, two = steps.take(ONE), steps.take(TWO)
     first = steps.arrive(one)

@@ -14,6 +14,7 @@ from tests.wire.lua.steps import ALICE, BOB, ROOT, Listener, evaluated
 
 NAME, STATE, CHANNEL = b"myStep", b"holdfast_state:{myStep}", b"holdfast_changed:{myStep}"
 VALUE = b"s10.0.0.7:80"
+KEEP = 1_000_000
 
 
 @pytest.fixture
@@ -36,7 +37,8 @@ def set_value(
     server: Server, change: int = 1, value: bytes = VALUE, owner: bytes = ALICE, token: int = 7
 ) -> Any:
     keys = [NAME, STATE, CHANNEL]
-    return evaluated(server.inspect, "leader/set", keys, owner, token, change, value, "publish")
+    values = (owner, token, change, value, KEEP)
+    return evaluated(server.inspect, "leader/set", keys, *values, "publish")
 
 
 def withdraw(server: Server, owner: bytes = ALICE) -> Any:
@@ -44,7 +46,7 @@ def withdraw(server: Server, owner: bytes = ALICE) -> Any:
 
 
 def current(server: Server) -> Any:
-    return evaluated(server.inspect, "leader/current", [NAME, STATE])
+    return evaluated(server.inspect, "leader/current", [NAME, STATE], KEEP)
 
 
 def changed(server: Server, known: int) -> Any:
@@ -62,7 +64,37 @@ def test_an_owner_of_the_lock_is_announced(server: Server, changes: Listener) ->
     assert (seen, rest) == (revision(server), [ALICE, b"7", VALUE])
     assert 0 < left <= 30_000
     assert heard(changes) == [str(seen).encode()]
-    assert server.inspect.pttl(STATE) == -1
+
+
+def test_the_state_of_a_leader_that_died_expires(server: Server) -> None:
+    hold(server)
+    set_value(server)
+    assert KEEP - 60_000 < server.inspect.pttl(STATE) <= KEEP
+
+
+@pytest.mark.parametrize("left", [-1, KEEP // 2 - 1])
+def test_the_state_of_a_leader_stays_while_it_is_looked_at(server: Server, left: int) -> None:
+    """One that an earlier version has left without an expiry gets one."""
+    hold(server)
+    set_value(server)
+    if left < 0:
+        server.inspect.persist(STATE)
+    else:
+        server.inspect.pexpire(STATE, left)
+    current(server)
+    assert server.inspect.pttl(STATE) > KEEP // 2
+
+
+def test_a_look_writes_nothing_that_is_not_needed(server: Server) -> None:
+    hold(server)
+    set_value(server)
+    server.inspect.pexpire(STATE, KEEP - 60_000)
+    current(server)
+    assert server.inspect.pttl(STATE) <= KEEP - 60_000
+    server.inspect.delete(NAME)  # it does not lead any more
+    server.inspect.pexpire(STATE, 5000)
+    current(server)
+    assert server.inspect.pttl(STATE) <= 5000
 
 
 def test_no_other_is_announced(server: Server, changes: Listener) -> None:
