@@ -10,7 +10,7 @@ import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind
 from tests.support.renewals import SHORT
-from tests.support.waiting import SLACK, let_pass
+from tests.support.waiting import BOUND, let_pass
 
 pytestmark = pytest.mark.awaited
 
@@ -63,7 +63,7 @@ def test_it_is_free_when_the_minimum_is_over(alice: Any, bob: Any, stage: Stage)
     lock = stage.lock(at_least=SHORT)
     alice.do(lock.acquire)
     alice.do(lock.release)
-    assert bob.do(lock.acquire, timeout=SHORT + SLACK)
+    assert bob.do(lock.acquire, timeout=BOUND)
     # Released later than that, it is free at once.
     let_pass(SHORT)
     bob.do(lock.release)

@@ -13,7 +13,7 @@ import holdfast
 from tests.contract.conftest import Stage
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually
+from tests.support.waiting import BOUND, eventually
 
 LEASE = 0.4
 CLOSED = "its client was closed"
@@ -32,7 +32,7 @@ def test_what_is_held_at_close_is_lost(alice: Any, stage: Stage, lease: float | 
     lock = stage.lock(client, on_lost=lost.append)
     alice.do(lock.acquire, lease=lease)
     alice.do(client.close)
-    eventually(lambda: alice.do(lambda: lock.lost), within=LEASE + SLACK)
+    eventually(lambda: alice.do(lambda: lock.lost))
     assert CLOSED in alice.do(lambda: lock.loss)
     eventually(lambda: lost == [lock])
     with pytest.raises(holdfast.LockLostError, match=CLOSED):
@@ -45,7 +45,7 @@ def test_a_hold_object_is_lost(alice: Any, stage: Stage) -> None:
     hold = alice.do(stage.lock(client, on_lost=lost.append).hold)
     alice.do(client.close)
     assert not hold.lost
-    eventually(lambda: hold.lost, within=LEASE + SLACK)
+    eventually(lambda: hold.lost)
     assert CLOSED in hold.loss
     eventually(lambda: lost == [hold])
 
@@ -56,7 +56,7 @@ def test_a_loss_that_is_known_stays_known(alice: Any, stage: Stage) -> None:
     lock = stage.lock(client)
     alice.do(lock.acquire)
     stage.take_away()
-    eventually(lambda: alice.do(lambda: lock.lost), within=LEASE + SLACK)
+    eventually(lambda: alice.do(lambda: lock.lost))
     reason = alice.do(lambda: lock.loss)
     alice.do(client.close)
     assert alice.do(lambda: lock.lost)
@@ -70,7 +70,7 @@ def test_a_permit_is_lost(alice: Any, make_client: MakeClient, server: Server) -
     alice.do(semaphore.try_set_permits, 2)
     permits = [alice.do(semaphore.acquire), alice.do(semaphore.acquire, lease=LEASE)]
     alice.do(client.close)
-    eventually(lambda: sorted(lost) == sorted(permits), within=LEASE + SLACK)
+    eventually(lambda: sorted(lost) == sorted(permits))
     assert semaphore.lost
 
 
@@ -89,7 +89,7 @@ def test_on_lost_is_called_for_a_client_that_is_collected(server: Server) -> Non
 
     client = work()
     expected = ["of a lock", "permit", "permit"]
-    eventually(lambda: sorted(map(str, lost)) == expected, within=LEASE + SLACK)
+    eventually(lambda: sorted(map(str, lost)) == expected)
     eventually(lambda: gc.collect() >= 0 and client() is None)
 
 

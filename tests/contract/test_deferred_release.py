@@ -12,7 +12,7 @@ from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import eventually, turns
+from tests.support.waiting import BOUND, eventually, turns
 
 AWAITED = {"multi_lock", "red_lock"}
 
@@ -32,7 +32,7 @@ def test_a_deferred_release_frees_the_lock(alice: Any, bob: Any, stage: Stage) -
     assert list(stage.holds().values()) == [1]  # one that leaves a hold is awaited
     waiting = stage.wait(bob, rival)
     alice.do(lock.release, wait=False)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     bob.do(rival.release)
     with pytest.raises(holdfast.NotOwnedError):
         alice.do(lock.release, wait=False)

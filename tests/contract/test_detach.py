@@ -11,7 +11,7 @@ import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind
 from tests.support.renewals import KEPT, SHORT
-from tests.support.waiting import SLACK, eventually, stays
+from tests.support.waiting import BOUND, eventually, stays
 
 MOVABLE = [
     kind for kind in KINDS if kind.name in {"lock", "fair_lock", "fenced_lock", "write_lock"}
@@ -72,7 +72,7 @@ def test_a_ticket_works_once(alice: Any, stage: Stage) -> None:
 def test_a_ticket_is_worth_nothing_once_the_lock_is_gone(alice: Any, stage: Stage) -> None:
     client, lock = stage.default_client, stage.lock()
     expired = alice.do(alice.do(lock.hold).detach, SHORT)
-    hold = alice.do(lock.hold, wait=SHORT + SLACK)
+    hold = alice.do(lock.hold, wait=BOUND)
     with pytest.raises(holdfast.LockLostError, match="expired"):
         alice.do(client.attach, expired)
     taken = alice.do(hold.detach)
@@ -92,7 +92,7 @@ def test_a_detached_hold_is_not_renewed_and_an_attached_one_is(alice: Any, stage
     stage.see_renewals(3)
     assert not hold.lost
     again = alice.do(hold.detach, SHORT)
-    eventually(lambda: not stage.holds(), within=SHORT + SLACK)
+    eventually(lambda: not stage.holds())
     assert stage.all_keys() == set()
     with pytest.raises(holdfast.LockLostError):
         alice.do(client.attach, again)
@@ -104,7 +104,7 @@ def test_an_attached_hold_has_a_lease_and_reports_its_loss(alice: Any, stage: St
     ticket = alice.do(alice.do(stage.lock().hold).detach)
     attached = alice.do(stage.default_client.attach, ticket, lease=SHORT, on_lost=told.append)
     assert 0 < attached.left <= SHORT
-    eventually(lambda: told == [attached], within=SHORT + SLACK)
+    eventually(lambda: told == [attached])
     assert attached.lost
     with pytest.raises(holdfast.LockLostError):
         alice.do(attached.release)

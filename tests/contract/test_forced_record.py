@@ -20,7 +20,7 @@ from tests.contract.conftest import Stage
 from tests.contract.permits import Permits
 from tests.support.losses import Program, entered, left, refused, until
 from tests.support.owners import MakeClient
-from tests.support.renewals import SHORT
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 
 USER = "night-shift"
@@ -33,7 +33,7 @@ class Forced:
     def __init__(self, stage: Stage, known: bool) -> None:
         self.stage = stage
         self.known = known
-        self.client = stage.client(lease=SHORT, tracking="auto" if known else "off")
+        self.client = stage.client(lease=KEPT, tracking="auto" if known else "off")
         self.lock = stage.lock(self.client)
         keys = stage.keys_of()
         self.forced = keys[-1:] if stage.kind.name == "multi_lock" else keys
@@ -246,7 +246,7 @@ def _permits_by_one_release(semaphore: Any, forced: Callable[[], Program]) -> Pr
 def test_so_does_the_error_of_a_permit(
     permits: Permits, known: bool, call: Callable[..., Program]
 ) -> None:
-    semaphore = permits.semaphore(2, lease=SHORT, tracking="auto" if known else "off")
+    semaphore = permits.semaphore(2, lease=KEPT, tracking="auto" if known else "off")
 
     def forced() -> Program:
         with holdfast.Client(permits.server.url, client_name=USER) as operator:

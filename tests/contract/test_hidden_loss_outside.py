@@ -13,7 +13,7 @@ from tests.contract.conftest import Stage
 from tests.support.losses import Program, refused, until
 from tests.support.renewals import SHORT
 from tests.support.servers import Server
-from tests.support.waiting import SLACK, eventually
+from tests.support.waiting import eventually
 
 
 def _lose(stage: Stage, client: Any) -> None:
@@ -42,7 +42,7 @@ def test_a_renewed_lease_that_ran_out_is_a_loss(alice: Any, stage: Stage) -> Non
     lock = stage.lock(stage.client(lease=SHORT))
     alice.do(lock.acquire)
     stage.take_away()
-    eventually(lambda: alice.do(lambda: lock.lost), within=SHORT + SLACK)
+    eventually(lambda: alice.do(lambda: lock.lost))
     with refused():
         alice.do(lock.acquire, blocking=False)
     assert alice.do(lock.acquire, blocking=False)
@@ -82,7 +82,7 @@ def test_the_release_after_an_acquire_that_has_raised_raises_too(alice: Any, sta
 def test_a_fixed_lease_that_only_ran_out_is_over(alice: Any, stage: Stage) -> None:
     lock = stage.lock()
     alice.do(lock.acquire, lease=0.3)
-    eventually(lambda: alice.do(lambda: lock.lost), within=SHORT + SLACK)
+    eventually(lambda: alice.do(lambda: lock.lost))
     assert alice.do(lock.acquire, blocking=False)
     alice.do(lock.release)
 

@@ -12,7 +12,7 @@ import pytest
 import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.support.renewals import KEPT, SHORT
-from tests.support.waiting import SLACK, eventually
+from tests.support.waiting import eventually
 
 
 def test_any_owner_may_use_and_release_it(alice: Any, bob: Any, stage: Stage) -> None:
@@ -88,7 +88,7 @@ def test_its_loss_is_reported_once(alice: Any, stage: Stage) -> None:
     lock = stage.lock(stage.client(lease=SHORT), on_lost=told.append)
     hold = alice.do(lock.hold)
     stage.take_away()
-    eventually(lambda: hold.lost and told, within=SHORT + SLACK)
+    eventually(lambda: hold.lost and told)
     assert told == [hold]
     assert "no longer has it" in hold.loss
     assert hold.left is None
@@ -107,7 +107,7 @@ def test_a_collected_hold_expires_with_its_lease(alice: Any, stage: Stage) -> No
     lock = stage.lock(stage.client(lease=SHORT), on_lost=lambda _: None)
     with pytest.warns(ResourceWarning, match=NAME):
         alice.do(_acquires_and_forgets, lock)
-    eventually(lambda: stage.all_keys() == set(), within=SHORT + SLACK)
+    eventually(lambda: stage.all_keys() == set())
 
 
 def _acquires_and_forgets(lock: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 import holdfast
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import SLACK, eventually, let_pass, settled, stays, taking
+from tests.support.waiting import BOUND, eventually, let_pass, settled, stays, taking
 
 NAME = "myLeader"
 STATE = b"holdfast_state:{myLeader}"
@@ -74,7 +74,7 @@ class Watching:
         return self._actor.begin(step or self._seen.__next__)  # type: ignore[no-any-return]
 
     def next(self) -> Any:
-        return self.begin().result(SLACK)
+        return self.begin().result(BOUND)
 
     def waits(self, server: Server) -> Future[Any]:
         """The next step, once its client listens."""
@@ -139,7 +139,7 @@ def test_one_of_them_leads_at_a_time(leader: Any, other: Any, alice: Any, bob: A
     waiting = bob.begin(other.campaign)
     token = leader.token
     alice.do(leader.resign)
-    assert waiting.result(SLACK) is True
+    assert waiting.result(BOUND) is True
     assert (leader.leading, leader.lost, leader.token) == (False, False, None)
     assert other.token > token
     assert said(alice.do(leader.current)) == ("second", other.token)
@@ -192,7 +192,7 @@ def test_one_object_campaigns_once_at_a_time(
     with pytest.raises(RuntimeError, match="campaigns already"):
         carol.do(leader.campaign)
     alice.do(other.resign)
-    assert waiting.result(SLACK) is True
+    assert waiting.result(BOUND) is True
 
 
 # ---- resigning and values
@@ -333,7 +333,7 @@ def test_a_leader_that_is_not_renewed_is_over_with_its_lease(
     assert watching.next().value == "hasty"
     step = watching.waits(server)
     hasty._client._core.pause_renewals(True)
-    assert step.result(SLACK + 1) is None
+    assert step.result(BOUND) is None
     eventually(lambda: hasty.lost)
     assert hasty.leading is False
 
@@ -361,16 +361,16 @@ def test_a_watch_shows_the_leader_and_each_change(
     assert watching.next() is None
     step = watching.waits(server)
     alice.do(leader.campaign)
-    assert said(step.result(SLACK)) == ("first", leader.token)
+    assert said(step.result(BOUND)) == ("first", leader.token)
     step = watching.waits(server)
     alice.do(leader.set_value, "other")
-    assert step.result(SLACK).value == "other"
+    assert step.result(BOUND).value == "other"
     step = watching.waits(server)
     alice.do(leader.resign)
-    assert step.result(SLACK) is None
+    assert step.result(BOUND) is None
     step = watching.waits(server)
     alice.do(other.campaign)
-    assert said(step.result(SLACK)) == ("second", other.token)
+    assert said(step.result(BOUND)) == ("second", other.token)
 
 
 def test_a_watch_ends_with_its_time(leader: Any, alice: Any) -> None:
@@ -392,7 +392,7 @@ def test_a_watch_sends_nothing_while_nothing_changes(
     before = settled(server.scripts_run)
     stays(lambda: server.scripts_run() == before, 0.3)
     alice.do(leader.resign)
-    assert step.result(SLACK) is None
+    assert step.result(BOUND) is None
 
 
 def test_a_bad_timeout_of_a_watch_is_refused_at_once(leader: Any) -> None:
@@ -480,7 +480,7 @@ def test_run_campaigns_again_after_a_loss(hasty: Any, other: Any, alice: Any, bo
     running = alice.begin(hasty.run, main_of(hasty, body))
     eventually(lambda: len(tokens) == 1)
     bob.do(other._lock.force_release)
-    assert running.result(SLACK) == "done"
+    assert running.result(BOUND) == "done"
     assert tokens == sorted(set(tokens))
     assert len(tokens) == 2
 
@@ -502,7 +502,7 @@ def test_run_cancels_main_at_the_loss(hasty: Any, other: Any, alice: Any, bob: A
     running = alice.begin(hasty.run, main)
     eventually(lambda: terms)
     bob.do(other._lock.force_release)
-    assert running.result(SLACK) == "done"
+    assert running.result(BOUND) == "done"
     assert terms == ["begun", "cancelled"]
 
 
@@ -522,7 +522,7 @@ def test_a_cancelled_run_cancels_main_and_resigns(
     alice.begin(leader.run, main)
     eventually(lambda: terms)
     alice.cancel()
-    assert bob.do(other.campaign, timeout=SLACK) is True
+    assert bob.do(other.campaign, timeout=BOUND) is True
     assert terms == ["begun", "cancelled"]
 
 
@@ -544,7 +544,7 @@ def test_a_run_that_is_cancelled_twice_resigns(
     for seen in (["begun"], ["begun", "cleans up"]):
         eventually(lambda seen=seen: terms == seen)
         alice.cancel()
-    assert bob.do(other.campaign, timeout=SLACK) is True
+    assert bob.do(other.campaign, timeout=BOUND) is True
 
 
 @pytest.mark.flavours("sync")

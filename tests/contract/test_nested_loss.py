@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from tests.contract.conftest import Stage
 from tests.support.renewals import SHORT
-from tests.support.waiting import SLACK, eventually, stays
+from tests.support.waiting import eventually, stays
 
 ROUNDS = 30
 
@@ -29,7 +29,7 @@ def _pair(stage: Stage, told: list[Any], client: Any = None) -> tuple[Any, Any]:
 def _lose(stage: Stage, owner: Any, lock: Any) -> None:
     """Return when the owner can know that its hold is gone."""
     stage.take_away()
-    eventually(lambda: owner.do(lambda: lock.lost), within=SHORT + SLACK)
+    eventually(lambda: owner.do(lambda: lock.lost))
 
 
 @pytest.mark.realtime

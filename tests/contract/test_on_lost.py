@@ -111,12 +111,12 @@ def test_a_refused_release_says_who_holds(make_client: MakeClient, server: Serve
     def hold() -> None:
         lock.acquire()
         held.set()
-        free.wait(10)
+        free.wait(BOUND)
         lock.release()
 
     worker = threading.Thread(target=hold, name="worker-3")
     worker.start()
-    held.wait(10)
+    held.wait(BOUND)
     with pytest.raises(holdfast.NotOwnedError, match="held by thread 'worker-3'"):
         lock.release()
     free.set()

@@ -127,7 +127,6 @@ def as_list(permit: str | None) -> list[str] | None:
     return None if permit is None else [permit]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.servers("real")
 @pytest.mark.flavours("sync")
 @pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")

@@ -8,6 +8,7 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import NAME, Stage
+from tests.support.waiting import BOUND
 
 OWNER = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
 
@@ -164,4 +165,4 @@ def test_forced_release_wakes_waiters(
     alice.do(lock.acquire, lease=3600)
     waiting = stage.wait(bob, stage.rival())
     assert carol.do(lock.force_release) is True
-    assert waiting.result(5) is True
+    assert waiting.result(BOUND) is True

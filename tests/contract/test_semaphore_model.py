@@ -131,7 +131,6 @@ class Semaphores(RuleBasedStateMachine):
         return all(wanted > (self.free or 0) for wanted, _, _ in self.waiting)
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.servers("real")
 @pytest.mark.flavours("sync")
 def test_the_counter_is_right_and_no_waiter_is_left(

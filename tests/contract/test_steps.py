@@ -14,7 +14,7 @@ from holdfast._locks.kinds import key_beside
 from tests.contract.kinds import as_bytes
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import SLACK, eventually
+from tests.support.waiting import BOUND, eventually
 
 NAME = b"state"
 STATE = key_beside("state", NAME)
@@ -93,13 +93,13 @@ def test_commands_get_their_replies_in_order(client: Any, alice: Any, server: Se
 
 def test_a_state_with_another_revision_is_no_wait(client: Any, alice: Any, server: Server) -> None:
     set_state(server, revision=7)
-    assert begin_wait(server, alice, client, 6).result(SLACK) is True
-    assert begin_wait(server, alice, client, 7, timeout=0).result(SLACK) is False
+    assert begin_wait(server, alice, client, 6).result(BOUND) is True
+    assert begin_wait(server, alice, client, 7, timeout=0).result(BOUND) is False
 
 
 def test_a_state_that_is_not_there_has_revision_0(client: Any, alice: Any, server: Server) -> None:
-    assert begin_wait(server, alice, client, 0, timeout=0).result(SLACK) is False
-    assert begin_wait(server, alice, client, 5).result(SLACK) is True
+    assert begin_wait(server, alice, client, 0, timeout=0).result(BOUND) is False
+    assert begin_wait(server, alice, client, 5).result(BOUND) is True
 
 
 def test_a_change_wakes_all_who_wait(client: Any, alice: Any, bob: Any, server: Server) -> None:
@@ -107,7 +107,7 @@ def test_a_change_wakes_all_who_wait(client: Any, alice: Any, bob: Any, server: 
     waiting = [begin_wait(server, actor, client, 7) for actor in (alice, bob)]
     set_state(server, revision=8)
     server.inspect.publish(CHANNEL, "8")
-    assert [one.result(SLACK) for one in waiting] == [True, True]
+    assert [one.result(BOUND) for one in waiting] == [True, True]
 
 
 def test_a_state_is_over_with_the_lock_of_its_owner(
@@ -116,16 +116,16 @@ def test_a_state_is_over_with_the_lock_of_its_owner(
     server.inspect.hset(NAME, "owner", 1)
     server.inspect.pexpire(NAME, 300)
     set_state(server, revision=7, owner="owner")
-    assert begin_wait(server, alice, client, 7).result(SLACK) is True
+    assert begin_wait(server, alice, client, 7).result(BOUND) is True
     assert not server.inspect.exists(NAME)
-    assert begin_wait(server, alice, client, -7, timeout=0).result(SLACK) is False
+    assert begin_wait(server, alice, client, -7, timeout=0).result(BOUND) is False
 
 
 def test_a_state_is_over_at_its_moment(client: Any, alice: Any, server: Server) -> None:
     seconds, micros = server.inspect.time()
     set_state(server, revision=7, until=seconds * 1000 + micros // 1000 + 300)
-    assert begin_wait(server, alice, client, 7).result(SLACK) is True
-    assert begin_wait(server, alice, client, -7, timeout=0).result(SLACK) is False
+    assert begin_wait(server, alice, client, 7).result(BOUND) is True
+    assert begin_wait(server, alice, client, -7, timeout=0).result(BOUND) is False
 
 
 def test_a_wait_sends_nothing_while_nothing_changes(
@@ -137,7 +137,7 @@ def test_a_wait_sends_nothing_while_nothing_changes(
     assert not waiting.done()
     set_state(server, revision=8)
     server.inspect.publish(CHANNEL, "8")
-    assert waiting.result(SLACK) is True
+    assert waiting.result(BOUND) is True
     assert server.scripts_run() - before <= 2
 
 
@@ -147,4 +147,4 @@ def test_a_state_has_the_prefix_of_its_client(
     client = make_client(server.url, name_prefix="app:")
     server.inspect.hset("holdfast_state:{app:state}", "revision", 7)
     assert steps.keys_of(client, NAME).state == b"holdfast_state:{app:state}"
-    assert begin_wait(server, make_actor(), client, 6).result(SLACK) is True
+    assert begin_wait(server, make_actor(), client, 6).result(BOUND) is True

@@ -17,10 +17,10 @@ from tests.support.waiting import eventually
 NAME = "myLock"
 CHANNEL = "redisson_lock__channel:{myLock}"
 
-LONG = 60.0
+LONG = 600.0
 """A lease that explains no wake-up."""
 
-LASTING = 3.0
+LASTING = 4.0
 """A watchdog lease that is renewed each second: a busy machine keeps it."""
 
 

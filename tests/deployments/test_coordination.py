@@ -14,7 +14,7 @@ from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("real")
 
-LONG = 40.0
+LONG = 60.0
 """Seconds that a busy machine may take to fail over."""
 
 
@@ -48,7 +48,6 @@ def test_the_parties_of_a_barrier_in_a_cluster_go_on_together(
 
 
 @pytest.mark.costly
-@pytest.mark.timeout(120)
 def test_a_party_that_waits_survives_a_failover(
     service: Service, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
@@ -64,7 +63,6 @@ def test_a_party_that_waits_survives_a_failover(
 
 
 @pytest.mark.costly
-@pytest.mark.timeout(120)
 def test_a_slot_survives_a_failover(service: Service, make_client: MakeClient, alice: Any) -> None:
     slots = make_client(service.url, lease=12.0, command_timeout=LONG).slots("mySlots", 2)
     slot = alice.do(slots.acquire)
@@ -107,7 +105,6 @@ def test_a_watch_in_a_cluster_sees_each_change(
 
 
 @pytest.mark.costly
-@pytest.mark.timeout(120)
 def test_a_leader_survives_a_failover(
     service: Service, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:

@@ -14,11 +14,11 @@ from tests.support.clusters import Cluster
 from tests.support.processes import Child, StartChild
 from tests.support.sentinels import Service
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers("real")]
 
-LONG = 40.0
+LONG = 60.0
 """Seconds that a busy machine may take to fail over."""
 
 NAMES = [NAME, *(f"lock-{n}" for n in range(6))]
@@ -54,13 +54,13 @@ def _fork(parent: Child) -> None:
     parent.send("fork")
     assert parent.expect("child") == ["True", "False"]
     assert parent.expect("tries") == ["False"]
-    assert parent.expect("own", within=LONG) == ["1"]
+    assert parent.expect("own") == ["1"]
 
 
 def _release(parent: Child) -> None:
     """The parent noticed nothing; the child, which waits, is woken by its release."""
     parent.send("release")
-    assert parent.expect("parent", within=LONG) == ["True", "False", "True"]
+    assert parent.expect("parent") == ["True", "False", "True"]
     # The two may speak in either order.
     said = dict(parent.next_line(LONG).split(maxsplit=1) for _ in range(2))
     assert said == {"got": "True 1", "code": "0"}
@@ -99,7 +99,7 @@ def test_child_and_parent_follow_a_failover_of_a_cluster(
     eventually(lambda: cluster.subscribers(CHANNEL) == 1)
     replica = cluster.replica_of(cluster.primary_of(NAME))
     cluster.fail_over(replica)
-    eventually(lambda: cluster.sharded(CHANNEL, replica) == 1, within=LONG)
+    eventually(lambda: cluster.sharded(CHANNEL, replica) == 1)
     _release(parent)
     assert cluster.keys() == set()
 
@@ -116,7 +116,7 @@ def test_child_and_parent_follow_a_failover_under_sentinel(
     assert before <= _streams([service.primary])
     service.replicated()
     new = service.fail_over()
-    eventually(lambda: new.subscribers(CHANNEL) == 1, within=LONG)
+    eventually(lambda: new.subscribers(CHANNEL) == 1)
     _release(parent)
     assert new.keys() == set()
 
@@ -147,7 +147,7 @@ def test_only_the_parent_renews(deployment: Deployment, start_child: StartChild)
     """7: with a living child, the hold ends with the parent."""
     url, keys = deployment
     parent = start_child(ONE_RENEWS, URL=url, NAME=NAME)
-    child = int(parent.expect("child", within=BOUND)[0])
+    child = int(parent.expect("child")[0])
     assert keys() == {NAME.encode()}
     parent.kill()
     try:

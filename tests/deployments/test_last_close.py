@@ -9,7 +9,7 @@ import pytest
 from tests.support.processes import StartChild
 from tests.support.servers import Server
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers("real")]
 
 COUNTING = """
 import contextlib

@@ -12,9 +12,9 @@ from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
 from tests.support.sentinels import Service
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers("real")]
 
 PERIOD = 0.3
 RIGHTS = ("on", ">word", "+@all", "~*", "&*")
@@ -73,7 +73,7 @@ def test_a_holder_and_a_waiter_of_a_cluster_outlive_their_first_credentials(
     eventually(lambda: users(guarded.servers) == {"second"})
     end(guarded.servers, "first")
     alice.do(near.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     bob.do(far.release)
 
 
@@ -97,5 +97,5 @@ def test_a_holder_and_a_waiter_of_a_service_outlive_their_first_credentials(
     end(service.servers, "first")
     assert service.primary.subscribers(CHANNEL) == 1
     alice.do(near.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     bob.do(far.release)

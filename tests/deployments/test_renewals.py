@@ -10,9 +10,9 @@ from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers("real")]
 
-LEASE = 3
+LEASE = 4.0
 TAG = "{orders}"
 
 
@@ -26,7 +26,7 @@ def hold_all(alice: Any, client: Any, lost: list[Any]) -> list[str]:
 
 def see_all_renewed(client: Any, times: int) -> None:
     renewed = client.stats().renewals
-    eventually(lambda: client.stats().renewals >= renewed + 40 * times, within=10 * LEASE)
+    eventually(lambda: client.stats().renewals >= renewed + 40 * times)
 
 
 def test_the_holds_of_a_slot_are_renewed_together(

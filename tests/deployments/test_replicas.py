@@ -17,9 +17,9 @@ from tests.support.sentinels import Service
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, stays
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers("real")]
 
-FAILOVER = 40.0
+FAILOVER = 60.0
 """Seconds that a busy machine may take to fail over."""
 
 
@@ -163,7 +163,7 @@ def test_a_primary_of_a_cluster_that_lost_its_only_replica(
     new = cluster.replica_of(old)
     old.stop()
     cluster.await_promotion(new)
-    eventually(lambda: alice.do(lock.owned), within=FAILOVER)
+    eventually(lambda: alice.do(lock.owned))
     alice.do(lock.release)
     _refused(alice, lock, new)
     waiting = alice.begin(lock.acquire)
@@ -200,7 +200,7 @@ def test_under_sentinel_the_replicas_of_the_new_primary_are_asked(
     old = service.primary
     old.stop()
     new = service.new_primary(old)
-    eventually(lambda: alice.do(lock.owned), within=FAILOVER)
+    eventually(lambda: alice.do(lock.owned))
     alice.do(lock.release)
     assert alice.do(lock.acquire, timeout=FAILOVER)
     assert _waits(new) > 0

@@ -18,9 +18,9 @@ from tests.support.owners import MakeClient
 from tests.support.sentinels import Service
 from tests.support.waiting import BOUND, eventually
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers("real")]
 
-LONG = 40.0
+LONG = 60.0
 """Seconds that a busy machine may take to fail over."""
 
 
@@ -63,7 +63,7 @@ def test_no_two_threads_trust_the_lock_at_once(make_client: MakeClient, service:
             old.stop()
             service.new_primary(old)
             named = time.monotonic()
-            eventually(lambda: pool.stayed_since(named) > 50, within=LONG)
+            eventually(lambda: pool.stayed_since(named) > 50)
         finally:
             pool.over.set()
         for work in works:

@@ -15,13 +15,13 @@ import holdfast
 from tests.support.clusters import Cluster
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.slot_moves import move_at_once, why_not_at_once
-from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, let_pass, taking
+from tests.support.waiting import BOUND, Stopwatch, eventually, let_pass, taking
 from tests.torture import checker, history
 from tests.torture.checker import Facts
 from tests.torture.history import Log, now
 from tests.torture.subjects import LEASE, PERMITS, RULES, SUBJECTS, Subject
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.servers("real"), pytest.mark.slow]
 
 TAG = "{moving}"
 HELD = f"held throughout {TAG}"
@@ -124,10 +124,8 @@ def test_a_slot_moves_to_and_fro_under_load(
         life.result(BOUND)
     assert not kept.lost
     assert not waiting.done()
-    watch = Stopwatch()
     holder.do(kept.release)
     assert waiting.result(BOUND)
-    assert watch.seconds < SLACK
     waiter.do(wanted.release)
     assert load.violations() == []
     permits = clients[0].permit_semaphore(f"permit_semaphore {TAG}")

@@ -12,7 +12,7 @@ from tests.support.owners import MakeClient
 from tests.support.sentinels import Service
 from tests.support.waiting import eventually, stays
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.servers("real")]
 
 
 def track(client: Any) -> None:

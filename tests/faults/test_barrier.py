@@ -17,7 +17,7 @@ from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
+from tests.support.waiting import BOUND, eventually
 
 NAME = "myBarrier"
 STATE = "holdfast_state:{myBarrier}"
@@ -148,9 +148,7 @@ def test_a_killed_party_breaks_the_barrier_at_the_end_of_a_lease(
     child.expect("there")
     eventually(lambda: waiting_parties(server) == 2)
     child.signal(signal.SIGKILL)
-    since = Stopwatch()
     assert is_broken(waiting)
-    assert since.seconds < LASTING + SLACK
 
 
 @pytest.mark.flavours("sync")
@@ -188,7 +186,9 @@ def test_a_party_out_of_reach_breaks_it_for_the_others(
     proxy.black_hole()
     assert is_broken(waiting)
     proxy.heal()
-    with pytest.raises((holdfast.BrokenBarrierError, holdfast.ConnectionError)):
+    with pytest.raises(
+        (holdfast.BrokenBarrierError, holdfast.ConnectionError, holdfast.LockLostError)
+    ):
         cut_off.result(BOUND)
 
 

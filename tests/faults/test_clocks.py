@@ -131,7 +131,7 @@ def test_a_lease_that_is_too_long_is_reported_once_a_minute(
     for lock in locks:
         alice.do(lock.acquire, lease=3600)
         for _ in range(5):
-            assert not bob.do(lock.acquire, timeout=0.01)
+            assert not bob.do_briefly(lock.acquire, timeout=0.01)
     eventually(lambda: "other" in "".join(warnings.texts))
     assert len(warnings.texts) == len(locks)
     for lock in locks:
@@ -146,7 +146,7 @@ def test_ordinary_leases_are_not_reported(
     for lease in (None, 3600):
         lock = client.lock(NAME, lease=lease)
         alice.do(lock.acquire)
-        assert not bob.do(lock.acquire, timeout=0.05)
+        assert not bob.do_briefly(lock.acquire, timeout=0.05)
         alice.do(lock.release)
     assert warnings.texts == []
 

@@ -126,7 +126,7 @@ def test_a_message_lost_with_its_connection_is_made_up_for(
     server.inspect.set(NAME, 1 if kind == "semaphore" else 0)
     server.inspect.publish(channel, "1" if kind == "semaphore" else "0")
     proxy.heal()
-    assert waiting.result(3) is True
+    assert waiting.result(BOUND) is True
 
 
 @pytest.mark.costly

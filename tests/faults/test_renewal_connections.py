@@ -18,7 +18,7 @@ from tests.support.waiting import BOUND, eventually, stays
 
 pytestmark = [pytest.mark.servers("redis"), pytest.mark.realtime]
 
-LEASE = 1.5
+LEASE = 4.0
 FULL = "max number of clients"
 USER = "program"
 
@@ -83,7 +83,7 @@ def test_a_hold_is_renewed_by_the_connection_that_is_there(
     alice.do(lock.acquire)
     with refusal(own):
         before = client.stats().renewals
-        eventually(lambda: client.stats().renewals >= before + 6, within=6 * LEASE)
+        eventually(lambda: client.stats().renewals >= before + 2)
         assert not lost
     alice.do(lock.release)
 
@@ -97,7 +97,7 @@ def test_a_full_server_is_not_asked_again_and_again(
         alice.do(client.lock(f"{NAME}{number}").acquire)
     with full(own):
         before = client.stats().renewals
-        eventually(lambda: client.stats().renewals >= before + 200, within=10 * LEASE)
+        eventually(lambda: client.stats().renewals >= before + 60)
         refused = own.inspect.info("stats")["rejected_connections"]
     assert 1 <= refused < 30
     eventually(lambda: len(own.connections()) >= 2)  # the one for renewals is there
@@ -111,7 +111,7 @@ def test_a_loss_says_what_the_server_said(alice: Any, own: Server, make_client: 
     alice.do(lock.acquire)
     with full(own):
         own.kill_connections()
-        eventually(lambda: lost, within=BOUND)
+        eventually(lambda: lost)
     with pytest.raises(holdfast.LockLostError, match=FULL):
         alice.do(lock.release)
 

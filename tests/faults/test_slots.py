@@ -16,7 +16,7 @@ from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, Stopwatch, eventually
+from tests.support.waiting import BOUND, eventually
 
 NAME = "mySlots"
 TIMEOUTS = "{mySlots}:timeout"
@@ -119,10 +119,8 @@ def test_the_slots_of_a_killed_process_are_free_after_its_lease(
 ) -> None:
     child = start_child(BEGIN + state, URL=server.url, NAME=NAME, LEASE=SHORT)
     child.expect("there")
-    since = Stopwatch()
     child.signal(signal.SIGKILL)
     taken = [alice.do(near.acquire, timeout=BOUND) for _ in range(2)]
-    assert since.seconds < SHORT + SLACK
     assert {slot.index for slot in taken} == {0, 1}
 
 

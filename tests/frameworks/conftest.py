@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,10 +55,10 @@ class Program:
         """End it, at first politely."""
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.process.wait(BOUND)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(20)
+            self.process.wait(BOUND)
         self._log.close()
 
 

@@ -13,13 +13,13 @@ import pytest
 
 from tests.frameworks.conftest import Program, Run, Start
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytest.importorskip("celery")
 
 from celery.exceptions import TaskRevokedError
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 POOLS = ("prefork", "threads", "gevent")
 
@@ -325,7 +325,7 @@ def kill_all(worker: Program) -> None:
     """Kill -9: the worker and, with prefork, its children."""
     children = children_of(worker)
     worker.process.kill()
-    worker.process.wait(20)
+    worker.process.wait(BOUND)
     for child in children:
         try:
             os.kill(child, signal.SIGKILL)

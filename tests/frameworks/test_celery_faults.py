@@ -16,7 +16,7 @@ from tests.support.waiting import eventually
 
 pytest.importorskip("celery")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 NAME = "export:ann"
 

@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 pytest.importorskip("django")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 SETTINGS = "tests.frameworks.shop.settings"
 SETUP = """

@@ -25,7 +25,7 @@ pytest.importorskip("websockets")
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 
 FREED = 15

@@ -33,7 +33,7 @@ pytest.importorskip("asyncpg")
 pytest.importorskip("boto3")
 pytest.importorskip("moto")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 SECRET = "for-tests-only"
 LATER, LATE = 10**18, 10**18 - 1

@@ -19,7 +19,7 @@ from holdfast.contrib.fencing import SqlFence, fenced
 from tests.frameworks import fencing_proof
 from tests.frameworks.postgres import Postgres
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 psycopg = pytest.importorskip("psycopg")
 asyncpg = pytest.importorskip("asyncpg")
@@ -29,7 +29,7 @@ sqlalchemy_asyncio = importlib.import_module("sqlalchemy.ext.asyncio")
 orm = importlib.import_module("sqlalchemy.orm")
 django = pytest.importorskip("django")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 NAME = "report"
 LATE, LATER = 41, 42
@@ -450,7 +450,7 @@ def test_a_check_that_has_waited_is_a_serialization_error_at_higher_levels(
         checked = pool.submit(FENCE.check, late, NAME, LATE)
         eventually(lambda: waits(databases.postgres), within=30)
         later.commit()
-        assert isinstance(checked.exception(30), psycopg.errors.SerializationFailure)
+        assert isinstance(checked.exception(BOUND), psycopg.errors.SerializationFailure)
     late.rollback()
     with pytest.raises(holdfast.StaleTokenError):
         FENCE.check(late, NAME, LATE)
@@ -465,7 +465,7 @@ def test_two_that_create_the_table_at_once_both_succeed(databases: Databases) ->
         created = pool.submit(FENCE.create, other)
         eventually(lambda: waits(databases.postgres), within=30)
         one.commit()
-        created.result(30)
+        created.result(BOUND)
     FENCE.check(other, NAME, LATER)
     other.commit()
     one.close()

@@ -10,7 +10,7 @@ import pytest
 from tests.support.processes import StartChild
 from tests.support.servers import Server
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 GUIDES = Path(__file__).parents[2] / "docs/guides"
 

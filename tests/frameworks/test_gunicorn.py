@@ -14,12 +14,12 @@ import pytest
 from tests.frameworks.conftest import Program, Run, get
 from tests.frameworks.test_guides import GUIDES, examples
 from tests.support.servers import Server, free_port
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytest.importorskip("gunicorn")
 pytest.importorskip("gevent")
 
-pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 WORKERS = ("sync", "gthread", "gevent")
 
@@ -134,7 +134,7 @@ def test_a_worker_that_is_killed_leaves_the_lock_to_its_lease(
         hangs = pool.submit(get, url)
         holder = int(eventually(lambda: redis.get("holder"), within=30))
         os.kill(holder, signal.SIGKILL)
-        assert hangs.exception(30) is not None
+        assert hangs.exception(BOUND) is not None
     redis.delete("stay", "running")
     assert redis.exists("report")
     eventually(lambda: not redis.exists("report"), within=30)
@@ -155,4 +155,4 @@ def test_a_request_that_waits_lets_others_of_its_worker_run(
         assert not any(each.done() for each in waiting)
         redis.delete("report")
         redis.publish("redisson_lock__channel:{report}", 0)
-        assert [each.result(30) for each in waiting] == [(200, "done")] * 3
+        assert [each.result(BOUND) for each in waiting] == [(200, "done")] * 3

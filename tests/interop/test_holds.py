@@ -10,7 +10,7 @@ from tests.interop.java_peer import JavaPeer
 from tests.interop.lock_kinds import LOCK_KINDS, SharedLock
 from tests.interop.wire import LockKey
 from tests.support.servers import Server
-from tests.support.waiting import SLACK, eventually
+from tests.support.waiting import BOUND, eventually
 
 ROUNDS = 20
 AT_LEAST = 2.0
@@ -37,7 +37,7 @@ def test_java_never_gets_in_while_a_hold_is_passed_on(
                 assert not waiting.done()
         assert list(shared.key.holds()) != [owner]
         hold.release()
-        assert waiting.result(SLACK)
+        assert waiting.result(BOUND)
         assert list(shared.key.holds()) == [owner]
         java.unlock()
 
@@ -54,6 +54,6 @@ def test_java_waits_for_the_minimum_hold_time(
     assert not java.try_lock()
     left = java.remain_time_to_live()
     assert 0 < left <= AT_LEAST
-    assert java.begin_lock(lease=LONG).result(AT_LEAST + SLACK)
+    assert java.begin_lock(lease=LONG).result(BOUND)
     assert list(key.holds()) == [java.owner]
     java.unlock()

@@ -20,11 +20,10 @@ import redis
 from redis.crc import key_slot
 
 from tests.support.servers import Server, free_port
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 PRIMARIES = 3
 SLOTS = 16384
-_FORM_BOUND = 60.0
 _ELECTION = 5.0
 """Seconds, more than twice what an election may take."""
 
@@ -105,7 +104,7 @@ class Cluster:
                 server.inspect.execute_command("CLUSTER", "ADDSLOTSRANGE", part[0], part[-1])
             bus = int(server.settings["cluster-port"])
             first.inspect.execute_command("CLUSTER", "MEET", "127.0.0.1", server.port, bus)
-        eventually(self._all_met, within=_FORM_BOUND, what="the servers know each other")
+        eventually(self._all_met, what="the servers know each other")
         for replica, primary in zip(self.servers[PRIMARIES:], self.servers, strict=False):
             replica.inspect.execute_command("CLUSTER", "REPLICATE", self.id_of(primary))
         self.settle()
@@ -115,7 +114,7 @@ class Cluster:
 
     def settle(self) -> None:
         """Wait until all servers that run agree on who has what, and replicas follow."""
-        eventually(self._settled, within=_FORM_BOUND, what="the cluster is of one mind")
+        eventually(self._settled, what="the cluster is of one mind")
 
     def _settled(self) -> bool:
         running = [server for server in self.servers if server.running]
@@ -162,7 +161,7 @@ class Cluster:
             self._announced[server.port] = port
             server.settings["cluster-announce-port"] = str(port)
             server.inspect.config_set("cluster-announce-port", port)
-        eventually(self._all_announced, within=_FORM_BOUND, what="the announced ports are known")
+        eventually(self._all_announced, what="the announced ports are known")
 
     def _all_announced(self) -> bool:
         named = {port for server in self.servers for _, _, port in _ranges(server)}
@@ -235,7 +234,6 @@ class Cluster:
             lambda: (
                 {self._primary_port(s, slot) for s in self._running()} <= self._ports_of(target)
             ),
-            within=_FORM_BOUND,
             what="all name the slot's new owner",
         )
 
@@ -261,9 +259,7 @@ class Cluster:
         Redis 7.0 counts them once more for twice the time an election has at most: the replica
         takes itself for elected, and no other server does.
         """
-        eventually(
-            lambda: time.monotonic() > self._elected.get(replica, 0) + _ELECTION, within=_FORM_BOUND
-        )
+        eventually(lambda: time.monotonic() > self._elected.get(replica, 0) + _ELECTION)
 
     def fail_over(self, replica: Server, *how: str) -> None:
         """Let a replica take its primary's place, by `CLUSTER FAILOVER`; returns when it has."""
@@ -275,10 +271,10 @@ class Cluster:
                 self.await_promotion(replica, within=6.0)
             return replica.inspect.execute_command("ROLE")[0] == b"master"
 
-        eventually(promoted, within=30, what="the replica is primary")
+        eventually(promoted, what="the replica is primary")
         self._elected[replica] = time.monotonic()
 
-    def await_promotion(self, replica: Server, within: float = 30.0) -> None:
+    def await_promotion(self, replica: Server, within: float = BOUND) -> None:
         def promoted() -> bool:
             role = replica.inspect.execute_command("ROLE")[0]
             return bool(role == b"master" and self._own_slots(replica))

@@ -15,8 +15,6 @@ import pytest
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
-_SYNC_BOUND = 30.0
-
 
 class Replicated:
     """One primary and `count` replicas of it, all on free ports."""
@@ -34,7 +32,7 @@ class Replicated:
         for replica in self.replicas:
             self._stack.enter_context(replica)
             replica.inspect.replicaof("127.0.0.1", self.primary.port)
-        eventually(self.in_step, within=_SYNC_BOUND, what="the replicas are in step")
+        eventually(self.in_step, what="the replicas are in step")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -54,7 +52,7 @@ class Replicated:
         for replica in self.replicas:
             replica.resume()
         self.primary.flush()
-        eventually(self.in_step, within=_SYNC_BOUND, what="the replicas are in step")
+        eventually(self.in_step, what="the replicas are in step")
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from typing import Any
 import redis
 
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 NAME = "mymaster"
 
@@ -32,7 +32,6 @@ A sentinel that has just learnt of a primary asks it a second later for the firs
 second here, it may take it for down before, and fail over once more.
 """
 
-_BOUND = 60.0
 """Seconds: a sentinel whose timer was late starts no failover for 30 (TILT)."""
 
 _TIMES = {"down-after-milliseconds": int(DOWN_AFTER * 1000), "failover-timeout": 5000}
@@ -198,7 +197,7 @@ class Service:
         self._start_all(self.servers)
         for server in self.servers[1:]:
             server.inspect.replicaof("127.0.0.1", first.port)
-        eventually(lambda: all(map(_linked, self.servers[1:])), within=_BOUND)
+        eventually(lambda: all(map(_linked, self.servers[1:])))
         quorum = self._count // 2 + 1
         self.sentinels = [
             Sentinel(self.kind, first.port, quorum, **self._sentinel_options)
@@ -215,9 +214,7 @@ class Service:
     def settle(self) -> None:
         """Return when each sentinel sees all the others and all replicas up."""
         others, replicas = self._count - 1, len(self.servers) - 1
-        eventually(
-            lambda: all(each.sees(replicas, others) for each in self.sentinels), within=_BOUND
-        )
+        eventually(lambda: all(each.sees(replicas, others) for each in self.sentinels))
 
     def close(self) -> None:
         self._stack.close()
@@ -252,7 +249,7 @@ class Service:
     def fail_over(self) -> Server:
         """Let the sentinels make a replica the primary; returns it once they all name it."""
         old = self.primary
-        eventually(self._fails_over, within=_BOUND, what="the sentinel begins the failover")
+        eventually(self._fails_over, what="the sentinel begins the failover")
         return self.new_primary(old)
 
     def _fails_over(self) -> bool:
@@ -268,7 +265,7 @@ class Service:
             ports = {sentinel.named() for sentinel in self.sentinels if sentinel.running}
             return self.primary if len(ports) == 1 and old.port not in ports else None
 
-        new = eventually(named, within=_BOUND, what="the sentinels name a new primary")
+        new = eventually(named, what="the sentinels name a new primary")
         assert new is not None
         return new
 
@@ -286,7 +283,7 @@ class Service:
         with self.primary.connect(single_connection_client=True) as client:
             client.set("written", "")  # WAIT is about what its own connection has written
             client.delete("written")
-            assert client.wait(count, int(_BOUND * 1000)) >= count
+            assert client.wait(count, int(BOUND * 1000)) >= count
 
 
 def _linked(replica: Server) -> bool:

@@ -33,10 +33,7 @@ _BUSY_PROCESSES = 2
 _BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
 _LOOK = 1.0
 """Seconds between two looks at what goes on."""
-_SETTLING = 5.0
-"""Seconds for the last commands to arrive; less than a lease, after which no key is left anyway."""
-
-_MEMORY = 40.0
+_MEMORY = 60.0
 """Seconds for the semaphore's requests to expire: four command timeouts, and some more."""
 
 COUNTED = ("evalsha", "eval", "script|load", "script", "subscribe", "unsubscribe")
@@ -184,7 +181,7 @@ class Load:
             return sent == received
 
         with suppress(AssertionError):
-            eventually(equal, within=_SETTLING)
+            eventually(equal)
         return now()
 
     def _received(self) -> int:

@@ -29,7 +29,7 @@ PLAIN_THREADS = 2
 WAITERS = 4
 RIVALS = 2
 PERMITS = 3
-END_BOUND = 60.0
+END_BOUND = 120.0
 """Seconds for all threads of a process to end once they are to stop."""
 _NICE = 10
 _SHARED_EVERY = 20

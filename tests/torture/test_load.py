@@ -26,12 +26,10 @@ RIGHT = Facts(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.servers("real")
 def test_a_load_on_a_busy_machine_breaks_no_promise(private_server: Server, tmp_path: Path) -> None:
-    report = Load(private_server, tmp_path, Size(seconds=5)).run()
+    report = Load(private_server, tmp_path, Size(seconds=600, acquisitions=100)).run()
     assert not report.faults, report
-    assert report.acquisitions > 1000, report
 
 
 def test_a_run_without_a_fault_is_right() -> None:

@@ -33,8 +33,8 @@ from tests.torture.topologies import Topology
 from tests.torture.worker import STORES, Order, prepare
 
 _ROOT = Path(__file__).resolve().parents[2]
-_START_BOUND = 30.0
-_END_BOUND = 20.0
+_START_BOUND = 60.0
+_END_BOUND = 60.0
 """Seconds for all owners to end once nothing is broken: each lock is passed on until all had it."""
 _BETWEEN_INTERRUPTS = 0.01
 _RECOVERY = int(1.0 * SECOND)

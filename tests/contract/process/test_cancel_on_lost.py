@@ -14,7 +14,7 @@ import holdfast
 import holdfast.asyncio
 from tests.contract.process.conftest import NAME, SHORT, Notices, Run, holds
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually, taking, turns
+from tests.support.waiting import BOUND, eventually, taking, turns
 
 pytestmark = pytest.mark.realtime
 
@@ -192,7 +192,7 @@ def test_a_loss_before_the_body_begins_keeps_it_from_beginning(
             await turns()
             eventually(lambda: holds(server))  # this loop blocks until the loss is reported
             server.inspect.delete(NAME)
-            eventually(lambda: notices.naming(NAME), within=SHORT + SLACK)
+            eventually(lambda: notices.naming(NAME))
             _await_all_reports(server)
             await entering
 

@@ -15,7 +15,7 @@ from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually
+from tests.support.waiting import BOUND, eventually
 
 #: Of one test, which collects the garbage of earlier ones: their notices name other locks.
 FORGOTTEN = "of a forgotten client"
@@ -80,7 +80,7 @@ def test_close_stops_renewing(
     client = make_client(server.url, lease=SHORT)
     alice.do(client.lock(NAME).acquire)
     alice.do(client.close)
-    eventually(lambda: holds(server) == {}, within=SHORT + SLACK)
+    eventually(lambda: holds(server) == {})
     assert notices.naming(NAME)
 
 

@@ -13,7 +13,7 @@ import pytest
 import holdfast.asyncio
 from tests.contract.process.conftest import SHORT, NewLoop, Notices, holds
 from tests.support.servers import Server
-from tests.support.waiting import SLACK, eventually
+from tests.support.waiting import eventually
 
 #: In no other file: what is collected here may be of an earlier test, and its notices name others.
 NAME = "of a forgotten loop"
@@ -89,8 +89,8 @@ def test_renewal_stops_when_the_loop_is_forgotten(
     client, held = holdfast.asyncio.Client(server.url, lease=SHORT), list[str]()
     are_there = _leave(new_loop, body(client, held), lambda: held)
     eventually(lambda: not are_there(), what="the loop and its task are collected")
-    eventually(lambda: notices.naming(NAME), within=SHORT + SLACK)
-    eventually(lambda: holds(server, NAME) == {}, within=SHORT + SLACK)
+    eventually(lambda: notices.naming(NAME))
+    eventually(lambda: holds(server, NAME) == {})
     _close(new_loop, client)
     assert all("ended without releasing" in text for text in notices.naming(NAME))
 

@@ -14,7 +14,7 @@ import pytest
 import holdfast.asyncio
 from tests.contract.process.conftest import NAME, NewLoop, Run, holds
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually
+from tests.support.waiting import BOUND, Stopwatch, eventually
 
 
 async def _read_by_the_loop(lock: Any) -> None:
@@ -153,13 +153,17 @@ def test_a_loop_that_runs_inside_a_step_is_not_kept_waiting(server: Server) -> N
             await _read_by_the_loop(client.lock(NAME))
             outer = asyncio.current_task()
             assert outer is not None
-            inner = loop.create_task(sections(client.lock("inner")))
-            begun = time.monotonic()
-            asyncio.tasks._leave_task(loop, outer)
-            while not inner.done():
-                loop._run_once()
-            asyncio.tasks._enter_task(loop, outer)
-            assert time.monotonic() - begun < SLACK
+
+            def run_inside() -> float:
+                watch = Stopwatch()
+                inner = loop.create_task(sections(client.lock("inner")))
+                asyncio.tasks._leave_task(loop, outer)
+                while not inner.done():
+                    loop._run_once()
+                asyncio.tasks._enter_task(loop, outer)
+                return watch.seconds
+
+            assert any(run_inside() < 2 for _ in range(10)), "else each section lasts 50 ms"
 
     asyncio.run(main())
 

@@ -14,7 +14,7 @@ import holdfast
 import holdfast.asyncio
 from tests.contract.process.conftest import NAME, SHORT, Notices, Run, holds
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, SLACK, eventually, turns
+from tests.support.waiting import BOUND, eventually, turns
 
 
 def test_the_owner_is_the_task(server: Server, run: Run) -> None:
@@ -115,7 +115,7 @@ def test_renewal_stops_when_the_task_is_done(server: Server, run: Run, notices: 
         async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
             lock = client.lock(NAME)
             await asyncio.create_task(lock.acquire())
-            assert await lock.acquire(timeout=SHORT + SLACK)
+            assert await lock.acquire(timeout=BOUND)
             await lock.release()
 
     run(main())

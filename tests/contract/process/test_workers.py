@@ -9,7 +9,7 @@ import pytest
 
 from holdfast._engine import workers as _workers
 from holdfast._engine.workers import Worker
-from tests.support.waiting import BOUND, SLACK, eventually, let_pass
+from tests.support.waiting import BOUND, eventually, let_pass
 
 Body = Callable[[], object]
 
@@ -60,7 +60,7 @@ def test_a_thread_whose_start_was_interrupted_is_the_only_one(
     with pytest.raises(KeyboardInterrupt):
         worker.put(first)
     worker.put(second.set)
-    assert not second.wait(SLACK / 10)
+    assert not second.wait(0.3)
     opened.set()
     assert second.wait(BOUND)
 

@@ -12,8 +12,8 @@ from tests.support.certificates import make_certificates
 from tests.support.fixtures import StartServer
 from tests.support.processes import StartChild
 from tests.support.servers import Server
+from tests.support.waiting import BOUND
 
-FREED_WITHIN = 5.0
 NAME = "app:name"
 SECRET = "hunter2"
 RIGHTS = (
@@ -23,7 +23,7 @@ RIGHTS = (
 )
 
 HOLDER = """
-client = holdfast.Client(URL, guard=True, **OPTIONS)
+client = holdfast.Client(URL, guard=True, lease=3600, **OPTIONS)
 client.lock(NAME).acquire()
 say("held")
 hear("end")
@@ -39,7 +39,7 @@ def is_freed(start_child: StartChild, url: str, next_owner: str, **options: Any)
         lock = client.lock(NAME)
         assert not lock.acquire(blocking=False)
         child.kill()
-        freed = lock.acquire(timeout=FREED_WITHIN)
+        freed = lock.acquire(timeout=BOUND)
         if freed:
             lock.release()
     return freed
@@ -60,7 +60,7 @@ def test_the_rights_of_the_kind_are_enough(
 def test_it_has_the_password_of_a_callable(start_child: StartChild, private_server: Server) -> None:
     private_server.inspect.execute_command(*f"ACL SETUSER app on >{SECRET} {RIGHTS}".split())
     program = """
-    client = holdfast.Client(URL, guard=True, password=lambda: ("app", SECRET))
+    client = holdfast.Client(URL, guard=True, lease=3600, password=lambda: ("app", SECRET))
     client.lock(NAME).acquire()
     say("held")
     hear("end")
@@ -69,7 +69,7 @@ def test_it_has_the_password_of_a_callable(start_child: StartChild, private_serv
     child.expect("held")
     child.kill()
     with holdfast.Client(private_server.url) as next_owner:
-        assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
+        assert next_owner.lock(NAME).acquire(timeout=BOUND)
         next_owner.lock(NAME).release()
 
 

@@ -87,7 +87,7 @@ def _handed_over(life: Life, mine: Any) -> None:
     waiting = life.wait(mine)
     life.alice.do(mine.release)
     assert waiting.result(BOUND)
-    assert life.alice.do(mine.acquire, timeout=0.02) is False
+    assert life.alice.do_briefly(mine.acquire, timeout=0.02) is False
     assert life.alice.do(mine.force_release)
     with pytest.raises(holdfast.NotOwnedError):
         life.bob.do(mine.release)
@@ -143,7 +143,7 @@ def _semaphore(life: Life) -> None:
     assert life.alice.do(mine.release_if_exists)
     assert life.alice.do(mine.drain_permits) == 3
     # An acquisition that is given up is taken back.
-    assert life.alice.do(mine.acquire, timeout=0.02) is False
+    assert life.alice.do_briefly(mine.acquire, timeout=0.02) is False
     assert life.alice.do(mine.delete)
 
 

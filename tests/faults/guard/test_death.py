@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.faults.guard.conftest import FREED_WITHIN, Program, StartProgram, ended
+from tests.faults.guard.conftest import Program, StartProgram, ended
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("real")
 
@@ -20,7 +20,7 @@ NAME = "myLock"
 
 def is_freed(next_owner: holdfast.Client, name: str = NAME) -> bool:
     """Whether the next owner gets it long before the lease is over."""
-    return next_owner.lock(name).acquire(timeout=FREED_WITHIN)
+    return next_owner.lock(name).acquire(timeout=BOUND)
 
 
 def end_another(start_program: StartProgram, next_owner: holdfast.Client) -> None:
@@ -67,7 +67,7 @@ def test_a_waiter_is_woken(
     waiter.expect("waits")
     eventually(server.subscribed_channels)
     program.kill()
-    waiter.expect("got", FREED_WITHIN)
+    waiter.expect("got", BOUND)
 
 
 KINDS = {
@@ -78,8 +78,8 @@ KINDS = {
     "write": "client.read_write_lock(NAME).write.acquire()",
     "nested": "[client.lock(NAME).acquire() for _ in range(3)]",
     "hold": "kept = client.lock(NAME).hold()",
-    "leased": "client.lock(NAME).acquire(lease=20.0)",
-    "extended": "client.lock(NAME).acquire(lease=2.0); client.lock(NAME).extend(40.0)",
+    "leased": "client.lock(NAME).acquire(lease=2000.0)",
+    "extended": "client.lock(NAME).acquire(lease=2.0); client.lock(NAME).extend(4000.0)",
     "multi": "client.multi_lock(client.lock(NAME), client.lock('second')).acquire()",
 }
 
@@ -93,16 +93,16 @@ def test_every_kind_of_lock_is_freed(
     program.child.expect("acquired")
     program.kill()
     if kind in {"read", "write"}:
-        assert next_owner.read_write_lock(NAME).write.acquire(timeout=FREED_WITHIN)
+        assert next_owner.read_write_lock(NAME).write.acquire(timeout=BOUND)
         return
     if kind == "fair":  # its release calls the waiters of a fair lock only
-        assert next_owner.fair_lock(NAME).acquire(timeout=FREED_WITHIN)
+        assert next_owner.fair_lock(NAME).acquire(timeout=BOUND)
         return
     assert is_freed(next_owner)
     assert kind != "multi" or is_freed(next_owner, "second")
 
 
-@pytest.mark.parametrize("lease", [None, 20.0], ids=["renewed", "leased"])
+@pytest.mark.parametrize("lease", [None, 2000.0], ids=["renewed", "leased"])
 def test_permits_are_given_back(
     start_program: StartProgram, next_owner: holdfast.Client, lease: float | None
 ) -> None:
@@ -112,7 +112,7 @@ def test_permits_are_given_back(
     program.do(f"client.permit_semaphore({NAME!r}).acquire(lease={lease}); say('acquired')")
     program.child.expect("acquired")
     program.kill()
-    assert permits.acquire(timeout=FREED_WITHIN)
+    assert permits.acquire(timeout=BOUND)
 
 
 def test_a_permit_that_was_extended_is_given_back(
@@ -121,11 +121,11 @@ def test_a_permit_that_was_extended_is_given_back(
     permits = next_owner.permit_semaphore(NAME)
     permits.try_set_permits(1)
     program = start_program()
-    program.do(f"p = client.permit_semaphore({NAME!r}); p.extend(p.acquire(lease=1.0), 40.0)")
+    program.do(f"p = client.permit_semaphore({NAME!r}); p.extend(p.acquire(lease=1.0), 4000.0)")
     program.do("say('extended')")
     program.child.expect("extended")
     program.kill()
-    assert permits.acquire(timeout=FREED_WITHIN)
+    assert permits.acquire(timeout=BOUND)
 
 
 def test_the_place_of_a_waiter_in_a_fair_queue_is_freed(
@@ -138,7 +138,7 @@ def test_the_place_of_a_waiter_in_a_fair_queue_is_freed(
     program.do(f"client.fair_lock({NAME!r}, queue_timeout=60.0).acquire()")
     eventually(lambda: server.inspect.llen(queue) == 1)
     program.kill()
-    eventually(lambda: server.inspect.llen(queue) == 0, FREED_WITHIN)
+    eventually(lambda: server.inspect.llen(queue) == 0, BOUND)
 
 
 def test_a_read_hold_of_another_program_stays(
@@ -153,7 +153,7 @@ def test_a_read_hold_of_another_program_stays(
     ended(program.guard)
     assert not next_owner.read_write_lock(NAME).write.acquire(blocking=False)
     reader.release()
-    assert next_owner.read_write_lock(NAME).write.acquire(timeout=FREED_WITHIN)
+    assert next_owner.read_write_lock(NAME).write.acquire(timeout=BOUND)
 
 
 def test_a_program_that_lives_keeps_its_locks_beside_one_that_dies(
@@ -279,7 +279,7 @@ def test_all_clients_of_a_program_have_one_guard(
     start_program: StartProgram, next_owner: holdfast.Client
 ) -> None:
     program = start_program("first")
-    program.do("two = holdfast.Client(URL, guard=True); two.lock('second').acquire()")
+    program.do("two = holdfast.Client(URL, guard=True, lease=3600); two.lock('second').acquire()")
     program.do("say(two._core.guard_pid)")
     assert int(program.child.next_line()) == program.guard
     program.kill()
@@ -293,7 +293,7 @@ def test_tasks_have_a_guard(
     child = start_child(
         """
         async def main():
-            client = holdfast.asyncio.Client(URL, guard=True)
+            client = holdfast.asyncio.Client(URL, guard=True, lease=3600)
             await client.lock("myLock").acquire()
             say("held")
             await asyncio.sleep(60)
@@ -309,7 +309,7 @@ def test_tasks_have_a_guard(
 GREENLET = """
 from gevent import monkey
 monkey.patch_all()
-client = holdfast.Client(URL, guard=True)
+client = holdfast.Client(URL, guard=True, lease=3600)
 client.lock("myLock").acquire()
 say("held")
 import gevent
@@ -318,7 +318,7 @@ gevent.sleep(60)
 UVLOOP = """
 import uvloop
 async def main():
-    client = holdfast.asyncio.Client(URL, guard=True)
+    client = holdfast.asyncio.Client(URL, guard=True, lease=3600)
     await client.lock("myLock").acquire()
     say("held")
     await asyncio.sleep(60)

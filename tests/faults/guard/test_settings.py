@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.guard.conftest import FREED_WITHIN
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("real")
 
@@ -17,7 +16,7 @@ NAME = "myLock"
 RIGHTS = ("on", "+@all", "~*", "&*")
 
 HOLDER = """
-client = holdfast.Client(URL, guard=True, lease=60, password=lambda: ("app", GIVEN[-1]))
+client = holdfast.Client(URL, guard=True, lease=3600, password=lambda: ("app", GIVEN[-1]))
 lock = client.lock(NAME)
 lock.acquire()
 say("held", client._core.guard_pid)
@@ -46,7 +45,7 @@ def test_credentials_that_came_while_the_guard_was_stopped_are_known(
     child.send(f"os.kill({guard}, signal.SIGCONT); say('on')")
     child.expect("on")
     child.kill()
-    eventually(lambda: not inspect.exists(NAME), FREED_WITHIN)
+    eventually(lambda: not inspect.exists(NAME), BOUND)
 
 
 def test_the_connection_of_another_program_is_left_alone_that_has_the_number_by_now(
@@ -64,7 +63,7 @@ def test_the_connection_of_another_program_is_left_alone_that_has_the_number_by_
         others.append(private_server.connect(single_connection_client=True))
     assert number in {other.client_id() for other in others}
     child.kill()
-    eventually(lambda: not private_server.inspect.exists(NAME), FREED_WITHIN)
+    eventually(lambda: not private_server.inspect.exists(NAME), BOUND)
     assert number in {int(each["id"]) for each in private_server.connections()}
     for other in others:
         other.close()

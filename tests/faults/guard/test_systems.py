@@ -7,9 +7,10 @@ import sys
 import pytest
 
 import holdfast
-from tests.faults.guard.conftest import FREED_WITHIN, ended
+from tests.faults.guard.conftest import ended
 from tests.support.processes import StartChild
 from tests.support.servers import Server
+from tests.support.waiting import BOUND
 
 pytestmark = pytest.mark.servers("real")
 
@@ -42,7 +43,7 @@ PIDFD_OPEN, CLOSE_RANGE = 434, 436
 
 CLIENT = """
 try:
-    client = holdfast.Client(URL, guard=True)
+    client = holdfast.Client(URL, guard=True, lease=3600)
     client.lock("myLock").acquire()
     say("held", client.stats().guarded, client._core.guard_pid)
     hear("end")
@@ -86,7 +87,9 @@ def test_a_sandbox_that_lets_nothing_be_executed_is_reported_once(
     start_child: StartChild, server: Server
 ) -> None:
     child = start_child(
-        SANDBOX + "refuse(EXECVE)\nfor _ in range(2): holdfast.Client(URL, guard=True)\n" + CLIENT,
+        SANDBOX
+        + "refuse(EXECVE)\nfor _ in range(2): holdfast.Client(URL, guard=True, lease=3600)\n"
+        + CLIENT,
         URL=server.url,
     )
     assert after_line(child.next_line()) == "held False 0"
@@ -116,7 +119,7 @@ def test_a_guard_works_without(
     _, guarded, guard = after_line(child.next_line()).split()
     assert guarded == "True"
     child.kill()
-    assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
+    assert next_owner.lock(NAME).acquire(timeout=BOUND)
     ended(int(guard))
 
 
@@ -127,7 +130,7 @@ def test_a_subinterpreter_is_refused_and_its_end_frees_nothing(
     child = start_child(
         """
         import _xxsubinterpreters as interpreters
-        client = holdfast.Client(URL, guard=True)
+        client = holdfast.Client(URL, guard=True, lease=3600)
         client.lock("myLock").acquire()
         other = interpreters.create()
         interpreters.run_string(other, f'''
@@ -147,4 +150,4 @@ def test_a_subinterpreter_is_refused_and_its_end_frees_nothing(
     assert child.expect("guarded") == ["True"]
     assert not next_owner.lock(NAME).acquire(blocking=False)
     child.kill()
-    assert next_owner.lock(NAME).acquire(timeout=FREED_WITHIN)
+    assert next_owner.lock(NAME).acquire(timeout=BOUND)

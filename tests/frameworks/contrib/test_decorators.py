@@ -16,6 +16,7 @@ import pytest
 import holdfast
 from tests.support.actors import Flavour
 from tests.support.servers import Server
+from tests.support.waiting import BOUND
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -283,7 +284,7 @@ def test_a_busy_lock_is_waited_for_refused_or_skipped(
     assert bob.do(skipping) is None
     waiting = bob.begin(client.locked("name", kind=kind)(define(work)))
     alice.do(other.release)
-    assert waiting.result(10) == "done"
+    assert waiting.result(BOUND) == "done"
     assert [bob.do(call) for call in (patient, refusing, skipping)] == ["done"] * 3
 
 

@@ -17,7 +17,7 @@ import holdfast
 from holdfast.contrib.fencing import S3Fence, SqlFence, fenced
 from tests.frameworks.fencing_proof import prove
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 NAME = "report"
 LATE, LATER = 41, 42
@@ -84,10 +84,10 @@ def test_an_earlier_owner_waits_for_the_end_of_a_later_one_s_transaction(
         begun = threading.Event()
         late.set_trace_callback(lambda statement: begun.set())
         checked = pool.submit(SqlFence().check, late, NAME, LATE)
-        assert begun.wait(10)
+        assert begun.wait(BOUND)
         assert not checked.done()
         getattr(later, end)()
-        error = checked.exception(30)
+        error = checked.exception(BOUND)
     assert isinstance(error, holdfast.StaleTokenError) == (end == "commit")
 
 

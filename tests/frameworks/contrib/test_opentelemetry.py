@@ -18,7 +18,7 @@ import holdfast
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -99,7 +99,7 @@ def test_an_acquisition_is_a_span(client: Any, alice: Any, bob: Any, telescope: 
         "holdfast.outcome": "acquired",
     }
     assert not bob.do(lock.acquire, blocking=False)
-    assert not bob.do(lock.acquire, timeout=0.01)
+    assert not bob.do(lock.acquire, timeout=0.5)
     alice.do(lock.release)
     assert telescope.outcomes() == ["acquired", "timed_out", "timed_out"]
 
@@ -136,7 +136,7 @@ def test_a_span_belongs_to_the_one_around_it_and_takes_the_time_of_the_wait(
     eventually(lambda: client.stats().waiting == 1)
     assert len(telescope.spans()) == 1  # of the one that waits: not yet
     alice.do(lock.release)
-    waiting.result(10)
+    waiting.result(BOUND)
     (job,) = telescope.spans("job")
     span = telescope.spans()[-1]
     assert span.parent.span_id == job.context.span_id

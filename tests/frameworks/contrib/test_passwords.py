@@ -14,7 +14,7 @@ from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.renewals import KEPT
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -133,11 +133,11 @@ def test_a_callable_that_blocks_delays_its_own_client_only_and_within_its_bounds
 
     slow = make_client(guarded.url, password=blocked, connect_timeout=0.2, command_timeout=0.5)
     waiting = alice.begin(slow.ping)
-    assert asked.wait(10)
+    assert asked.wait(BOUND)
     quick = make_client(guarded.url, password=lambda: "first")
     bob.do(quick.ping)
     with pytest.raises(holdfast.ConnectionError, match="password"):
-        waiting.result(10)
+        waiting.result(BOUND)
     gate.set()
     eventually(lambda: pinged(slow, alice))
 

@@ -180,7 +180,7 @@ FAULTS = """
         def work():
             with holdfast_client.lock("name", lease=30, on_lost=told.append) as lock:
                 taken.set()
-                go_on.wait(10)
+                go_on.wait(60)
                 told.append(lock.lost)
 
         def run():
@@ -189,10 +189,10 @@ FAULTS = """
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert taken.wait(10)
+        assert taken.wait(60)
         holdfast_faults.lose("name")
         go_on.set()
-        thread.join(10)
+        thread.join(60)
         assert True in told
 
     def test_lose_a_reader_by_name(holdfast_server, holdfast_faults):
@@ -226,7 +226,7 @@ FAULTS = """
             lock = client.lock("name", on_lost=lambda _: lost.set())
             lock.acquire()
             with holdfast_faults.pause_renewals(client):
-                assert lost.wait(10)
+                assert lost.wait(60)
             with pytest.raises(holdfast.LockLostError):
                 lock.release()
             with lock:

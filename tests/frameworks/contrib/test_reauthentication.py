@@ -17,7 +17,7 @@ from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.renewals import KEPT
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("real")
 
@@ -119,7 +119,7 @@ def test_open_connections_outlive_their_first_credentials(
     assert before <= set(users(guarded))
     assert alice.do(near.owned)
     alice.do(near.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     bob.do(far.release)
 
 
@@ -156,7 +156,7 @@ def test_without_resp3_another_stream_takes_over_the_subscriptions(
     eventually(lambda: set(users(guarded).values()) == {"second"})
     tokens.end("first")
     alice.do(near.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     bob.do(far.release)
 
 

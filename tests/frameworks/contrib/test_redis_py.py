@@ -27,7 +27,7 @@ from tests.frameworks.contrib.redis_py.stand_in import LEFT_OUT
 from tests.support.actors import PAUSE, Flavour
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 from tools.lint.tree import ROOT
 
 pytestmark = pytest.mark.servers("redis")
@@ -74,7 +74,7 @@ def test_a_lock_of_redis_py_is_replaced_by_naming_the_class(
     assert caught.value.lock_name == "name"
     waiting = bob.begin(other.acquire, blocking_timeout=10)
     alice.do(lock.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     bob.do(other.release)
     assert server.keys() == set()
 
@@ -87,7 +87,7 @@ def test_a_waiter_is_woken_by_a_message_instead_of_sleeping(
     waiting = bob.begin(other.acquire)
     eventually(server.subscribed_channels)
     alice.do(lock.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     bob.do(other.release)
 
 
@@ -287,7 +287,7 @@ def test_a_waiter_has_the_lock_by_its_token(
     waiting = bob.begin(second.acquire, token="word")
     eventually(server.subscribed_channels)
     alice.do(first.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     alice.do(lambda: setattr(third.local, "token", b"word"))
     assert alice.do(third.owned)
     assert 9000 < server.inspect.pttl("name") <= 10_000
@@ -353,7 +353,7 @@ def test_a_waiter_that_is_interrupted_while_it_is_granted_the_lock_leaves_it_fre
     eventually(server.subscribed_channels)
     alice.do(first.release)
     with pytest.raises(KeyboardInterrupt):
-        waiting.result(10)
+        waiting.result(BOUND)
     assert server.keys() == set()
 
 
@@ -436,7 +436,7 @@ def test_a_name_prefix_applies_to_each_step_of_each_lock(
         waiting = bob.begin(wanted.acquire)
         eventually(server.subscribed_channels)
         alice.do(held.release)
-        assert waiting.result(10)
+        assert waiting.result(BOUND)
         assert server.keys() == {b"app:name"}
         bob.do(wanted.release)
         assert server.keys() == set()
@@ -547,7 +547,7 @@ def test_while_the_key_is_a_lock_of_redis_py_it_is_busy(
     assert alice.do(lock.acquire, blocking_timeout=0.03) is False
     waiting = alice.begin(lock.acquire)
     server.inspect.delete("name")
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     alice.do(lock.release)
 
 

@@ -13,7 +13,7 @@ import holdfast
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -68,7 +68,7 @@ def test_a_grant_that_had_to_wait_is_contended(client: Any, alice: Any, bob: Any
     waiting = bob.begin(lock.acquire)
     eventually(lambda: client.stats().waiting == 1)
     alice.do(lock.release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     counted(client, acquired=2, contended=1, released=1, held=1)
     bob.do(lock.release)
     counted(client, acquired=2, contended=1, released=2)
@@ -82,7 +82,7 @@ def test_a_grant_to_another_client_s_waiter_is_contended_too(
     waiting = bob.begin(other.lock("myLock").acquire)
     eventually(lambda: other.stats().waiting == 1)
     alice.do(client.lock("myLock").release)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     counted(other, acquired=1, contended=1, held=1)
     counted(client, acquired=1, released=1)
 
@@ -93,7 +93,7 @@ def test_an_acquisition_that_another_s_hold_ends_is_timed_out(
     lock = client.lock("myLock")
     alice.do(lock.acquire)
     assert not bob.do(lock.acquire, blocking=False)
-    assert not bob.do(lock.acquire, timeout=0.01)
+    assert not bob.do(lock.acquire, timeout=0.5)
     with pytest.raises(holdfast.LockTimeout):
         bob.inside(client.lock("myLock", wait=0.01), lambda _: None)
     counted(client, acquired=1, held=1, timed_out=3)
@@ -190,7 +190,7 @@ def test_permits_with_ids_count_as_locks_do(client: Any, alice: Any, server: Ser
     server.inspect.flushdb()
     with pytest.raises(holdfast.LockLostError):
         alice.do(permits.release, permit)
-    assert alice.do(permits.acquire, timeout=0.01) is None
+    assert alice.do(permits.acquire, timeout=0.5) is None
     counted(client, acquired=4, released=3, timed_out=2, lost=1)
 
 
@@ -203,7 +203,7 @@ def test_permits_without_owners_count_too(client: Any, alice: Any, bob: Any) -> 
     waiting = bob.begin(slots.acquire, permits=3)
     eventually(lambda: client.stats().waiting == 1)
     alice.do(slots.release, 2)
-    assert waiting.result(10)
+    assert waiting.result(BOUND)
     counted(client, acquired=5, contended=3, released=2, held=3, timed_out=1)
     alice.do(slots.release_if_exists, 3)
     assert not alice.do(client.semaphore("none").release_if_exists)

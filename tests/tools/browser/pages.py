@@ -7,7 +7,7 @@ from typing import Any
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
-BOUND = 30.0
+BOUND = 60.0
 
 
 def fill(server: Server) -> None:

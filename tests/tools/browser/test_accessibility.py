@@ -17,7 +17,7 @@ from tests.tools.browser.conftest import Open
 from tests.tools.browser.pages import NAMES, Page, fill
 from tests.tools.web.inspector import Inspector
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.browser]
 
 SCREENS = {
     "desktop": {"width": 1100, "height": 700},

@@ -16,7 +16,7 @@ from tests.tools.browser.pages import MARKUP, NAMES, Page, fill
 from tests.tools.web.inspector import Inspector, owner
 from tests.tools.web.test_load import scans
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.browser]
 
 
 @pytest.fixture

@@ -75,9 +75,9 @@ def test_what_runs_until_a_signal_runs(server: Server, closed: str, words: list[
     before = scans(server)
     process = begin(server, closed, *(word.format(port=port) for word in words))
     if words[0] == "watch":
-        eventually(lambda: scans(server) > before, within=BOUND)
+        eventually(lambda: scans(server) > before)
     else:
-        eventually(lambda: listens(port), within=BOUND)
+        eventually(lambda: listens(port))
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=BOUND)
     assert (process.returncode, errors) == (143, "")

@@ -21,7 +21,7 @@ from tools.lint.tree import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples"
 
-ENOUGH = 45.0
+ENOUGH = 60.0
 """Seconds for a program to start and end on a busy machine."""
 
 pytestmark = pytest.mark.servers("real")

@@ -25,7 +25,7 @@ def test_what_the_command_leaves_running_keeps_the_lock(
     )
     child = int(marks.wait("child"))
     renewed = client.lock("myLock")
-    eventually(lambda: len(children_of(children_of(running.process.pid)[0])) == 1, within=BOUND)
+    eventually(lambda: len(children_of(children_of(running.process.pid)[0])) == 1)
     below = [False]
 
     def is_renewed() -> bool:
@@ -77,7 +77,7 @@ def test_a_signal_after_the_commands_end_reaches_what_it_left(start: Start, mark
     running = start("myLock", *script(marks, left))
     child = int(marks.wait("child"))
     guardian = children_of(running.process.pid)[0]
-    eventually(lambda: children_of(guardian) == [child], within=BOUND)
+    eventually(lambda: children_of(guardian) == [child])
     running.signal(signal.SIGTERM)
     assert running.status() == 5
     assert not alive(child)
@@ -89,7 +89,7 @@ def test_the_loss_reaches_what_left_the_group(
     left = "setsid sh -c 'echo $$ > {child}; exec sleep 300' & echo $$ > {pid}; wait"
     running = start("myLock", "--lease", "1", *script(marks, left))
     child = int(marks.wait("child"))
-    eventually(lambda: os.getsid(child) == child, within=BOUND)
+    eventually(lambda: os.getsid(child) == child)
     client.lock("myLock").force_release()
     assert running.status() == 74
     assert not alive(int(marks.wait("pid")))

@@ -48,7 +48,7 @@ def test_a_signal_during_the_wait_ends_it_and_leaves_nothing(
 ) -> None:
     with client.fair_lock("myLock"):
         running = start("myLock", "--kind", "fair", *started(marks))
-        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1, within=BOUND)
+        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1)
         running.signal(number)
         assert running.end() == (128 + number, "", "")
         assert server.keys() == {b"myLock"}
@@ -146,7 +146,7 @@ def test_a_killed_run_that_waits_leaves_no_process(
 ) -> None:
     with client.fair_lock("myLock"):
         running = start("myLock", "--kind", "fair", "--", "sleep", "60")
-        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1, within=BOUND)
+        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1)
         [guardian] = children_of(running.process.pid)
         [launcher] = children_of(guardian)
         running.signal(signal.SIGKILL)
@@ -195,9 +195,9 @@ def test_a_command_of_another_user_is_reported_and_left(
         script = f"echo $$ > {marks.path('pid')}; exec {program} --reuid 0 sleep 300"
         running = start(*words, "--", "sh", "-c", script, prefix=ordinary)
         pid = int(marks.wait("pid"))
-        eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n", within=BOUND)
+        eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
         client.lock("myLock").force_release()
-        status = running.process.wait(20)
+        status = running.process.wait(BOUND)
         os.kill(pid, signal.SIGKILL)
         errors = running.end()[2]
     assert status == 74

@@ -13,7 +13,7 @@ from tests.support.matrix import is_whole
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.tools.run.conftest import BOUND, COMMAND, Marks, Start, environment
+from tests.tools.run.conftest import COMMAND, Marks, Start, environment
 
 
 def test_the_command_runs_while_the_lock_is_held(
@@ -81,7 +81,7 @@ def test_a_run_that_does_not_wait_has_the_status_of_a_busy_lock_where_the_server
 def test_it_waits_for_the_lock(start: Start, client: holdfast.Client, server: Server) -> None:
     with client.fair_lock("myLock"):
         running = start("myLock", "--kind", "fair", "--", "echo", "now")
-        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1, within=BOUND)
+        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1)
         assert running.process.poll() is None
     assert running.end() == (0, "now\n", "")
 
@@ -132,7 +132,7 @@ def test_name_and_token_are_in_the_environment(start: Start) -> None:
 def test_a_name_with_a_dash_and_bytes_of_no_text(start: Start, server: Server) -> None:
     assert start("--wait", "0", "--", "-x", "--", "printenv", "HOLDFAST_LOCK").end()[1] == "-x\n"
     running = start(b"\xff", "--", "sleep", "60")
-    eventually(lambda: server.inspect.exists(b"\xff"), within=BOUND)
+    eventually(lambda: server.inspect.exists(b"\xff"))
     running.signal(signal.SIGINT)
     assert running.status() == 130
 

@@ -117,7 +117,7 @@ def test_ctrl_c_during_the_wait_ends_it(
 ) -> None:
     with client.fair_lock("myLock"):
         shell.line("run myLock --kind fair -- true")
-        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1, within=BOUND)
+        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1)
         shell.type(CTRL_C)
         assert shell.status() == 130
         assert server.keys() == {b"myLock"}
@@ -133,7 +133,7 @@ def test_ctrl_z_stops_both_and_fg_goes_on(shell: Shell, marks: Marks) -> None:
         assert shell.foreground == shell.process.pid
         shell.line("fg")
         # Not before: SIGCONT discards the stop that a key has asked for.
-        eventually(lambda: shell.foreground == command and state_of(command) != "T", within=BOUND)
+        eventually(lambda: shell.foreground == command and state_of(command) != "T")
     shell.line("hello")
     shell.expect("got:hello:")
     assert shell.status() == 7
@@ -147,7 +147,7 @@ def test_a_lease_that_ends_while_stopped_is_a_lost_lock(
     marks.wait("in")
     shell.type(CTRL_Z)
     shell.expect("Stopped")
-    eventually(lambda: not client.lock("myLock").locked(), within=BOUND)
+    eventually(lambda: not client.lock("myLock").locked())
     shell.line("fg")
     shell.expect("was lost")
     assert shell.status() == 74
@@ -160,7 +160,7 @@ def test_in_the_background_it_leaves_the_terminal_alone(shell: Shell, marks: Mar
     shell.line("echo st''ill")
     shell.expect("still")
     shell.line("fg")
-    eventually(lambda: shell.foreground != shell.process.pid, within=BOUND)
+    eventually(lambda: shell.foreground != shell.process.pid)
     shell.type(CTRL_C)
     assert shell.status() == 130
 

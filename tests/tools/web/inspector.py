@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from tests.support.waiting import BOUND
 
-OPEN_BOUND = 30.0
+OPEN_BOUND = 60.0
 
 
 def owner(number: int = 1) -> str:

@@ -20,7 +20,6 @@ _MISSING = [program for program in ("spin", "cc") if shutil.which(program) is No
 pytestmark = [
     pytest.mark.skipif(bool(_MISSING), reason=f"not on PATH: {_MISSING}"),
     pytest.mark.slow,
-    pytest.mark.timeout(300),
 ]
 
 

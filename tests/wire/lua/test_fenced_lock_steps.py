@@ -224,7 +224,6 @@ class FencedLockAgainstModel(LockAgainstModel):
             self.newest = token
 
 
-@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(server: Server, compare: Compare) -> None:
     with Listener(server, CHANNEL) as listener:
         compare(partial(FencedLockAgainstModel, server, listener), examples=60)

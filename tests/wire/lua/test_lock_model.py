@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -192,7 +191,6 @@ class LockAgainstModel(RuleBasedStateMachine):
             assert self.end.holds(left, asked), (left, self.end, asked)
 
 
-@pytest.mark.timeout(300)
 def test_the_steps_do_what_the_model_says(
     server: Server, compare: Compare, listener: Listener
 ) -> None:
