@@ -28,7 +28,7 @@ JAVA = b"0b4e2c1a-7f3d-4c5e-9a86-d1f2b3c4a5e6:37"
 
 PATIENCE = 0.3
 """The queue timeout of waiters whose time passes in a test: they ask every 0.1 s."""
-LASTING = 1.5
+LASTING = 3.0
 """The same of those who are to keep their places: on a busy machine they may ask late."""
 
 

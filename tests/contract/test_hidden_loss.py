@@ -16,7 +16,7 @@ import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.support.actors import Flavour
 from tests.support.losses import Program, entered, left, lost_inside, refused, until
-from tests.support.renewals import SHORT
+from tests.support.renewals import KEPT
 
 
 class Loss:
@@ -24,7 +24,7 @@ class Loss:
 
     def __init__(self, stage: Stage, tracking: str = "auto") -> None:
         self.stage = stage
-        self.client = stage.client(lease=SHORT, tracking=tracking)
+        self.client = stage.client(lease=KEPT, tracking=tracking)
         self.lock = stage.lock(self.client)
         self.by_other = stage.actor()
 

@@ -85,7 +85,7 @@ def test_it_is_renewed_or_has_its_lease(alice: Any, stage: Stage) -> None:
 @pytest.mark.realtime
 def test_its_loss_is_reported_once(alice: Any, stage: Stage) -> None:
     told: list[Any] = []
-    lock = stage.lock(stage.client(lease=SHORT), on_lost=told.append)
+    lock = stage.lock(stage.client(lease=KEPT), on_lost=told.append)
     hold = alice.do(lock.hold)
     stage.take_away()
     eventually(lambda: hold.lost and told)

@@ -15,14 +15,8 @@ from tests.support.waiting import BOUND, Stopwatch, eventually
 
 
 @pytest.fixture
-def short(stage: Stage) -> Any:
-    """A lock of a client with a short watchdog lease."""
-    return stage.lock(stage.client(lease=SHORT))
-
-
-@pytest.fixture
 def kept(stage: Stage) -> Any:
-    """The same with a lease that a busy machine keeps."""
+    """A lock of a client with a short watchdog lease, which a busy machine keeps."""
     return stage.lock(stage.client(lease=KEPT))
 
 
@@ -123,10 +117,10 @@ def test_the_watchdog_keeps_a_hold_past_its_lease(alice: Any, kept: Any, stage: 
 
 @pytest.mark.costly
 @pytest.mark.realtime
-def test_renewal_stops_with_the_release(alice: Any, bob: Any, short: Any, stage: Stage) -> None:
-    alice.do(short.acquire)
-    alice.do(short.release)
-    bob.do(short.acquire, lease=SHORT)
+def test_renewal_stops_with_the_release(alice: Any, bob: Any, kept: Any, stage: Stage) -> None:
+    alice.do(kept.acquire)
+    alice.do(kept.release)
+    bob.do(kept.acquire, lease=SHORT)
     eventually(lambda: stage.holds() == {})
 
 
@@ -200,12 +194,12 @@ def test_extend_of_a_lock_that_is_gone(alice: Any, lock: Any, stage: Stage) -> N
 
 @pytest.mark.costly
 @pytest.mark.realtime
-def test_extend_ends_the_renewal(alice: Any, bob: Any, short: Any, rival: Any) -> None:
-    alice.do(short.acquire)
-    assert alice.do(short.extend, SHORT)
+def test_extend_ends_the_renewal(alice: Any, bob: Any, kept: Any, rival: Any) -> None:
+    alice.do(kept.acquire)
+    assert alice.do(kept.extend, SHORT)
     assert bob.do(rival.acquire, timeout=BOUND) is True
     with pytest.raises(holdfast.LockLostError):
-        alice.do(short.release)
+        alice.do(kept.release)
 
 
 @pytest.mark.realtime

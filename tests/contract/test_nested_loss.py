@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import Stage
-from tests.support.renewals import SHORT
+from tests.support.renewals import KEPT
 from tests.support.waiting import eventually, stays
 
 ROUNDS = 30
@@ -22,7 +22,7 @@ def told() -> list[Any]:
 
 def _pair(stage: Stage, told: list[Any], client: Any = None) -> tuple[Any, Any]:
     """Two lock objects of one client and name with `on_lost`."""
-    client = client or stage.client(lease=SHORT)
+    client = client or stage.client(lease=KEPT)
     return stage.lock(client, on_lost=told.append), stage.lock(client, on_lost=told.append)
 
 

@@ -20,7 +20,7 @@ CHANNEL = "redisson_lock__channel:{myLock}"
 LONG = 600.0
 """A lease that explains no wake-up."""
 
-LASTING = 4.0
+LASTING = 3.0
 """A watchdog lease that is renewed each second: a busy machine keeps it."""
 
 

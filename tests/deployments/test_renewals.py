@@ -12,7 +12,7 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.servers("real")]
 
-LEASE = 4.0
+LEASE = 3.0
 TAG = "{orders}"
 
 

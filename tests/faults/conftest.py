@@ -22,7 +22,7 @@ CHANNEL = "redisson_lock__channel:{myLock}"
 
 SHORT = 0.6
 """A watchdog lease for what is to be lost: soon over."""
-LASTING = 4.0
+LASTING = 3.0
 """A watchdog lease for what is to be kept: a machine that is busy for two seconds keeps it."""
 IMPATIENT = 1.0
 """A `command_timeout` for what is to run into it; long enough for a busy machine otherwise."""

@@ -18,7 +18,7 @@ from tests.support.waiting import BOUND, eventually, stays
 
 pytestmark = [pytest.mark.servers("redis"), pytest.mark.realtime]
 
-LEASE = 4.0
+LEASE = 3.0
 FULL = "max number of clients"
 USER = "program"
 

@@ -13,7 +13,7 @@ from tests.support.waiting import eventually, stays
 
 pytestmark = [pytest.mark.servers("real")]
 
-LEASE = 4.0
+LEASE = 3.0
 COUNT = 60
 
 

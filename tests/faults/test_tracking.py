@@ -259,13 +259,13 @@ def _works_without(alice: Any, client: Any, server: Server) -> None:
 def test_without_resp3_a_loss_is_found_by_the_renewal(
     alice: Any, make_client: MakeClient, deaf_server: Server
 ) -> None:
-    _works_without(alice, make_client(deaf_server.url, lease=1.5), deaf_server)
+    _works_without(alice, make_client(deaf_server.url, lease=3), deaf_server)
 
 
 def test_without_the_right_a_loss_is_found_by_the_renewal(
     alice: Any, make_client: MakeClient, strict_url: str, private_server: Server
 ) -> None:
-    _works_without(alice, make_client(strict_url, lease=1.5), private_server)
+    _works_without(alice, make_client(strict_url, lease=3), private_server)
 
 
 def test_where_it_is_required_a_server_without_it_is_refused(

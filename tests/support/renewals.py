@@ -9,7 +9,7 @@ from tests.support.waiting import eventually
 
 SHORT = 0.6
 """The lease of what gets lost: renewed every 0.2 s, over after 0.6 s."""
-KEPT = 4.0
+KEPT = 3.0
 """The lease of what is to be kept: a machine that is busy for two seconds keeps it."""
 
 

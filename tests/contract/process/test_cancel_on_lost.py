@@ -12,7 +12,8 @@ import pytest
 
 import holdfast
 import holdfast.asyncio
-from tests.contract.process.conftest import NAME, SHORT, Notices, Run, holds
+from tests.contract.process.conftest import NAME, Notices, Run, holds
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, taking, turns
 
@@ -71,7 +72,7 @@ def test_a_loss_in_a_nested_block_comes_out_of_the_outer_one(
     """Nested by one lock object or by two: nothing of the cancellation is left behind."""
 
     async def main() -> None:
-        async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as client:
             locks = [client.lock(NAME, cancel_on_lost=True) for _ in range(objects)]
             with pytest.raises(holdfast.LockLostError, match=NAME):
                 await _lose_inside(server, body, locks[0], locks[-1])
@@ -93,7 +94,7 @@ def test_a_loss_after_a_nested_block_comes_out_of_the_outer_one(server: Server, 
             await _lose_inside(server, _until_cancelled)
 
     async def main() -> None:
-        async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as client:
             for options in ({}, {"on_lost": told.append}, {"cancel_on_lost": True}):
                 with pytest.raises(holdfast.LockLostError, match=NAME):
                     await nest(client, options)
@@ -108,7 +109,7 @@ def test_a_loss_cancels_the_outer_block_and_is_reported_inside(server: Server, r
 
     async def main() -> None:
         told: asyncio.Queue[Any] = asyncio.Queue()
-        async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as client:
             outer = client.lock(NAME, cancel_on_lost=True)
             inner = client.lock(NAME, on_lost=told.put_nowait)
             with pytest.raises(holdfast.LockLostError, match=NAME):
@@ -134,7 +135,7 @@ def test_an_inner_block_that_is_cancelled_leaves_the_outer_one_alone(
             ended.append(True)
 
     async def main() -> None:
-        async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as client:
             with pytest.raises(holdfast.NotOwnedError):
                 await nest(client)
 
@@ -154,7 +155,7 @@ def test_a_task_that_was_cancelled_before_gets_the_loss(
         assert task is not None
         task.cancel()
         await _swallow()
-        async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as client:
             with pytest.raises(holdfast.LockLostError, match=NAME):
                 await _lose_inside(server, body, client.lock(NAME, cancel_on_lost=True))
             await _goes_on(cancelling=1)
@@ -187,7 +188,7 @@ def test_a_loss_before_the_body_begins_keeps_it_from_beginning(
         await _goes_on()
 
     async def main() -> None:
-        async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as client:
             entering = asyncio.create_task(enter(client))
             await turns()
             eventually(lambda: holds(server))  # this loop blocks until the loss is reported

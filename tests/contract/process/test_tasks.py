@@ -13,6 +13,7 @@ import pytest
 import holdfast
 import holdfast.asyncio
 from tests.contract.process.conftest import NAME, SHORT, Notices, Run, holds
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, turns
 
@@ -159,7 +160,7 @@ async def _close(client: Any) -> None:
 
 async def _hold_and_lose(server: Server, body: Callable[[], Coroutine[Any, Any, Any]]) -> None:
     """Hold the lock with cancel_on_lost, lose it, and run `body` inside meanwhile."""
-    client = holdfast.asyncio.Client(server.url, lease=SHORT)
+    client = holdfast.asyncio.Client(server.url, lease=KEPT)
     async with client, client.lock(NAME, cancel_on_lost=True):
         server.inspect.delete(NAME)
         await body()
@@ -266,7 +267,7 @@ def test_without_it_the_body_is_left_alone(server: Server, run: Run) -> None:
     ended: list[bool] = []
 
     async def main() -> None:
-        async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:
+        async with holdfast.asyncio.Client(server.url, lease=KEPT) as client:
             lost = asyncio.Event()
             async with client.lock(NAME, on_lost=lambda _: lost.set()) as lock:
                 server.inspect.delete(NAME)

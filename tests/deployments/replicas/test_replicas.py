@@ -222,14 +222,14 @@ def test_a_released_lock_is_handed_over_confirmed(
 def test_a_lock_is_renewed_while_no_replica_answers(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:
-    client = make_client(replicated.primary.url, replicas_to_wait=1, lease=1.5)
+    client = make_client(replicated.primary.url, replicas_to_wait=1, lease=3)
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     for replica in replicated.replicas:
         replica.pause()
     before = replicated.primary.scripts_run()
     assert before is not None
-    eventually(lambda: (replicated.primary.scripts_run() or 0) >= before + 4)
+    eventually(lambda: (replicated.primary.scripts_run() or 0) >= before + 2)
     assert lock.lost is False
     alice.do(lock.release)
 

@@ -94,7 +94,7 @@ def _handed_over(life: Life, mine: Any) -> None:
 
 
 def _renewed(life: Life, theirs: Any) -> None:
-    short = life.thing(lease=1.5)
+    short = life.thing(lease=3)
     life.alice.do(short.acquire)
     before = life.server.scripts_run() or 0
     eventually(lambda: (life.server.scripts_run() or 0) >= before + 2)
@@ -148,7 +148,7 @@ def _semaphore(life: Life) -> None:
 
 
 def _permits(life: Life) -> None:
-    mine, theirs = life.thing(), life.thing(lease=1.5)
+    mine, theirs = life.thing(), life.thing(lease=3)
     assert life.alice.do(mine.try_set_permits, 1)
     life.server.inspect.pexpire(NAME, 60_000)  # as Redisson can; the permits' keys end together
     permit = life.alice.do(mine.acquire, lease=60)
@@ -157,7 +157,7 @@ def _permits(life: Life) -> None:
     life.alice.do(mine.release, permit)
     before = life.server.scripts_run() or 0
     permit = waiting.result(BOUND)
-    eventually(lambda: (life.server.scripts_run() or 0) >= before + 3)
+    eventually(lambda: (life.server.scripts_run() or 0) >= before + 2)
     life.bob.do(theirs.release, permit)
     assert life.alice.do(mine.acquire, lease=0.5)
     eventually(lambda: life.alice.do(mine.available_permits) == 1)

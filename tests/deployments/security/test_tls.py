@@ -211,13 +211,13 @@ def test_messages_and_renewals_go_over_tls(
 ) -> None:
     """The server has no other port: who is woken and renewed is so over TLS."""
     ca = str(right / "ca.crt")
-    lock = make_client(guarded.url, tls_ca=ca, lease=1.5).lock(NAME)
+    lock = make_client(guarded.url, tls_ca=ca, lease=3).lock(NAME)
     theirs = make_client(guarded.url, tls_ca=ca).lock(NAME)
     alice.do(lock.acquire)
     waiting = bob.begin(theirs.acquire)
     eventually(lambda: guarded.subscribers("redisson_lock__channel:{myLock}") == 1)
     before = guarded.scripts_run() or 0
-    eventually(lambda: (guarded.scripts_run() or 0) >= before + 4)
+    eventually(lambda: (guarded.scripts_run() or 0) >= before + 2)
     assert lock.lost is False
     alice.do(lock.release)
     assert waiting.result(BOUND) is True

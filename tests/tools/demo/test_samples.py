@@ -78,7 +78,7 @@ def test_the_samples_of_a_page_run(page: Path, server: Server) -> None:
         },
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     # A sample that shows a loss has it logged.

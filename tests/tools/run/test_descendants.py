@@ -21,7 +21,7 @@ def test_what_the_command_leaves_running_keeps_the_lock(
     start: Start, client: holdfast.Client, marks: Marks
 ) -> None:
     running = start(
-        "myLock", "--lease", "1", *script(marks, "sleep 300 & echo $! > {child}; exit 3")
+        "myLock", "--lease", "3", *script(marks, "sleep 300 & echo $! > {child}; exit 3")
     )
     child = int(marks.wait("child"))
     renewed = client.lock("myLock")
@@ -87,7 +87,7 @@ def test_the_loss_reaches_what_left_the_group(
     start: Start, client: holdfast.Client, marks: Marks
 ) -> None:
     left = "setsid sh -c 'echo $$ > {child}; exec sleep 300' & echo $$ > {pid}; wait"
-    running = start("myLock", "--lease", "1", *script(marks, left))
+    running = start("myLock", "--lease", "3", *script(marks, left))
     child = int(marks.wait("child"))
     eventually(lambda: os.getsid(child) == child)
     client.lock("myLock").force_release()
@@ -100,12 +100,12 @@ def test_a_killed_run_keeps_the_lock_until_all_have_ended(
     start: Start, client: holdfast.Client, marks: Marks
 ) -> None:
     stubborn = "(trap 'echo x > {term}' TERM; echo x > {child}; until [ -e {go} ]; do sleep 0.05; "
-    running = start("myLock", "--lease", "1", *script(marks, stubborn + "done) & exit 0"))
+    running = start("myLock", "--lease", "2", *script(marks, stubborn + "done) & exit 0"))
     marks.wait("child")
     running.signal(signal.SIGKILL)
     marks.wait("term")
     owner = client.lock("myLock")
-    assert not owner.acquire(timeout=2)
+    assert not owner.acquire(timeout=3)
     (marks.folder / "go").touch()
     assert owner.acquire(timeout=BOUND)
     owner.release()
@@ -124,7 +124,7 @@ def test_a_killed_run_ends_the_stubborn_after_the_grace(
 
 
 def test_a_killed_guardian_takes_the_command_with_it(start: Start, marks: Marks) -> None:
-    running = start("myLock", "--lease", "1", *script(marks, "sleep 300 & echo $! > {child}; wait"))
+    running = start("myLock", "--lease", "3", *script(marks, "sleep 300 & echo $! > {child}; wait"))
     child = int(marks.wait("child"))
     [guardian] = children_of(running.process.pid)
     os.kill(guardian, signal.SIGKILL)

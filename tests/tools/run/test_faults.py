@@ -77,7 +77,7 @@ def test_a_lost_lock_ends_the_whole_group(
     start: Start, client: holdfast.Client, marks: Marks
 ) -> None:
     child = f"sleep 60 & echo $! > {marks.path('child')}; wait"
-    running = start("myLock", "--lease", "1", *started(marks, child))
+    running = start("myLock", "--lease", "3", *started(marks, child))
     pid, child_pid = int(marks.wait("pid")), int(marks.wait("child"))
     client.lock("myLock").force_release()
     status, _, errors = running.end()
@@ -92,7 +92,7 @@ def test_a_command_that_ignores_the_loss_is_killed(
     start: Start, client: holdfast.Client, marks: Marks
 ) -> None:
     stubborn = "while :; do sleep 0.05; done"
-    words = ["myLock", "--lease", "1", "--grace", "0.5", "--lost-status", "99"]
+    words = ["myLock", "--lease", "3", "--grace", "0.5", "--lost-status", "99"]
     running = start(
         *words, "--", "sh", "-c", f"trap '' TERM; echo $$ > {marks.path('pid')}; {stubborn}"
     )
@@ -105,7 +105,7 @@ def test_a_command_that_ignores_the_loss_is_killed(
 def test_a_lost_permit_ends_the_command(
     start: Start, client: holdfast.Client, server: Server, marks: Marks
 ) -> None:
-    running = start("permits", "--kind", "semaphore", "--lease", "1", *started(marks))
+    running = start("permits", "--kind", "semaphore", "--lease", "3", *started(marks))
     marks.wait("pid")
     server.flush()
     assert running.status() == 74
@@ -126,14 +126,14 @@ def test_a_lease_ends_by_the_local_clock(
 
 
 def test_a_permit_is_renewed(start: Start, server: Server, marks: Marks) -> None:
-    running = start("permits", "--kind", "semaphore", "--lease", "0.6", *started(marks, "sleep 2"))
+    running = start("permits", "--kind", "semaphore", "--lease", "2", *started(marks, "sleep 3"))
     assert running.status() == 0
 
 
 def test_a_killed_run_takes_the_command_with_it(
     start: Start, client: holdfast.Client, marks: Marks
 ) -> None:
-    running = start("myLock", "--lease", "1", *started(marks))
+    running = start("myLock", "--lease", "3", *started(marks))
     pid = int(marks.wait("pid"))
     running.signal(signal.SIGKILL)
     await_death(pid)
@@ -156,7 +156,7 @@ def test_a_killed_run_that_waits_leaves_no_process(
 
 @pytest.mark.servers("real")
 def test_a_server_that_dies_costs_the_lock(private_server: Server, marks: Marks) -> None:
-    running = Running(private_server.url, "myLock", "--lease", "1", *started(marks))
+    running = Running(private_server.url, "myLock", "--lease", "3", *started(marks))
     marks.wait("pid")
     private_server.stop()
     assert running.status() == 74
@@ -191,7 +191,7 @@ def test_a_command_of_another_user_is_reported_and_left(
         marks = Marks(Path(folder))
         program = shutil.copy(str(shutil.which("setpriv")), folder)
         Path(program).chmod(0o4755)  # as sudo: what it runs has no user in common with this one
-        words = ["myLock", "--lease", "1", "--grace", "0.2"]
+        words = ["myLock", "--lease", "3", "--grace", "0.2"]
         script = f"echo $$ > {marks.path('pid')}; exec {program} --reuid 0 sleep 300"
         running = start(*words, "--", "sh", "-c", script, prefix=ordinary)
         pid = int(marks.wait("pid"))

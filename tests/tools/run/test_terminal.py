@@ -143,7 +143,7 @@ def test_a_lease_that_ends_while_stopped_is_a_lost_lock(
     shell: Shell, client: holdfast.Client, marks: Marks
 ) -> None:
     go_on = f"echo x > {marks.path('in')}; read word; echo x > {marks.path('out')}"
-    shell.line(f"run myLock --lease 0.5 -- sh -c '{go_on}'")
+    shell.line(f"run myLock --lease 2 -- sh -c '{go_on}'")
     marks.wait("in")
     shell.type(CTRL_Z)
     shell.expect("Stopped")
