@@ -14,7 +14,7 @@ from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("real")
 
-LONG = 60.0
+LONG = 180.0
 """Seconds that a busy machine may take to fail over."""
 
 
@@ -52,7 +52,7 @@ def test_a_party_that_waits_survives_a_failover(
     service: Service, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
     mine, theirs = (
-        make_client(service.url, lease=12.0, command_timeout=LONG).barrier("myBarrier", 2)
+        make_client(service.url, lease=24.0, command_timeout=LONG).barrier("myBarrier", 2)
         for _ in range(2)
     )
     waiting = bob.begin(theirs.wait)
@@ -64,7 +64,7 @@ def test_a_party_that_waits_survives_a_failover(
 
 @pytest.mark.costly
 def test_a_slot_survives_a_failover(service: Service, make_client: MakeClient, alice: Any) -> None:
-    slots = make_client(service.url, lease=12.0, command_timeout=LONG).slots("mySlots", 2)
+    slots = make_client(service.url, lease=24.0, command_timeout=LONG).slots("mySlots", 2)
     slot = alice.do(slots.acquire)
     service.fail_over()
     assert alice.do(slots.acquire).index == 1
@@ -109,7 +109,7 @@ def test_a_leader_survives_a_failover(
     service: Service, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
     leader, other = (
-        make_client(service.url, lease=12.0, command_timeout=LONG).leader("myLeader", value=v)
+        make_client(service.url, lease=24.0, command_timeout=LONG).leader("myLeader", value=v)
         for v in ("a", "b")
     )
     alice.do(leader.campaign)

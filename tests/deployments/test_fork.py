@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.servers("real")]
 
-LONG = 60.0
+LONG = 180.0
 """Seconds that a busy machine may take to fail over."""
 
 NAMES = [NAME, *(f"lock-{n}" for n in range(6))]

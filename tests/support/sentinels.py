@@ -249,7 +249,7 @@ class Service:
     def fail_over(self) -> Server:
         """Let the sentinels make a replica the primary; returns it once they all name it."""
         old = self.primary
-        eventually(self._fails_over, what="the sentinel begins the failover")
+        eventually(self._fails_over, within=3 * BOUND, what="the sentinel begins the failover")
         return self.new_primary(old)
 
     def _fails_over(self) -> bool:
@@ -265,7 +265,8 @@ class Service:
             ports = {sentinel.named() for sentinel in self.sentinels if sentinel.running}
             return self.primary if len(ports) == 1 and old.port not in ports else None
 
-        new = eventually(named, what="the sentinels name a new primary")
+        # A sentinel that stood still for two seconds elects no primary for the next thirty.
+        new = eventually(named, within=3 * BOUND, what="the sentinels name a new primary")
         assert new is not None
         return new
 
