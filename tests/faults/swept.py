@@ -29,9 +29,10 @@ from typing import Any, NamedTuple
 
 import holdfast
 import holdfast.asyncio
+from tests.support.waiting import BOUND
 
 #: Seconds of a case, on a busy machine.
-CASE = 25.0
+CASE = 120.0
 OPTIONS: dict[str, Any] = {
     "lease": 0.6,
     "guard": True,
@@ -89,7 +90,7 @@ def by_threads(url: str, run: int, failed: list[BaseException], **options: Any) 
     def hold() -> None:
         with Refusable(failed), client.fair_lock(f"waited {run}", wait=1.0):
             taken.set()
-            free.wait(5.0)
+            free.wait(BOUND)
         taken.set()
 
     holder = threading.Thread(target=hold)
@@ -98,7 +99,7 @@ def by_threads(url: str, run: int, failed: list[BaseException], **options: Any) 
     except RuntimeError as error:  # the interpreter's own thread
         failed.append(error)
     else:
-        taken.wait(5.0)
+        taken.wait(BOUND)
         set_soon(free)
         with Refusable(failed):
             waited = client.fair_lock(f"waited {run}")
@@ -187,9 +188,9 @@ def guarded(case: Case) -> tuple[int, str]:
     os.waitpid(holder, 0)
     if guard == 0:
         return case.nth, "ok unguarded"
-    with holdfast.Client(case.url) as client, client.lock(name, wait=5.0):
+    with holdfast.Client(case.url) as client, client.lock(name, wait=BOUND):
         pass
-    end = time.monotonic() + 5.0
+    end = time.monotonic() + BOUND
     while not ended(guard):
         if time.monotonic() > end:
             return case.nth, "the guard HANGS"
@@ -228,6 +229,13 @@ def state() -> tuple[list[str], list[str], str]:
     return sorted(descriptors), sorted(threads), children
 
 
+def failing(program: Callable[..., None], url: str, run: int) -> list[BaseException]:
+    """What the program fails with."""
+    failed: list[BaseException] = []
+    program(url, run, failed)
+    return failed
+
+
 def judged(case: Case) -> tuple[int, str]:
     """The uses of the call, and "ok" or what is wrong; for a child of `fork()`."""
     warnings.simplefilter("ignore")
@@ -242,11 +250,11 @@ def judged(case: Case) -> tuple[int, str]:
     program(case.url, run, failed)
     uses = _shim.refusals_uses()
     refuse("", 0, 0, 0)
-    again: list[BaseException] = []
-    program(case.url, run + 1, again)
-    if again:
+    again = failing(program, case.url, run + 1)
+    # A machine is too busy for its time-outs at times, not each time.
+    if again and all(failing(program, case.url, run + number) for number in (2, 3)):
         return uses, f"afterwards {again[0]!r}"
-    end = time.monotonic() + 3.0
+    end = time.monotonic() + BOUND
     while state() != before and time.monotonic() < end:
         time.sleep(0.01)
     if state() != before:

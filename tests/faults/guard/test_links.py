@@ -7,7 +7,7 @@ import pytest
 from tests.faults.guard.conftest import StartProgram
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 
 pytestmark = pytest.mark.servers("real")
 
@@ -23,11 +23,11 @@ def test_holds_that_need_seconds_of_the_link_are_freed_and_each_release_is_sent_
     """Fault 1."""
     names = [f"lock {number}" for number in range(MANY)]
     with FaultProxy(server.port) as proxy:
-        program = start_program(*names, url=proxy.url, lease=60.0)
+        program = start_program(*names, url=proxy.url, lease=3600.0)
         before = server.scripts_run() or 0
         proxy.slices(SLICE)
         proxy.delay(PAUSE)
         program.kill()
-        eventually(lambda: server.inspect.dbsize() == 0, 30.0, what="the end of all holds")
+        eventually(lambda: server.inspect.dbsize() == 0, 3 * BOUND, what="the end of all holds")
         sent = (server.scripts_run() or 0) - before
     assert sent <= MANY * 1.2

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.processes import StartChild
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("real")
 
@@ -45,7 +45,7 @@ def test_credentials_that_came_while_the_guard_was_stopped_are_known(
     child.send(f"os.kill({guard}, signal.SIGCONT); say('on')")
     child.expect("on")
     child.kill()
-    eventually(lambda: not inspect.exists(NAME), BOUND)
+    eventually(lambda: not inspect.exists(NAME))
 
 
 def test_the_connection_of_another_program_is_left_alone_that_has_the_number_by_now(
@@ -63,7 +63,7 @@ def test_the_connection_of_another_program_is_left_alone_that_has_the_number_by_
         others.append(private_server.connect(single_connection_client=True))
     assert number in {other.client_id() for other in others}
     child.kill()
-    eventually(lambda: not private_server.inspect.exists(NAME), BOUND)
+    eventually(lambda: not private_server.inspect.exists(NAME))
     assert number in {int(each["id"]) for each in private_server.connections()}
     for other in others:
         other.close()
