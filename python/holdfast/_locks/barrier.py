@@ -9,8 +9,9 @@ which one of them would have died.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
@@ -95,12 +96,19 @@ class BaseBarrier(Synchronizer):
 
     _semaphore: Any
     _revision: Any
+    #: The classes of both.
+    _permits: ClassVar[Callable[..., Any]]
+    _revisions: ClassVar[Callable[..., Any]]
 
-    def __init__(self, client: BaseClient, name: Name, parties: int) -> None:
+    def __init__(
+        self, client: BaseClient, name: Name, parties: int, *, lease: Seconds | None = None
+    ) -> None:
         super().__init__(client, name)
         self._keys = keys_of(client, name)
         self._timeouts = key_beside("permit_timeouts", self._keys.name)
         self._parties = checked_count("parties", parties, most=MOST_PARTIES)
+        self._semaphore = self._permits(client, name, permits=MOST, lease=lease)
+        self._revision = self._revisions(client, name)
 
     @property
     def parties(self) -> int:
@@ -130,15 +138,8 @@ class Barrier(BaseBarrier):
 
     __slots__ = ()
 
-    _semaphore: PermitSemaphore
-    _revision: Revision
-
-    def __init__(
-        self, client: BaseClient, name: Name, parties: int, *, lease: Seconds | None = None
-    ) -> None:
-        super().__init__(client, name, parties)
-        self._semaphore = PermitSemaphore(client, name, permits=MOST, lease=lease)
-        self._revision = Revision(client, name)
+    _permits = PermitSemaphore
+    _revisions = Revision
 
     def wait(self, timeout: Seconds | None = None) -> int:
         """Wait until all parties do; the number of this party, from 0 on, each once.

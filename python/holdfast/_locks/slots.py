@@ -372,9 +372,6 @@ class SlotPermits(PermitSemaphore):
     def _not_out(self, permit: str) -> NotOwnedError:
         return not_taken()
 
-    def _not_entered(self) -> NotOwnedError:
-        return NotOwnedError(f"{quoted(self.name)} was not entered, or entered by another process")
-
 
 def slots_taken(name: Name, seconds: float) -> LockTimeout:
     """The error of a block that had no slot in time."""

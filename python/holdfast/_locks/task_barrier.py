@@ -5,8 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from holdfast._clients.base import BaseClient
-from holdfast._engine.arguments import MOST, Name, Seconds, checked_timeout
+from holdfast._engine.arguments import Seconds, checked_timeout
 from holdfast._engine.errors import HoldfastError, NotOwnedError
 from holdfast._locks.barrier import BaseBarrier, Outcome
 from holdfast._locks.task_semaphores import PermitSemaphore
@@ -51,15 +50,8 @@ class Barrier(BaseBarrier):
 
     __slots__ = ()
 
-    _semaphore: PermitSemaphore
-    _revision: Revision
-
-    def __init__(
-        self, client: BaseClient, name: Name, parties: int, *, lease: Seconds | None = None
-    ) -> None:
-        super().__init__(client, name, parties)
-        self._semaphore = PermitSemaphore(client, name, permits=MOST, lease=lease)
-        self._revision = Revision(client, name)
+    _permits = PermitSemaphore
+    _revisions = Revision
 
     async def wait(self, timeout: Seconds | None = None) -> int:
         """Wait until all parties do, as ``holdfast.Barrier.wait``.

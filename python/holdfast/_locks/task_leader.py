@@ -28,7 +28,7 @@ from holdfast._locks.leader import (
     left_of,
     said,
 )
-from holdfast._locks.task_lock import Hold, answered
+from holdfast._locks.task_lock import Hold, answered, end_block
 from holdfast._locks.task_steps import Revision, step
 from holdfast._locks.tasks import FencedLock
 
@@ -229,13 +229,7 @@ class Leader(BaseLeader[Hold]):
 
     async def _end(self, body: BaseException | None) -> None:
         """Resign at the end of a block; an error of it must not hide the block's."""
-        try:
-            await self.resign()
-        except HoldfastError as error:
-            if body is None:
-                raise
-            if body is not error:
-                self._note(body, error)
+        await end_block(self, self.resign(), body)
 
     async def __aenter__(self) -> Self:
         """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""

@@ -486,15 +486,23 @@ class Hold(BaseHold):
     ) -> None:
         if self._detached:
             return  # a child of fork(): the hold is its parent's
-        try:
-            await self.release()
-        except HoldfastError as error:
-            if exc is None:
-                raise
-            self._note(exc, error)
+        await end_block(self, self.release(), exc)
 
     def _new_watcher(self) -> TaskHoldWatcher:
         return TaskHoldWatcher(self)
+
+
+async def end_block(
+    block: Any, releasing: Coroutine[Any, Any, None], body: BaseException | None
+) -> None:
+    """Release at the end of a block; an error of that must not hide the error of the body."""
+    try:
+        await releasing
+    except HoldfastError as error:
+        if body is None:
+            raise
+        if body is not error:
+            block._note(body, error)
 
 
 async def take_hold(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
+from typing import Generic, TypeVar
 from weakref import ref
 
 from holdfast import _core
@@ -38,8 +39,11 @@ from holdfast._locks.permit_semaphore import (
     checked_permits,
 )
 from holdfast._locks.semaphores import BaseCountDownLatch, BaseSemaphore
+from holdfast._locks.task_lock import end_block
 
-__all__ = ["CountDownLatch", "PermitSemaphore", "Semaphore", "TaskPermits"]
+T = TypeVar("T")
+
+__all__ = ["CountDownLatch", "Entered", "PermitSemaphore", "Semaphore", "TaskPermits"]
 
 
 class TaskPermits(Permits):
@@ -134,12 +138,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            await self.release()
-        except HoldfastError as error:
-            if exc is None:
-                raise
-            self._note(exc, error)
+        await end_block(self, self.release(), exc)
 
 
 class CountDownLatch(BaseCountDownLatch):
@@ -194,6 +193,29 @@ class TaskPermitReporter(PermitReporter):
         call_on_loop(partial(self._semaphore._report, permit), self._semaphore.name)
 
 
+class Entered(Generic[T]):
+    """What the blocks of an object have taken by ``async with``, the oldest first."""
+
+    __slots__ = ("_taken",)
+
+    def __init__(self) -> None:
+        self._taken: list[tuple[int, Hashable, T]] = []
+
+    def add(self, taken: T) -> None:
+        self._taken.append((_core.epoch(), current_task(), taken))
+
+    def take(self) -> T | None:
+        """The current task's latest, else the oldest; ``None``: there is none."""
+        epoch, task = _core.epoch(), current_task()
+        # A child of fork() must not release what its parent has taken.
+        while all_ := [each for each in list(self._taken) if each[0] == epoch]:
+            mine = [each for each in all_ if each[1] is task] or all_[:1]
+            with suppress(ValueError):  # a task of another thread has taken it
+                self._taken.remove(mine[-1])
+                return mine[-1][2]
+        return None
+
+
 class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     """A semaphore with permits that have ids and are returned when their lease ends.
 
@@ -214,8 +236,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         on_lost: Callable[[str], object] | None = None,
     ) -> None:
         super().__init__(client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
-        # The permits of `async with`, oldest first: epoch, task, permit.
-        self._entered: list[tuple[int, Hashable, str]] = []
+        self._entered: Entered[str] = Entered()
 
     def _reporter(self) -> PermitReporter | None:
         return TaskPermitReporter(self) if self._on_lost is not None else None
@@ -374,19 +395,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         permits = await self._acquire(1, True, self._wait, self._lease)
         if permits is None:
             raise await self._timed_out()
-        self._entered.append((_core.epoch(), current_task(), permits[0]))
+        self._entered.add(permits[0])
         return permits[0]
 
-    def _leave(self) -> str:
-        """The current task's latest permit, else the oldest."""
-        epoch, task = _core.epoch(), current_task()
-        # A child of fork() must not release the permits of its parent.
-        while all_ := [each for each in list(self._entered) if each[0] == epoch]:
-            mine = [each for each in all_ if each[1] is task] or all_[:1]
-            with suppress(ValueError):  # a task of another thread has taken it
-                self._entered.remove(mine[-1])
-                return mine[-1][2]
-        raise self._not_entered()
+    async def _leave(self) -> None:
+        permit = self._entered.take()
+        if permit is None:
+            raise self._not_entered()
+        await self.release(permit)
 
     async def __aexit__(
         self,
@@ -394,9 +410,4 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            await self.release(self._leave())
-        except HoldfastError as error:
-            if exc is None:
-                raise
-            self._note(exc, error)
+        await end_block(self, self._leave(), exc)

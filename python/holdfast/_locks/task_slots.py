@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from asyncio import current_task
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -18,17 +17,16 @@ from holdfast._engine.arguments import (
     checked_timeout,
     instead_of,
 )
-from holdfast._engine.errors import HoldfastError, NotOwnedError, quoted
+from holdfast._engine.errors import HoldfastError, NotOwnedError
 from holdfast._locks.slots import (
     BaseSlot,
     BaseSlots,
     checked_slots,
-    epoch_now,
     not_taken,
     slots_taken,
 )
-from holdfast._locks.task_lock import answered
-from holdfast._locks.task_semaphores import PermitSemaphore
+from holdfast._locks.task_lock import answered, end_block
+from holdfast._locks.task_semaphores import Entered, PermitSemaphore
 from holdfast._locks.task_steps import step
 
 if TYPE_CHECKING:
@@ -91,8 +89,7 @@ class Slots(BaseSlots):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        # The slots of `async with`, oldest first: epoch, task, slot.
-        self._entered: list[tuple[int, Any, Slot]] = []
+        self._entered: Entered[Slot] = Entered()
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -156,20 +153,14 @@ class Slots(BaseSlots):
         slot = await self._take(True, wait, UNSET)
         if slot is None:
             raise slots_taken(self.name, wait)
-        self._entered.append((epoch_now(), current_task(), slot))
+        self._entered.add(slot)
         return slot
 
-    def _leave(self) -> Slot:
-        """The current task's latest slot, else the oldest."""
-        epoch, task = epoch_now(), current_task()
-        # A child of fork() must not release the slots of its parent.
-        while all_ := [each for each in list(self._entered) if each[0] == epoch]:
-            mine = [each for each in all_ if each[1] is task] or all_[:1]
-            with suppress(ValueError):  # a task of another thread has taken it
-                self._entered.remove(mine[-1])
-                return mine[-1][2]
-        msg = f"{quoted(self.name)} was not entered, or entered by another process"
-        raise NotOwnedError(msg)
+    async def _leave(self) -> None:
+        slot = self._entered.take()
+        if slot is None:
+            raise self._semaphore._not_entered()
+        await slot.release()
 
     async def __aexit__(
         self,
@@ -177,9 +168,4 @@ class Slots(BaseSlots):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            await self._leave().release()
-        except HoldfastError as error:
-            if exc is None:
-                raise
-            self._note(exc, error)
+        await end_block(self, self._leave(), exc)
