@@ -100,23 +100,23 @@ const script::Script& script_for(const std::string& name, const Words& keys, con
   return *script;
 }
 
-// The first of `keys` says which server. A last argument that is not given is the command by which
-// scripts publish.
-Sending step_of(Client& client, const std::string& name, const Words& keys, const Words& args) {
-  const script::Script& script = script_for(name, keys, args);
+// `name` says which server, and stands in errors. A last argument that is not given is the command
+// by which scripts publish.
+Sending step_of(Client& client, const std::string& name, const std::string& word, const Words& keys,
+                const Words& args) {
+  const script::Script& script = script_for(word, keys, args);
   const auto context = client.started();
   const auto reply = std::make_shared<std::optional<resp::Reply>>();
-  const LockName first(keys.front());
-  sync::Query query{first, [&script, keys, args](script::Writer& out) {
+  const LockName lock(name);
+  sync::Query query{lock, [&script, keys, args](script::Writer& out) {
                       script::Call call = out.call(script);
                       for (const std::string& key : keys) call << key;
                       for (const std::string& arg : args) call << arg;
                       if (args.size() < script.args) call << out.publish();
                     }};
   query.reply = reply;
-  return {sync::call_of(context, std::move(query)), [reply, first] {
-            return *reply ? converted(**reply, first, {}) : py::object(py::none());
-          }};
+  return {sync::call_of(context, std::move(query)),
+          [reply, lock] { return *reply ? converted(**reply, lock, {}) : py::object(py::none()); }};
 }
 
 py::list addresses(const net::Endpoint& endpoint) {

@@ -132,10 +132,11 @@ def sending_of(
     within: float | None = None,
 ) -> Sending: ...
 
-# A step of lua/, by its name, such as "lock/ttl"; the first key says which server. ValueError: no
-# such script, or another number of parameters. Its reply() raises no error: the exchange does.
+# A step of lua/, by its word, such as "lock/ttl"; the lock's name says which server, and stands in
+# errors. ValueError: no such script, or another number of parameters. Its reply() raises no error:
+# the exchange does.
 def step_of(
-    client: Client, script: str, keys: Sequence[bytes], args: Sequence[bytes], /
+    client: Client, name: bytes, script: str, keys: Sequence[bytes], args: Sequence[bytes], /
 ) -> Sending: ...
 
 # A copy: changes to it do not affect the client.

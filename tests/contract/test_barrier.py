@@ -247,5 +247,8 @@ def test_a_key_of_another_program_is_an_error_and_stays(parties: Parties) -> Non
     parties.server.inspect.set(STATE, "theirs")
     with pytest.raises(holdfast.ServerError, match="WRONGTYPE"):
         parties.do(parties.barrier().wait)
+    for call in (parties.barrier().abort, parties.barrier().reset):
+        with pytest.raises(holdfast.ServerError, match=f"^'{NAME}' on .*WRONGTYPE"):
+            parties.do(call)
     assert parties.server.inspect.get(STATE) == b"theirs"
     eventually(lambda: parties.server.inspect.zcard(TIMEOUTS) == 0)

@@ -383,3 +383,12 @@ def test_a_key_of_another_program_is_an_error_and_stays(users: Users) -> None:
         users.do(users.slots(1).acquire)
     assert users.server.inspect.get(HASH) == b"theirs"
     assert users.server.inspect.zcard(TIMEOUTS) == 0
+
+
+def test_the_error_of_each_call_names_the_slots(users: Users) -> None:
+    """Not one of the keys beside the name."""
+    slots = users.slots(1)
+    users.server.inspect.set("holdfast_slots:{mySlots}", "of another program")
+    for call in (slots.acquire, slots.taken, lambda: slots.resize(2)):
+        with pytest.raises(holdfast.ServerError, match=r"^'mySlots' on .*WRONGTYPE"):
+            users.do(call)

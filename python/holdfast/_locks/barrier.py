@@ -186,7 +186,7 @@ class Barrier(BaseBarrier):
         return True
 
     def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
-        return step(self._client._core, word, keys, args)
+        return step(self._client._core, word, keys, args, self._keys.name)
 
     def abort(self) -> None:
         """Break the barrier: all that wait, and those that come before ``reset()``, get the error.

@@ -292,8 +292,8 @@ class BaseSlots(Synchronizer):
         verdict, said = reply
         if verdict == OTHER_NUMBER:
             msg = (
-                f"{quoted(self.name)} has {said} slots, not {self._number}: all its users must "
-                f"give the same number; resize() changes it"
+                f"{quoted(self.name)} has {said} {'slot' if said == 1 else 'slots'}, not "
+                f"{self._number}: all its users must give the same number; resize() changes it"
             )
             raise ValueError(msg)
         if verdict == OTHER_VALUES:
@@ -494,7 +494,7 @@ class Slots(BaseSlots):
         return self._send(*self._take_step(permit))
 
     def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
-        return step(self._client._core, word, keys, args)
+        return step(self._client._core, word, keys, args, self._key)
 
     def _give_back(self, permits: list[str | None]) -> None:
         for permit in permits:

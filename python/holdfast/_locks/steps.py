@@ -41,15 +41,21 @@ def keys_of(client: BaseClient, name: Name) -> Keys:
 
 
 def step_of(
-    core: _core.Client, script: str, keys: Sequence[bytes], args: Sequence[Argument] = ()
+    core: _core.Client,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[Argument] = (),
+    name: bytes = b"",
 ) -> _core.Sending:
     """A step that has not begun: its exchange sends it.
 
     ``script``: ``"<kind>/<step>"`` of ``lua/``, with a fixed number of parameters; the command by
     which scripts publish, as the last one, is added. It may be sent again after a lost reply, and
     waits for a server that refuses to work for the moment, so a repeat must have the same effect.
+    ``name``: what its errors name, where that is not the first key.
     """
-    return _core.step_of(core, script, list(keys), [_bytes(arg) for arg in args])
+    named = name or b"".join(keys[:1])
+    return _core.step_of(core, named, script, list(keys), [_bytes(arg) for arg in args])
 
 
 def _bytes(argument: Argument) -> bytes:
@@ -57,13 +63,17 @@ def _bytes(argument: Argument) -> bytes:
 
 
 def step(
-    core: _core.Client, script: str, keys: Sequence[bytes], args: Sequence[Argument] = ()
+    core: _core.Client,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[Argument] = (),
+    name: bytes = b"",
 ) -> Any:
     """Carry out ``step_of``; its reply: ``None``, ``int``, ``bytes`` or a list of replies.
 
     Raises ``ServerError`` or ``ConnectionError``.
     """
-    sending = step_of(core, script, keys, args)
+    sending = step_of(core, script, keys, args, name)
     sending.exchange.wait()
     return sending.reply()
 

@@ -94,7 +94,7 @@ class Barrier(BaseBarrier):
         return True
 
     async def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
-        return await step(self._client._core, word, keys, args)
+        return await step(self._client._core, word, keys, args, self._keys.name)
 
     async def abort(self) -> None:
         """Break the barrier, as ``holdfast.Barrier.abort``."""

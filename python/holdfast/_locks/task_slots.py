@@ -132,7 +132,7 @@ class Slots(BaseSlots):
         return await self._send(*self._take_step(permit))
 
     async def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
-        return await step(self._client._core, word, keys, args)
+        return await step(self._client._core, word, keys, args, self._key)
 
     async def _give_back(self, permit: str) -> None:
         with suppress(HoldfastError):  # it goes on in the background, or ends by itself

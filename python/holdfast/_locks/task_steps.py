@@ -16,10 +16,14 @@ __all__ = ["Revision", "send_commands", "step"]
 
 
 async def step(
-    core: _core.Client, script: str, keys: Sequence[bytes], args: Sequence[Argument] = ()
+    core: _core.Client,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[Argument] = (),
+    name: bytes = b"",
 ) -> Any:
     """As ``holdfast._locks.steps.step``."""
-    return await _replied(step_of(core, script, keys, args))
+    return await _replied(step_of(core, script, keys, args, name))
 
 
 async def send_commands(
