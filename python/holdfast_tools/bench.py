@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from holdfast import Client, ConnectionError, ServerError, servers
-from holdfast_tools.inspect._names import lock_channel
 from holdfast_tools.inspect._people import subscribers
 
 from .sockets import connect_to
@@ -107,7 +106,7 @@ def _renewals(client: Client, name: str, seconds: float) -> list[float]:
 def _wake_up(client: Client, url: str | None, name: str, seconds: float) -> float:
     """The time from a release here to the grant in the second process: the median."""
     deployment = servers.of(client)
-    channel = lock_channel(deployment.prefix + name.encode())
+    channel = servers.key_beside("lock_channel", deployment.prefix + name.encode())
     times: list[float] = []
     with _waiter(url, name) as hear:
         end = time.monotonic() + seconds

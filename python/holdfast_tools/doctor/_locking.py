@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from holdfast import HoldfastError, ServerError
-from holdfast_tools.inspect._names import lock_channel
+from holdfast.servers import key_beside
 from holdfast_tools.inspect._people import subscribers
 
 from ._finding import Finding, bad, good, unknown
@@ -67,7 +67,7 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
 
 def _await_subscription(deployment: Deployment, name: bytes, waiter: threading.Thread) -> None:
     """Wait for the subscription, if this user may see it; otherwise for its longest duration."""
-    channel = lock_channel(deployment.prefix + name)
+    channel = key_beside("lock_channel", deployment.prefix + name)
     servers = deployment.primaries()
     until = time.monotonic() + SUBSCRIPTION
     while waiter.is_alive() and time.monotonic() < until:

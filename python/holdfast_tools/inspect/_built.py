@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.servers import listed
+from holdfast.servers import key_beside, listed
 
 from . import _names as names
 
@@ -33,7 +33,7 @@ MOST_FIELDS: Final = 2001
 
 def of_leader(name: bytes) -> Command:
     """The command whose reply ``see_lock`` takes."""
-    return (b"HMGET", names.state(name), b"owner", b"value")
+    return (b"HMGET", key_beside("state", name), b"owner", b"value")
 
 
 def see_lock(held: Held, state: Sequence[Any]) -> None:
@@ -50,7 +50,8 @@ def see_lock(held: Held, state: Sequence[Any]) -> None:
 
 def beside_permits(name: bytes) -> list[Command]:
     """The commands whose replies ``see_permits`` takes."""
-    return [(b"HLEN", names.slots(name)), (b"HMGET", names.state(name), b"parties", b"broken")]
+    state = (b"HMGET", key_beside("state", name), b"parties", b"broken")
+    return [(b"HLEN", key_beside("slots", name)), state]
 
 
 def see_permits(ask: Ask, held: Held, beside: Sequence[Any]) -> None:
@@ -61,7 +62,7 @@ def see_permits(ask: Ask, held: Held, beside: Sequence[Any]) -> None:
         held.use = "barrier"
         held.parties, held.broken = int(parties), broken is not None
     elif isinstance(size, int) and 0 < size <= MOST_FIELDS:
-        [reply] = ask([(b"HGETALL", names.slots(held.name))])
+        [reply] = ask([(b"HGETALL", key_beside("slots", held.name))])
         pairs = listed(reply)
         _see_slots(held, dict(zip(pairs[::2], pairs[1::2], strict=True)))
 

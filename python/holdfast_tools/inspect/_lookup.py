@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast import LockError, servers
-from holdfast.servers import forced_releases
+from holdfast.servers import forced_releases, key_beside
 
 from . import _names as names
 from ._held import Held
@@ -83,16 +83,16 @@ def _people(deployment: Deployment, lock: Held) -> tuple[LockInfo, Clients]:
 
 
 def _hashed(ask: Ask, lock: Held, info: LockInfo, clients: Clients) -> LockDetail:
-    counter = names.token_counter(lock.name)
+    counter = key_beside("token_counter", lock.name)
     parts = [lock.name, counter]
     [token] = ask([(b"GET", counter)])
     channels = [lock.channel]
     if lock.use == "leader":
-        parts.append(names.state(lock.name))
-        channels.append(names.changed_channel(lock.name))
+        parts.append(key_beside("state", lock.name))
+        channels.append(key_beside("changed_channel", lock.name))
     queue: tuple[QueuedOwner, ...] | None = None
     if lock.kind == "fair_lock":
-        parts += [names.fair_queue(lock.name), names.fair_timeouts(lock.name)]
+        parts += [key_beside("fair_queue", lock.name), key_beside("fair_timeouts", lock.name)]
         queue = _queue(ask, lock.name, clients)
         channels = [lock.channel + b":" + one.id.encode() for one in queue]
     number = int(token) if isinstance(token, bytes) and is_number(token) else None
@@ -102,10 +102,10 @@ def _hashed(ask: Ask, lock: Held, info: LockInfo, clients: Clients) -> LockDetai
 
 def _queue(ask: Ask, name: bytes, clients: Clients) -> tuple[QueuedOwner, ...]:
     last = b"%d" % (MOST_QUEUED - 1)
-    owners, now = ask([(b"LRANGE", names.fair_queue(name), b"0", last), (b"TIME",)])
+    owners, now = ask([(b"LRANGE", key_beside("fair_queue", name), b"0", last), (b"TIME",)])
     if not checked(owners):
         return ()
-    key = names.fair_timeouts(name)
+    key = key_beside("fair_timeouts", name)
     scores = ask([(b"ZSCORE", key, owner) for owner in owners])
     now_ms = int(now[0]) * 1000 + int(now[1]) // 1000
     return tuple(
@@ -148,8 +148,8 @@ def _counter(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> 
 
 def _permits(ask: Ask, key: bytes, *, named: bool) -> Held | None:
     """A permit semaphore, by its permits in use or what is built on it, or ``named`` as one."""
-    timeouts = names.permit_timeouts(key)
-    beside = (timeouts, names.slots(key), names.state(key))
+    timeouts = key_beside("permit_timeouts", key)
+    beside = (timeouts, key_beside("slots", key), key_beside("state", key))
     out, *built = ask([(b"EXISTS", one) for one in beside])
     if not (named or checked(out) or 1 in built):
         return None
@@ -158,12 +158,12 @@ def _permits(ask: Ask, key: bytes, *, named: bool) -> Held | None:
 
 
 def _permit_parts(held: Held) -> _Parts:
-    keys, channels = [held.name, names.permit_timeouts(held.name)], [held.channel]
+    keys, channels = [held.name, key_beside("permit_timeouts", held.name)], [held.channel]
     if held.use == "slots":
-        keys.append(names.slots(held.name))
+        keys.append(key_beside("slots", held.name))
     if held.use == "barrier":
-        keys.append(names.state(held.name))
-        channels.append(names.changed_channel(held.name))
+        keys.append(key_beside("state", held.name))
+        channels.append(key_beside("changed_channel", held.name))
     return _Parts(keys, channels)
 
 

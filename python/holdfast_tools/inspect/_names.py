@@ -12,26 +12,15 @@ from holdfast.servers import key_beside
 __all__ = [
     "REQUESTS",
     "SEMAPHORE_CHANNEL",
-    "changed_channel",
     "counters_of",
     "escaped",
-    "fair_queue",
-    "fair_timeouts",
-    "latch_channel",
-    "lock_channel",
     "matcher",
     "percent_encoded",
-    "permit_timeouts",
     "permits_of",
     "quoted",
     "read_timeout",
-    "rwlock_channel",
-    "semaphore_channel",
     "semaphores_of",
     "shown",
-    "slots",
-    "state",
-    "token_counter",
 ]
 
 
@@ -44,56 +33,9 @@ REQUEST: Final = re.compile(
 )
 
 
-def lock_channel(name: bytes) -> bytes:
-    return key_beside("lock_channel", name)
-
-
-def rwlock_channel(name: bytes) -> bytes:
-    return key_beside("sides_channel", name)
-
-
-def semaphore_channel(name: bytes) -> bytes:
-    return key_beside("semaphore_channel", name)
-
-
-def latch_channel(name: bytes) -> bytes:
-    return key_beside("latch_channel", name)
-
-
-def fair_queue(name: bytes) -> bytes:
-    return key_beside("fair_queue", name)
-
-
-def fair_timeouts(name: bytes) -> bytes:
-    return key_beside("fair_timeouts", name)
-
-
-def token_counter(name: bytes) -> bytes:
-    return key_beside("token_counter", name)
-
-
 def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:
     """The key that keeps one hold of a reader alive."""
     return key_beside("read_timeout", name) + owner + b":rwlock_timeout:%d" % hold
-
-
-def state(name: bytes) -> bytes:
-    """The hash of what is built on the lock or the permits: a leader, or a barrier."""
-    return key_beside("state", name)
-
-
-def changed_channel(name: bytes) -> bytes:
-    """The channel of the changes of a state."""
-    return key_beside("changed_channel", name)
-
-
-def slots(name: bytes) -> bytes:
-    """The hash that says which permit has which slot."""
-    return key_beside("slots", name)
-
-
-def permit_timeouts(name: bytes) -> bytes:
-    return key_beside("permit_timeouts", name)
 
 
 def permits_of(timeouts: bytes) -> list[bytes]:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import ServerError
-from holdfast.servers import listed, moved
+from holdfast.servers import key_beside, listed, moved
 
 from . import _built as built
 from . import _names as names
@@ -135,7 +135,7 @@ def _by_size(sizes: dict[bytes, int]) -> Iterator[list[bytes]]:
 def _read_whole(ask: Ask, keys: list[bytes]) -> Iterator[Held]:
     commands: list[Command] = []
     for key in keys:
-        commands += [(b"HGETALL", key), (b"PTTL", key), (b"LLEN", names.fair_queue(key))]
+        commands += [(b"HGETALL", key), (b"PTTL", key), (b"LLEN", key_beside("fair_queue", key))]
         commands.append(built.of_leader(key))
     replies = ask(commands)
     for at, key in enumerate(keys):
@@ -173,10 +173,10 @@ def _lock(key: bytes, fields: dict[bytes, bytes], holds: list[Hold], rest: tuple
     pttl, queued = rest
     ttl = checked(pttl) / 1000 if checked(pttl) >= 0 else None
     if b"mode" in fields:
-        return Held(key, "read_write_lock", holds, ttl, channel=names.rwlock_channel(key))
+        return Held(key, "read_write_lock", holds, ttl, channel=key_beside("sides_channel", key))
     length = queued if isinstance(queued, int) else 0  # a list of something else
     kind = "fair_lock" if length else "lock"
-    return Held(key, kind, holds, ttl, queued=length, channel=names.lock_channel(key))
+    return Held(key, kind, holds, ttl, queued=length, channel=key_beside("lock_channel", key))
 
 
 def _drop_dead_readers(ask: Ask, locks: Iterable[Held]) -> None:
@@ -235,7 +235,7 @@ def _permits_out(name: bytes, out: list[bytes], now_ms: int) -> Held:
     finite = [at for at in expiries if at != NEVER]
     ttl = (min(finite) - now_ms) / 1000 if finite else None
     holds = [Hold(permit.hex().encode(), 1) for permit in out[::2]]
-    return Held(name, "permit_semaphore", holds, ttl, channel=names.semaphore_channel(name))
+    return Held(name, "permit_semaphore", holds, ttl, channel=key_beside("semaphore_channel", name))
 
 
 def read_semaphore(ask: Ask, name: bytes, *, taken: bool = False) -> Held | None:
@@ -252,7 +252,7 @@ def read_semaphore(ask: Ask, name: bytes, *, taken: bool = False) -> Held | None
     if taken and int(value) > 0:
         return None
     ttl = pttl / 1000 if isinstance(pttl, int) and pttl >= 0 else None
-    return Held(name, "semaphore", [], ttl, channel=names.semaphore_channel(name))
+    return Held(name, "semaphore", [], ttl, channel=key_beside("semaphore_channel", name))
 
 
 def is_number(text: bytes) -> bool:

@@ -18,7 +18,6 @@ from redis.exceptions import NoPermissionError, ResponseError, TimeoutError
 
 import holdfast
 from holdfast import servers
-from holdfast_tools.inspect import _names as names
 from tests.deployments.security.test_rights import KINDS, SECRET, for_names_with_braces, rights_of
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, settled
@@ -117,7 +116,7 @@ class Tenant:
         mine.acquire()
         waiting = threading.Thread(target=lambda: (theirs.acquire(timeout=BOUND), theirs.release()))
         waiting.start()
-        queue = names.fair_queue(str(mine.name).encode())
+        queue = servers.key_beside("fair_queue", str(mine.name).encode())
         eventually(lambda: self._server.inspect.llen(queue) == 1)
         self._ends += [mine.release, waiting.join]
 
