@@ -115,6 +115,8 @@ def test_slots_and_leaders_are_called_so(page: Page, server: Server) -> None:
         page.until_text("10.0.0.7:9000")
         told = page.run("return document.querySelector('dl.facts').innerText")
         assert "leader" in told.split("\n")
+        page.run("location.hash = '#/lock/gpus'")
+        page.until_text("1 free of 2")
 
 
 def test_force_release_requires_the_name(page: Page, server: Server) -> None:

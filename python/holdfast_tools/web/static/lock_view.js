@@ -126,7 +126,7 @@ export class LockView {
       ["Kind", uncertain ? "semaphore or latch" : kindText(lock)],
       ["Holds", String(holdsOf(lock))],
       ["Waiters", String(lock.waiters)],
-      [uncertain ? "Number" : "Permits", lock.permits], ["Count", lock.count], ["Fencing token", lock.token],
+      uncertain ? ["Number", lock.permits] : ["Permits", permitsText(lock)], ["Count", lock.count], ["Fencing token", lock.token],
       ["Value", lock.value === undefined ? null : nameText(lock.value)],
       ["Parties", lock.parties && `${lock.owners.length} of ${lock.parties} are there${lock.broken ? ", broken" : ""}`],
       ["Owner seen since", seen?.toLocaleTimeString([], { hour12: false })],
@@ -169,6 +169,12 @@ function forcedReleases(forced) {
     client ? [", connection ", nameText([client.name, client.address].filter(Boolean).join(" "))] : null,
     element("div", { class: "small quiet" }, "held until then by ", nameText(owners.join(", ")))));
   return [section("Forced releases", rows, "ul", "")];
+}
+
+// The free ones, and all where the permits in use are known.
+function permitsText({ kind, permits, owners }) {
+  if (permits === undefined) return null;
+  return kind === "permit_semaphore" ? `${permits} free of ${permits + owners.length}` : `${permits} free`;
 }
 
 function ownerFacts(owner) {
