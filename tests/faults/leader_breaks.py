@@ -26,6 +26,13 @@ LEADER_BREAKS = (
         f"{_STEPS}test_a_repeat_and_a_late_copy_change_and_announce_nothing",
     ),
     Break(
+        (),
+        "what a leader that died has left stays for ever",
+        "lua/leader/set.lua",
+        (("redis.call('pexpire', KEYS[2], ARGV[5])\n", ""),),
+        f"{_STEPS}test_the_state_of_a_leader_that_died_expires",
+    ),
+    Break(
         (1,),
         "a leader is shown that does not hold the lock any more",
         "lua/_revision/now.lua",
