@@ -11,6 +11,7 @@ namespace holdfast::topology {
 using client::Connection;
 using client::InFlightRequest;
 using client::PubSub;
+using client::RequestQueue;
 
 namespace {
 
@@ -28,36 +29,87 @@ std::string text_of(const std::vector<net::Address>& seeds) {
   return text;
 }
 
-// A server that is out of reach is tried again within a second or so: its trouble lasts at least
-// that long.
-constexpr Millis kTroubleLasts{1500};
+// A request that is redirected goes there, and with it what has to follow it.
+bool follow(Connection& connection, const InFlightRequest& unanswered, Redirection::Kind kind) {
+  const bool asking = kind == Redirection::Kind::kAsk;
+  InFlightRequest there = unanswered;
+  there.asking = asking;
+  if (!connection.resubmit(std::move(there)).ok()) return false;
+  const client::RequestPtr follow_up = asking ? unanswered.request->follow_up() : nullptr;
+  if (follow_up) (void)connection.resubmit({follow_up});  // nothing is closed with the lock held
+  return true;
+}
 
-void add_new(std::vector<net::Address>& all, const net::Address& address) {
-  const auto is_it = [&](const net::Address& known) { return known == address; };
-  if (std::none_of(all.begin(), all.end(), is_it)) all.push_back(address);
+// Behind the requests that were sent there. False: it could not be sent.
+bool set_fence(Connection& connection, const std::function<void()>& passed) {
+  const auto request = std::make_shared<client::PlainRequest>(
+      resp::Command({"PING"}), resp::ReplyKind::kStatus,
+      [passed](const auto& /*reply*/, const auto& /*sent*/) { passed(); });
+  request->persistent = true;
+  return connection.resubmit({request}).ok();
+}
+
+void answer(RequestQueue::Deliveries& deliveries) {
+  for (auto& [to, reply] : deliveries) to.request->complete(std::move(reply), to.sent);
 }
 
 }  // namespace
+
+bool DeferredRequests::empty() const {
+  return std::all_of(lines_.begin(), lines_.end(),
+                     [](const RequestQueue& line) { return line.empty(); });
+}
+
+TimePoint DeferredRequests::next_overdue() const {
+  TimePoint next = kNever;
+  for (const RequestQueue& line : lines_) next = std::min(next, line.next_overdue());
+  return next;
+}
+
+TimePoint DeferredRequests::next_connect_deadline() const {
+  TimePoint next = kNever;
+  for (const RequestQueue& line : lines_) next = std::min(next, line.next_connect_deadline());
+  return next;
+}
+
+void DeferredRequests::release(const Find& find, RequestQueue::Deliveries& deliveries) {
+  for (const Traffic traffic : kAllTraffic) {
+    if (lines_[traffic].empty()) continue;
+    RequestQueue waiting = std::exchange(lines_[traffic], {});
+    for (InFlightRequest& unanswered : waiting.take_all()) {
+      const auto connection = find(*unanswered.request, traffic);
+      if (!connection) {
+        lines_[traffic].add(std::move(unanswered));
+        continue;
+      }
+      InFlightRequest copy = unanswered;
+      if (Status closed = connection->resubmit(std::move(copy)); !closed.ok()) {
+        deliveries.push_back({std::move(unanswered), std::move(closed)});
+      }
+    }
+  }
+}
 
 Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
     : clock_(clock),
       loops_(loops),
       setup_(std::move(setup)),
-      text_(text_of(setup_.endpoint.addresses)) {
+      text_(text_of(setup_.endpoint.addresses)),
+      nodes_(clock, loops, setup_),
+      refresh_(clock, loops.io, setup_.link) {
   if (setup_.pubsub) decide(*setup_.pubsub);
 }
 
-void Cluster::start() { nowhere_ = make_node({}); }
-
-Cluster::NodePtr Cluster::make_node(Server server) {
-  return std::make_shared<ClusterNode>(clock_, loops_, setup_, weak_from_this(), std::move(server));
+void Cluster::start() {
+  const MutexLock guard(mutex_);
+  nodes_.start(weak_from_this());
 }
 
 std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic) {
   const ServerNumber owner = map_.owner(slot_of(key));
   const MutexLock guard(mutex_);
-  const ClusterNode* found = node(owner);
-  return (found != nullptr ? found : nowhere_.get())->links().connection(traffic);
+  const ClusterNode* found = nodes_.find(owner);
+  return (found != nullptr ? found : nodes_.nowhere().get())->links().connection(traffic);
 }
 
 bool Cluster::owns(ServerNumber server, std::string_view key) const {
@@ -78,7 +130,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   unanswered.asking = false;
   // Queued requests go ahead of later ones.
   const ServerNumber target = queued ? map_.target(slot) : map_.owner(slot);
-  if (const ClusterNode* found = node(target)) {
+  if (const ClusterNode* found = nodes_.find(target)) {
     return found->links().connection(traffic)->resubmit(std::move(unanswered));
   }
   if (unanswered.barred()) return Status::revoked();
@@ -104,7 +156,7 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
     const bool follows = to.kind != Kind::kStale && !unanswered.request->abandoned() &&
                          unanswered.sent.times < kMostTimes;
     if (follows) {
-      taken = follow(*node_at(to.address).links().connection(traffic), unanswered, to.kind);
+      taken = follow(*nodes_.at(to.address).links().connection(traffic), unanswered, to.kind);
     }
     release_parked(deliveries);
   }
@@ -112,22 +164,11 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
   return taken;
 }
 
-bool Cluster::follow(Connection& connection, const InFlightRequest& unanswered,
-                     Redirection::Kind kind) {
-  const bool asking = kind == Redirection::Kind::kAsk;
-  InFlightRequest there = unanswered;
-  there.asking = asking;
-  if (!connection.resubmit(std::move(there)).ok()) return false;
-  const client::RequestPtr follow_up = asking ? unanswered.request->follow_up() : nullptr;
-  if (follow_up) (void)connection.resubmit({follow_up});  // nothing is closed with the lock held
-  return true;
-}
-
 void Cluster::subscribe(const std::string& channel) {
   const MutexLock guard(mutex_);
   Listened& listened = channels_.try_emplace(channel, Listened{slot_of(channel)}).first->second;
   ++listened.subscriptions_made;
-  if (const ClusterNode* at = node(listened.at))
+  if (const ClusterNode* at = nodes_.find(listened.at))
     return at->links().subscriber()->subscribe(channel);
   place(channel, listened);
   if (listened.at == 0) request_refresh();
@@ -137,14 +178,14 @@ void Cluster::release(const std::string& channel, Duration linger) {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
-  if (const ClusterNode* at = node(found->second.at))
+  if (const ClusterNode* at = nodes_.find(found->second.at))
     at->links().subscriber()->release(channel, linger);
 }
 
 std::shared_ptr<client::Subscriber> Cluster::subscriber(const std::string& channel) {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
-  const ClusterNode* at = found == channels_.end() ? nullptr : node(found->second.at);
+  const ClusterNode* at = found == channels_.end() ? nullptr : nodes_.find(found->second.at);
   return at == nullptr ? nullptr : at->links().subscriber();
 }
 
@@ -186,79 +227,54 @@ void Cluster::forget_channel(const std::string& channel, std::uint64_t subscript
 void Cluster::place(const std::string& channel, Listened& listened) {
   const ServerNumber target = map_.target(listened.slot);
   if (target == 0 || target == listened.at) return;
-  if (const ClusterNode* old = node(listened.at)) old->links().subscriber()->drop(channel);
-  const ClusterNode* fresh = node(target);
+  if (const ClusterNode* old = nodes_.find(listened.at)) old->links().subscriber()->drop(channel);
+  const ClusterNode* fresh = nodes_.find(target);
   listened.at = fresh != nullptr ? target : 0;
   if (fresh == nullptr) return;
   fresh->links().subscriber()->subscribe(channel);
   fresh->links().subscriber()->release(channel, kLinger);
 }
 
-void Cluster::place_channels() {
-  for (auto& [channel, listened] : channels_) place(channel, listened);
-}
-
 std::size_t Cluster::reauthenticate(const client::LoginPtr& login) {
-  std::vector<NodePtr> nodes;
+  std::vector<std::shared_ptr<ClusterNode>> nodes;
   {
     const MutexLock guard(mutex_);
-    for (const auto& [number, node] : nodes_) nodes.push_back(node);
+    nodes = nodes_.all();
   }
   std::size_t open = 0;
-  for (const NodePtr& node : nodes) open += node->links().reauthenticate(login);
+  for (const auto& node : nodes) open += node->links().reauthenticate(login);
   return open;
 }
 
 void Cluster::close(const Status& why) {
   Deliveries deliveries;
-  std::vector<NodePtr> nodes;
-  std::vector<std::shared_ptr<SlotsQuery>> scouts;
+  std::vector<std::shared_ptr<ClusterNode>> nodes;
+  SlotsRefresh::Queries queries;
   {
     const MutexLock guard(mutex_);
     closed_ = why;
-    for (const auto& [number, node] : nodes_) nodes.push_back(node);
-    scouts.swap(queries_);
+    nodes = nodes_.all();
+    nodes.push_back(nodes_.nowhere());
+    queries = refresh_.take();
     for (auto& line : deferred_) line.fail(why, true, deliveries);
     loops_.io.drive(shared_from_this());
   }
-  for (const NodePtr& node : nodes) node->links().close(why);
-  nowhere_->links().close(why);
-  for (const auto& query : scouts) query->close(why);
+  for (const auto& node : nodes) node->links().close(why);
+  for (const auto& query : queries) query->close(why);
   answer(deliveries);
-}
-
-ClusterNode* Cluster::node(ServerNumber number) const {
-  const auto found = nodes_.find(number);
-  return found == nodes_.end() ? nullptr : found->second.get();
-}
-
-ClusterNode& Cluster::node_at(const net::Address& address) {
-  for (const auto& [number, node] : nodes_) {
-    if (node->server().address == address) return *node;
-  }
-  const auto fresh = make_node({++numbers_, address});
-  fresh->links().subscriber()->set_mode(mode_.value_or(client::PubSub::kClassic));
-  return *nodes_.emplace(numbers_, fresh).first->second;
-}
-
-// Queued at a slot's old server, behind the requests that were sent there.
-bool Cluster::set_fence(const SlotMap::Fence& fence) {
-  const ClusterNode* at = node(fence.at);
-  if (at == nullptr) return false;
-  const auto request = std::make_shared<client::PlainRequest>(
-      resp::Command({"PING"}), resp::ReplyKind::kStatus,
-      [weak = weak_from_this(), id = fence.id](const auto& /*reply*/, const auto& /*sent*/) {
-        if (const auto cluster = weak.lock()) cluster->passed(id);
-      });
-  request->persistent = true;
-  return at->links().connection(Traffic::kCalls)->resubmit({request}).ok();
 }
 
 void Cluster::set_fences() {
   std::vector<SlotMap::Fence> fences = map_.take_fences();
   while (!fences.empty()) {
     for (const SlotMap::Fence& fence : fences) {
-      if (!set_fence(fence)) map_.passed(fence.id);
+      const ClusterNode* at = nodes_.find(fence.at);
+      const auto passed = [weak = weak_from_this(), id = fence.id] {
+        if (const auto cluster = weak.lock()) cluster->passed(id);
+      };
+      if (at == nullptr || !set_fence(*at->links().connection(Traffic::kCalls), passed)) {
+        map_.passed(fence.id);
+      }
     }
     fences = map_.take_fences();
   }
@@ -281,14 +297,10 @@ void Cluster::release_parked(Deliveries& deliveries) {
   deferred_.release(
       [this](const client::Request& request, Traffic traffic)
           HOLDFAST_REQUIRES(mutex_) -> std::shared_ptr<Connection> {
-            const ClusterNode* found = node(map_.owner(slot_of(request.key())));
+            const ClusterNode* found = nodes_.find(map_.owner(slot_of(request.key())));
             return found != nullptr ? found->links().connection(traffic) : nullptr;
           },
       deliveries);
-}
-
-void Cluster::answer(Deliveries& deliveries) {
-  for (auto& [to, reply] : deliveries) to.request->complete(std::move(reply), to.sent);
 }
 
 void Cluster::request_refresh() {
@@ -304,9 +316,9 @@ void Cluster::lost(ServerNumber server) {
 void Cluster::trouble(ServerNumber server) {
   const MutexLock guard(mutex_);
   if (!closed_.ok()) return;
-  troubled_until_ = after(clock_.now(), kTroubleLasts);
-  request_refresh();
-  ClusterNode* const found = node(server);
+  refresh_.want_after_trouble(clock_.now());
+  loops_.io.drive(shared_from_this());
+  ClusterNode* const found = nodes_.find(server);
   if (found != nullptr && map_.leaving(server)) found->links().review();
 }
 
@@ -315,104 +327,58 @@ void Cluster::trouble(ServerNumber server) {
 void Cluster::learn(const Redirection& moved, ServerNumber from) {
   const ServerNumber target = map_.target(moved.slot);
   if (target != from && target != 0) return;
-  if (!map_.assign(moved.slot, node_at(moved.address).server().number)) return;
+  if (!map_.assign(moved.slot, nodes_.at(moved.address).server().number)) return;
   set_fences();
   for (auto& [channel, listened] : channels_) {
     if (listened.slot == moved.slot) place(channel, listened);
   }
 }
 
-bool Cluster::apply(const std::vector<SlotRange>& ranges) {
+// True: the slots have changed.
+bool Cluster::apply(const SlotsQuery::Report& report) {
+  if (!decided_) decide(report.sharded ? PubSub::kSharded : PubSub::kClassic);
   bool changed = false;
-  for (const SlotRange& range : ranges) {
-    const ServerNumber primary = node_at(range.primary).server().number;
+  std::vector<net::Address> replicas;
+  for (const SlotRange& range : report.ranges.value()) {
+    const ServerNumber primary = nodes_.at(range.primary).server().number;
     for (unsigned slot = range.first; slot <= range.last; ++slot) {
       if (map_.assign(static_cast<Slot>(slot), primary)) changed = true;
     }
+    replicas.insert(replicas.end(), range.replicas.begin(), range.replicas.end());
   }
   set_fences();
-  decommission_nodes(ranges);
-  place_channels();
+  nodes_.keep(map_.servers(), std::move(replicas));
+  for (auto& [channel, listened] : channels_) place(channel, listened);
   return changed;
 }
 
-// A server that never had slots stays: it may be about to get some.
-void Cluster::decommission_nodes(const std::vector<SlotRange>& ranges) {
-  replicas_.clear();
-  for (const SlotRange& range : ranges) {
-    for (const net::Address& replica : range.replicas) add_new(replicas_, replica);
-  }
-  const std::set<ServerNumber> owners = map_.servers();
-  for (auto it = nodes_.begin(); it != nodes_.end();) {
-    const Server& server = it->second->server();
-    const bool demoted = owners_.count(server.number) != 0 ||
-                         std::any_of(replicas_.begin(), replicas_.end(), [&](const auto& replica) {
-                           return replica == server.address;
-                         });
-    if (owners.count(server.number) != 0 || !demoted) {
-      ++it;
-      continue;
-    }
-    it->second->links().decommission();
-    it = nodes_.erase(it);
-  }
-  owners_ = owners;
-}
-
 void Cluster::decide(PubSub mode) {
-  mode_ = mode;
+  decided_ = true;
+  nodes_.set_mode(mode);
   publish_ = publish_command_of(mode);
-}
-
-// Each round begins with another server.
-std::vector<net::Address> Cluster::candidates() const {
-  std::vector<net::Address> all;
-  for (const auto& [number, node] : nodes_) add_new(all, node->server().address);
-  for (const net::Address& replica : replicas_) add_new(all, replica);
-  for (const net::Address& seed : setup_.endpoint.addresses) add_new(all, seed);
-  const auto first = static_cast<std::ptrdiff_t>(round_ % all.size());
-  std::rotate(all.begin(), all.begin() + first, all.end());
-  return all;
-}
-
-std::vector<std::shared_ptr<SlotsQuery>> Cluster::send_scouts(TimePoint now) {
-  if (refresh_.due(now)) {
-    queried_ = candidates();
-    refresh_.begin(queried_.size());
-    ++round_;
-    queries_.clear();
-  }
-  std::vector<std::shared_ptr<SlotsQuery>> fresh;
-  while (const auto candidate = refresh_.next(now)) {
-    client::StreamOptions link = setup_.link;
-    link.address = queried_[*candidate];
-    const auto on_report = [weak = weak_from_this(),
-                            round = round_](const SlotsQuery::Report& report) {
-      if (const auto cluster = weak.lock()) cluster->reported(round, report);
-    };
-    fresh.push_back(std::make_shared<SlotsQuery>(clock_, loops_.io, link, on_report));
-    queries_.push_back(fresh.back());
-  }
-  return fresh;
 }
 
 net::Interest Cluster::step(TimePoint now) {
   Deliveries deliveries;
-  std::vector<std::shared_ptr<SlotsQuery>> fresh;
+  SlotsRefresh::Queries fresh;
   net::Interest next;
   {
     const MutexLock guard(mutex_);
     next.done = !closed_.ok();
     if (next.done) return next;
+    const Status& failure = refresh_.failure();
     const std::string why =
-        failure_.ok() ? text_ + " has no server for the slot" : failure_.message();
-    const Status late = Status::unreachable(why).caused_by(failure_.cause());
-    const bool refused = failure_.reach() == Reach::kRefused && !refresh_.querying();
+        failure.ok() ? text_ + " has no server for the slot" : failure.message();
+    const Status late = Status::unreachable(why).caused_by(failure.cause());
+    const bool refused = refresh_.refused();
     for (auto& line : deferred_) {
       line.drop_overdue(now, late, deliveries);
-      if (refused) line.drop_connect_overdue(now, failure_, deliveries);
+      if (refused) line.drop_connect_overdue(now, failure, deliveries);
     }
-    fresh = send_scouts(now);
+    if (refresh_.due(now)) refresh_.begin(nodes_.addresses());
+    fresh = refresh_.next(now, [weak = weak_from_this()](auto round, const auto& report) {
+      if (const auto cluster = weak.lock()) cluster->reported(round, report);
+    });
     next.until = std::min(refresh_.until(), deferred_.next_overdue());
     if (refused) next.until = std::min(next.until, deferred_.next_connect_deadline());
     next.done = next.until == kNever && deferred_.empty();
@@ -424,16 +390,18 @@ net::Interest Cluster::step(TimePoint now) {
 
 void Cluster::reported(std::uint64_t round, const SlotsQuery::Report& report) {
   Deliveries deliveries;
-  std::vector<std::shared_ptr<SlotsQuery>> done;
+  SlotsRefresh::Queries done;
   bool changed = false;
   {
     const MutexLock guard(mutex_);
-    if (!closed_.ok() || round != round_ || !refresh_.querying()) return;
-    if (report.ranges.ok()) {
-      changed = believe(report, deliveries);
-      done.swap(queries_);
+    if (!closed_.ok() || !refresh_.awaits(round)) return;
+    const TimePoint now = clock_.now();
+    if (!report.ranges.ok()) {
+      if (refresh_.failed(report.ranges.status(), now)) give_up_hopeless(deliveries);
     } else {
-      doubt(report.ranges.status(), deliveries);
+      changed = apply(report);
+      release_parked(deliveries);
+      done = refresh_.answered(changed, !deferred_.empty(), now);
     }
     loops_.io.drive(shared_from_this());
   }
@@ -442,30 +410,11 @@ void Cluster::reported(std::uint64_t round, const SlotsQuery::Report& report) {
   if (changed && setup_.on_lost) setup_.on_lost();
 }
 
-bool Cluster::believe(const SlotsQuery::Report& report, Deliveries& deliveries) {
-  const TimePoint now = clock_.now();
-  if (!mode_) decide(report.sharded ? PubSub::kSharded : PubSub::kClassic);
-  const bool changed = apply(report.ranges.value());
-  release_parked(deliveries);
-  refresh_.answered(changed, now);
-  failure_ = {};
-  if (now < troubled_until_ || !deferred_.empty()) refresh_.want();
-  return changed;
-}
-
-void Cluster::doubt(const Status& why, Deliveries& deliveries) {
-  const bool refused = failed_in_ == round_ && failure_.code() == Code::kServer;
-  if (!refused) failure_ = why;
-  failed_in_ = round_;
-  refresh_.failed(clock_.now());
-  if (!refresh_.querying()) give_up_hopeless(deliveries);
-}
-
 // A round has failed.
 void Cluster::give_up_hopeless(Deliveries& deliveries) {
-  const bool refused = failure_.code() == Code::kServer;
-  if (refused || refresh_.failed_rounds() > setup_.link.retries) {
-    for (auto& line : deferred_) line.fail(failure_, refused, deliveries);
+  if (refresh_.hopeless()) {
+    const Status& failure = refresh_.failure();
+    for (auto& line : deferred_) line.fail(failure, failure.code() == Code::kServer, deliveries);
   }
   if (deferred_.empty() && channels_.empty()) refresh_.stop();
 }

@@ -1,5 +1,6 @@
 #include "topology/cluster_node.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <utility>
@@ -108,5 +109,75 @@ ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, Setup setup,
              [&](Connection::Setup& made, Traffic traffic) {
                complete(made, watcher, server_, traffic);
              }) {}
+
+namespace {
+
+bool contains(const std::vector<net::Address>& all, const net::Address& address) {
+  return std::find(all.begin(), all.end(), address) != all.end();
+}
+
+void add_new(std::vector<net::Address>& all, const net::Address& address) {
+  if (!contains(all, address)) all.push_back(address);
+}
+
+}  // namespace
+
+ClusterNodes::ClusterNodes(const Clock& clock, const Loops& loops, Setup setup)
+    : clock_(clock), loops_(loops), setup_(std::move(setup)) {}
+
+void ClusterNodes::start(std::weak_ptr<ClusterWatcher> watcher) {
+  watcher_ = std::move(watcher);
+  nowhere_ = make({});
+}
+
+std::shared_ptr<ClusterNode> ClusterNodes::make(Server server) const {
+  return std::make_shared<ClusterNode>(clock_, loops_, setup_, watcher_, std::move(server));
+}
+
+ClusterNode* ClusterNodes::find(ServerNumber number) const {
+  const auto found = nodes_.find(number);
+  return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+ClusterNode& ClusterNodes::at(const net::Address& address) {
+  for (const auto& [number, node] : nodes_) {
+    if (node->server().address == address) return *node;
+  }
+  const auto fresh = make({++numbers_, address});
+  fresh->links().subscriber()->set_mode(mode_);
+  return *nodes_.emplace(numbers_, fresh).first->second;
+}
+
+std::vector<std::shared_ptr<ClusterNode>> ClusterNodes::all() const {
+  std::vector<std::shared_ptr<ClusterNode>> all;
+  for (const auto& [number, node] : nodes_) all.push_back(node);
+  return all;
+}
+
+bool ClusterNodes::demoted(const Server& server, const std::set<ServerNumber>& owners) const {
+  if (owners.count(server.number) != 0) return false;
+  return owners_.count(server.number) != 0 || contains(replicas_, server.address);
+}
+
+void ClusterNodes::keep(std::set<ServerNumber> owners, std::vector<net::Address> replicas) {
+  replicas_ = std::move(replicas);
+  for (auto it = nodes_.begin(); it != nodes_.end();) {
+    if (!demoted(it->second->server(), owners)) {
+      ++it;
+      continue;
+    }
+    it->second->links().decommission();
+    it = nodes_.erase(it);
+  }
+  owners_ = std::move(owners);
+}
+
+std::vector<net::Address> ClusterNodes::addresses() const {
+  std::vector<net::Address> all;
+  for (const auto& [number, node] : nodes_) add_new(all, node->server().address);
+  for (const net::Address& replica : replicas_) add_new(all, replica);
+  for (const net::Address& seed : setup_.endpoint.addresses) add_new(all, seed);
+  return all;
+}
 
 }  // namespace holdfast::topology

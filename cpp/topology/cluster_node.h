@@ -1,8 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "topology/server_links.h"
 #include "topology/slot_map.h"
@@ -56,6 +59,45 @@ class ClusterNode {
   const Server server_;
   const std::shared_ptr<NodeListener> listener_;
   const ServerLinks links_;
+};
+
+// The servers of a cluster that a client knows, each with its number. Not thread-safe.
+class ClusterNodes {
+ public:
+  ClusterNodes(const Clock& clock, const Loops& loops, Setup setup);
+  // Once, before all others.
+  void start(std::weak_ptr<ClusterWatcher> watcher);
+
+  // Null: that number is no server's, or no longer.
+  ClusterNode* find(ServerNumber number) const;
+  // For keys whose server is unknown.
+  const std::shared_ptr<ClusterNode>& nowhere() const { return nowhere_; }
+  // The server there, with a new number if it is not known.
+  ClusterNode& at(const net::Address& address);
+  std::vector<std::shared_ptr<ClusterNode>> all() const;
+  // Of the subscribers of servers that become known from now on; else kClassic.
+  void set_mode(client::PubSub mode) { mode_ = mode; }
+
+  // What a server has said of the cluster: which servers have slots, and their replicas. One that
+  // has lost its last slots is left. One that never had any stays: it may be about to get some.
+  void keep(std::set<ServerNumber> owners, std::vector<net::Address> replicas);
+  // Those that may be queried for the slots: the known ones, the replicas, and those of the URL.
+  std::vector<net::Address> addresses() const;
+
+ private:
+  std::shared_ptr<ClusterNode> make(Server server) const;
+  bool demoted(const Server& server, const std::set<ServerNumber>& owners) const;
+
+  const Clock& clock_;
+  const Loops loops_;
+  const Setup setup_;
+  std::weak_ptr<ClusterWatcher> watcher_;
+  std::shared_ptr<ClusterNode> nowhere_;
+  client::PubSub mode_ = client::PubSub::kClassic;
+  ServerNumber numbers_ = 0;
+  std::unordered_map<ServerNumber, std::shared_ptr<ClusterNode>> nodes_;
+  std::set<ServerNumber> owners_;  // of slots, by what was said last
+  std::vector<net::Address> replicas_;
 };
 
 }  // namespace holdfast::topology

@@ -31,24 +31,32 @@ SentinelWatch::Setup watch_setup(const Setup& setup) {
 
 }  // namespace
 
-Sentinel::Sentinel(const Clock& clock, const Loops& loops, const Setup& setup)
-    : watch_(std::make_shared<SentinelWatch>(clock, loops.io, watch_setup(setup))),
-      links_(clock, loops, primary_setup(setup),
-             [watch = std::weak_ptr(watch_)](client::ConnectionSetup& made, Traffic /*traffic*/) {
-               made.on_failed = [watch] {
-                 if (const auto strong = watch.lock()) strong->doubt();
-               };
-             }),
-      verify_(setup.on_lost) {}
+std::shared_ptr<Sentinel> Sentinel::make(const Clock& clock, const Loops& loops,
+                                         const Setup& setup) {
+  const auto watch = std::make_shared<SentinelWatch>(clock, loops.io, watch_setup(setup));
+  const auto complete = [weak = std::weak_ptr(watch)](client::ConnectionSetup& made, Traffic) {
+    made.on_failed = [weak] {
+      if (const auto strong = weak.lock()) strong->doubt();
+    };
+  };
+  return std::make_shared<Sentinel>(
+      watch, ServerLinks(clock, loops, primary_setup(setup), complete), setup.on_lost);
+}
 
-std::shared_ptr<client::Connection> Sentinel::route(std::string_view /*key*/, Traffic traffic) {
+Sentinel::Sentinel(std::shared_ptr<SentinelWatch> watch, ServerLinks links,
+                   std::function<void()> verify)
+    : SingleServer(std::move(links), {}, client::PubSub::kClassic),
+      watch_(std::move(watch)),
+      verify_(std::move(verify)) {}
+
+std::shared_ptr<client::Connection> Sentinel::route(std::string_view key, Traffic traffic) {
   start();
-  return links_.connection(traffic);
+  return SingleServer::route(key, traffic);
 }
 
 void Sentinel::subscribe(const std::string& channel) {
   start();
-  links_.subscriber()->subscribe(channel);
+  SingleServer::subscribe(channel);
 }
 
 // Holds are verified first: other clients may get the locks as soon as calls are sent.
@@ -66,7 +74,7 @@ void Sentinel::start() {
 
 void Sentinel::close(const Status& why) {
   watch_->close();
-  links_.close(why);
+  SingleServer::close(why);
 }
 
 SentinelWatch::SentinelWatch(const Clock& clock, net::Loop& loop, Setup setup)

@@ -67,30 +67,20 @@ class SentinelWatch final : public net::Pollable,
 
 // The primary of a service, as the sentinels name it: the connections of one server, which move
 // when the primary does. The sentinels are watched from the first use on.
-class Sentinel final : public Topology {
+class Sentinel final : public SingleServer {
  public:
-  Sentinel(const Clock& clock, const Loops& loops, const Setup& setup);
+  static std::shared_ptr<Sentinel> make(const Clock& clock, const Loops& loops, const Setup& setup);
+  Sentinel(std::shared_ptr<SentinelWatch> watch, ServerLinks links, std::function<void()> verify);
 
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
   void subscribe(const std::string& channel) override;
-  void release(const std::string& channel, Duration linger) override {
-    links_.subscriber()->release(channel, linger);
-  }
-  std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
-    return links_.subscriber();
-  }
-  std::string_view publish_command() const override { return "publish"; }
   std::string text() const override { return watch_->text(); }
-  std::size_t reauthenticate(const client::LoginPtr& login) override {
-    return links_.reauthenticate(login);
-  }
   void close(const Status& why) override;
 
  private:
   void start();
 
   const std::shared_ptr<SentinelWatch> watch_;
-  const ServerLinks links_;
   const std::function<void()> verify_;
   std::once_flag started_;
 };

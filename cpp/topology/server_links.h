@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "topology/topology.h"
 
@@ -33,6 +36,38 @@ class ServerLinks {
  private:
   PerTraffic<std::shared_ptr<client::Connection>> connections_;
   std::shared_ptr<client::Subscriber> subscriber_;
+};
+
+// A topology of which one server answers for all keys: a server by itself, a proxy in front of
+// several, or the primary of a service.
+class SingleServer : public Topology {
+ public:
+  SingleServer(ServerLinks links, std::string text, client::PubSub mode)
+      : links_(std::move(links)), text_(std::move(text)), publish_(publish_command_of(mode)) {}
+
+  std::shared_ptr<client::Connection> route(std::string_view /*key*/, Traffic traffic) override {
+    return links_.connection(traffic);
+  }
+  void subscribe(const std::string& channel) override { links_.subscriber()->subscribe(channel); }
+  void release(const std::string& channel, Duration linger) override {
+    links_.subscriber()->release(channel, linger);
+  }
+  std::shared_ptr<client::Subscriber> subscriber(const std::string& /*channel*/) override {
+    return links_.subscriber();
+  }
+  std::string_view publish_command() const override { return publish_; }
+  std::string text() const override { return text_; }
+  std::size_t reauthenticate(const client::LoginPtr& login) override {
+    return links_.reauthenticate(login);
+  }
+  void close(const Status& why) override { links_.close(why); }
+
+ protected:
+  const ServerLinks links_;
+
+ private:
+  const std::string text_;
+  const char* const publish_;
 };
 
 }  // namespace holdfast::topology

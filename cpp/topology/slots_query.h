@@ -2,16 +2,49 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "client/connection.h"
-#include "topology/cluster_reply.h"
+#include "net/endpoint.h"
+#include "resp/reply.h"
+#include "topology/slot_map.h"
 
 namespace holdfast::topology {
+
+// The action that an error reply requires.
+struct Redirection {
+  enum class Kind {
+    kNone,   // none: the error is for the sender of the command
+    kMoved,  // the slot has moved to another server
+    kAsk,    // this key is at another server, which accepts it only behind ASKING
+    kStale,  // the cluster, or this server's place in it, has changed
+  };
+  Kind kind = Kind::kNone;
+  Slot slot = 0;
+  net::Address address{};  // of kMoved and kAsk
+};
+Redirection redirection(std::string_view error, const net::Address& queried);
+
+// Slots from `first` to `last`, and their servers.
+struct SlotRange {
+  Slot first = 0;
+  Slot last = 0;
+  net::Address primary;
+  std::vector<net::Address> replicas;
+};
+
+// The reply to CLUSTER SLOTS. Not OK for an error reply, for anything else than ranges of slots,
+// and if no slot has a server.
+Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::Address& queried);
 
 // Queries one server once for the slots of its cluster, on a separate connection.
 class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
@@ -82,6 +115,60 @@ class TopologyRefresh {
   TimePoint back_off_until_{};
   Duration backoff_{};
   int failed_rounds_ = 0;
+};
+
+// The rounds of queries for the slots of a cluster, as a TopologyRefresh decides. Not thread-safe.
+class SlotsRefresh {
+ public:
+  using Queries = std::vector<std::shared_ptr<SlotsQuery>>;
+  // The report of one query of that round.
+  using Reported = std::function<void(std::uint64_t round, const SlotsQuery::Report&)>;
+
+  // `link`: how to reach each server, except for its address.
+  SlotsRefresh(const Clock& clock, net::Loop& loop, client::StreamOptions link)
+      : clock_(clock), loop_(loop), link_(std::move(link)) {}
+
+  void want() { machine_.want(); }
+  // A server is out of reach: what is true then may not be known to the others yet.
+  void want_after_trouble(TimePoint now);
+  void stop() { machine_.stop(); }
+
+  bool due(TimePoint now) const { return machine_.due(now); }
+  // A round over these servers; each begins with another one.
+  void begin(std::vector<net::Address> servers);
+  // The queries to be started now.
+  Queries next(TimePoint now, const Reported& reported);
+  TimePoint until() const { return machine_.until(); }
+
+  // That round goes on.
+  bool awaits(std::uint64_t round) const { return round == round_ && machine_.querying(); }
+  // A server has answered, `changed`: with changes; `more`: another round is needed. What is left
+  // of the round, to be closed.
+  Queries answered(bool changed, bool more, TimePoint now);
+  // One has not. True: it was the last one of the round, which has failed.
+  bool failed(const Status& why, TimePoint now);
+  Queries take() { return std::exchange(queries_, {}); }
+
+  // The last failure since a query succeeded.
+  const Status& failure() const { return failure_; }
+  // It is known at once that there is no server.
+  bool refused() const { return failure_.reach() == Reach::kRefused && !machine_.querying(); }
+  // A server has refused, or too many rounds have failed.
+  bool hopeless() const {
+    return failure_.code() == Code::kServer || machine_.failed_rounds() > link_.retries;
+  }
+
+ private:
+  const Clock& clock_;
+  net::Loop& loop_;
+  const client::StreamOptions link_;
+  TopologyRefresh machine_;
+  std::uint64_t round_ = 0;
+  std::vector<net::Address> servers_;  // of this round
+  Queries queries_;
+  Status failure_;
+  std::uint64_t failed_in_ = 0;  // the round of failure_
+  TimePoint troubled_until_{};
 };
 
 }  // namespace holdfast::topology

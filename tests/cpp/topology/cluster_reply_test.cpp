@@ -1,8 +1,8 @@
-#include "topology/cluster_reply.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "topology/slots_query.h"
 
 namespace holdfast::topology {
 namespace {
