@@ -349,7 +349,7 @@ def header_text(scripts: list[Script]) -> str:
         "// Made by cmake/embed_lua.py from lua/; changes belong there.",
         "#pragma once",
         "",
-        '#include "script/script.h"',
+        '#include "script/writer.h"',
         "",
         "namespace holdfast::script::lua {",
     ]

@@ -42,8 +42,7 @@ holdfast_compile_together(client client)
 holdfast_compile_together(topology topology)
 holdfast_compile_together(holds script lease wait)
 holdfast_compile_together(engine engine)
-holdfast_compile_together(guard guard/enrolment guard/guard guard/guarded_clients guard/held_page guard/process
-                          guard/releases guard/settings guard/thread_loop)
+holdfast_compile_together(guard guard/enrolment guard/guard guard/held_page guard/releases guard/settings)
 
 # Where servers are found, and the guard: small rather than fast.
 foreach(group topology guard)

@@ -1,4 +1,4 @@
-# Target holdfast::hiredis: the C client's reader and formatter.
+# Target holdfast::hiredis: the C client's reader.
 #
 # No C source of it lies in this repository: the source distribution of the Python package hiredis
 # carries the newest C release, so pip fetches that one, pinned by version and hash, with the
@@ -64,7 +64,7 @@ if(NOT EXISTS "${hiredis_include}/hiredis/read.c")
        PATTERNS "hiredis-*/vendor/hiredis/*")
 endif()
 
-# hiredis.c (the formatter) names functions of net.c, async.c and sockcompat.c; the linker drops
+# hiredis.c (the objects of replies) names functions of net.c, async.c and sockcompat.c; the linker drops
 # what is not reached.
 set(hiredis_sources alloc async hiredis net read sds sockcompat)
 list(TRANSFORM hiredis_sources PREPEND "${hiredis_include}/hiredis/")

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace holdfast {
 
@@ -41,7 +42,21 @@ class Clock {
 // CLOCK_BOOTTIME where the system has it, else CLOCK_MONOTONIC, which includes suspend on macOS.
 class SystemClock final : public Clock {
  public:
-  TimePoint now() const override;
+  TimePoint now() const override {
+    static const clockid_t clock = best_clock();
+    timespec time{};
+    clock_gettime(clock, &time);
+    return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
+
+ private:
+  static clockid_t best_clock() {
+#ifdef CLOCK_BOOTTIME
+    timespec probe{};
+    if (clock_gettime(CLOCK_BOOTTIME, &probe) == 0) return CLOCK_BOOTTIME;
+#endif
+    return CLOCK_MONOTONIC;
+  }
 };
 
 // A clock that tests move by hand. Not thread-safe.

@@ -10,7 +10,7 @@
 
 #include "base/mutex.h"
 #include "base/process.h"
-#include "base/wake_up.h"
+#include "base/thread.h"
 
 namespace holdfast {
 

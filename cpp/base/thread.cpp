@@ -9,14 +9,18 @@
 #include <utility>
 
 #ifdef __linux__
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #else
+#include <fcntl.h>
 #include <mach/mach.h>
+#include <sys/event.h>
 #endif
 
-#include "base/limit.h"
+#include "base/process.h"
 
 namespace holdfast {
+
 namespace {
 
 // Blocks all signals of this thread while it lives; a thread started meanwhile inherits that.
@@ -74,11 +78,49 @@ int this_thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
 
 bool on_main_thread() { return this_thread_id() == ::getpid(); }
 
+int make_wake_up() { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+void wake(int fd) { ::eventfd_write(fd, 1); }
+
+bool clear_wake_up(int fd) {
+  eventfd_t ignored = 0;
+  return ::eventfd_read(fd, &ignored) == 0;
+}
+
 #else
 
 int this_thread_id() { return static_cast<int>(::pthread_mach_thread_np(::pthread_self())); }
 
 bool on_main_thread() { return ::pthread_main_np() != 0; }
+
+namespace {
+
+void submit(int queue, unsigned flags, unsigned notes) {
+  struct kevent change {};
+  change.filter = EVFILT_USER;
+  change.flags = static_cast<decltype(change.flags)>(flags);
+  change.fflags = notes;
+  ::kevent(queue, &change, 1, nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+// A queue with a pending event is readable; to receive the event clears it.
+int make_wake_up() {
+  const int fd = ::kqueue();
+  if (fd < 0) return fd;
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  submit(fd, EV_ADD | EV_CLEAR, 0);
+  return fd;
+}
+
+void wake(int fd) { submit(fd, 0, NOTE_TRIGGER); }
+
+bool clear_wake_up(int fd) {
+  struct kevent ignored {};
+  const timespec now{0, 0};
+  return ::kevent(fd, nullptr, 0, &ignored, 1, &now) > 0;
+}
 
 #endif
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/limit.h"
+#include "base/process.h"
 #include "engine/client.h"
 #include "sync/operation/operation.h"
 #include "sync/recipes/recipe.h"

@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "base/limit.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "bindings/register.h"

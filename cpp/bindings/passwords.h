@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "net/value_request.h"
+#include "net/endpoint.h"
 
 namespace holdfast::bindings {
 

@@ -2,7 +2,6 @@
 #include <cerrno>
 #include <iterator>
 
-#include "base/limit.h"
 #include "base/process.h"
 #include "base/thread.h"
 #include "bindings/observer.h"

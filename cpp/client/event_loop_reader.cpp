@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/limit.h"
 #include "base/process.h"
 #include "client/connection.h"
 #include "net/poller.h"

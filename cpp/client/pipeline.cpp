@@ -6,7 +6,7 @@
 #include "base/parker.h"
 #include "base/sync_points.h"
 #include "client/connection.h"
-#include "net/sockets.h"
+#include "net/pollable.h"
 
 namespace holdfast::client {
 

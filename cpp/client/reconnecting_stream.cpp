@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "client/login.h"
-#include "net/address_map.h"
+#include "net/endpoint.h"
 
 namespace holdfast::client {
 

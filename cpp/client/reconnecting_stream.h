@@ -16,12 +16,10 @@
 #include "base/status.h"
 #include "client/greeting.h"
 #include "client/tracking.h"
-#include "net/address_map.h"
 #include "net/endpoint.h"
-#include "net/plain_text_probe.h"
 #include "net/pollable.h"
+#include "net/socket_transport.h"
 #include "net/transport.h"
-#include "net/value_request.h"
 #include "resp/reply.h"
 
 namespace holdfast::client {

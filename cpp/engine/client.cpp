@@ -7,7 +7,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/limit.h"
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/shown.h"
@@ -17,7 +16,7 @@
 #include "engine/reauthentication.h"
 #include "engine/wait_hub.h"
 #include "lua_scripts.h"
-#include "net/address_map.h"
+#include "net/endpoint.h"
 #include "sync/operation/query_operation.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"

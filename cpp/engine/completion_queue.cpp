@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/limit.h"
-#include "base/wake_up.h"
+#include "base/process.h"
+#include "base/thread.h"
 
 namespace holdfast::engine {
 

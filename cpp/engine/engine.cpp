@@ -5,7 +5,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "base/limit.h"
 #include "base/parker.h"
 #include "base/process.h"
 #include "base/thread.h"

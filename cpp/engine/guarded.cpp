@@ -6,10 +6,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/limit.h"
 #include "base/process.h"
 #include "net/descriptor.h"
-#include "net/sockets.h"
+#include "net/pollable.h"
 
 #ifdef __linux__
 #include "guard/enrolment.h"

@@ -5,8 +5,8 @@
 
 #include "base/event.h"
 #include "base/mutex.h"
+#include "net/endpoint.h"
 #include "net/pollable.h"
-#include "net/value_request.h"
 #include "topology/topology.h"
 
 namespace holdfast::engine {

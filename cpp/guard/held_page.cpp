@@ -13,7 +13,7 @@
 #include <new>
 #include <utility>
 
-#include "base/limit.h"
+#include "base/process.h"
 
 namespace holdfast::guard {
 

@@ -14,13 +14,122 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
 
-#include "guard/guarded_clients.h"
+#include "base/clock.h"
+#include "base/status.h"
+#include "guard/held_page.h"
+#include "guard/releases.h"
+#include "net/descriptor.h"
 
+namespace holdfast::guard {
 namespace {
 
-using holdfast::guard::GuardedClients;
-using Read = GuardedClients::Read;
+constexpr std::size_t kLongestMessage = 64;
+
+struct Packet {
+  ssize_t size = 0;  // as recv() returns it
+  std::string bytes;
+  net::Descriptor page;  // that came along
+};
+
+Packet receive(int socket) {
+  Packet packet;
+  packet.bytes.resize(kLongestMessage);
+  iovec bytes{packet.bytes.data(), packet.bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> space{};
+  msghdr message{};
+  message.msg_iov = &bytes;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = space.size();
+  packet.size = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  packet.bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(packet.size, 0)));
+  const cmsghdr* const head = packet.size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (head != nullptr && head->cmsg_type == SCM_RIGHTS) {
+    int page = -1;
+    std::memcpy(&page, CMSG_DATA(head), sizeof(int));
+    packet.page = net::Descriptor(page);
+  }
+  return packet;
+}
+
+// The clients of the guarded program, as their messages say. The guard's side; one thread.
+class GuardedClients {
+ public:
+  explicit GuardedClients(int socket) : socket_(socket) {}
+
+  // Reads one message, if there is one. kEnd: there will be no more: the program has ended, or has
+  // called exec().
+  enum class Read { kOne, kNone, kEnd };
+  Read read();
+
+  // Whether nothing is left to wait for while the program lives: all of its clients have been
+  // closed; or, after kEnd, all leases in the pages are over.
+  bool done() const;
+
+  // Releases what the program held that has ended; of each client by a process, so that a server
+  // that does not answer delays no other client's.
+  void release_all();
+
+ private:
+  Status join(const std::string& client, const net::Descriptor& page);
+  void answer(const Status& status) const;
+
+  const int socket_;
+  bool joined_ = false;
+  bool at_end_ = false;
+  std::map<std::string, HeldPageView> pages_;  // by the client's number
+};
+
+GuardedClients::Read GuardedClients::read() {
+  const Packet packet = receive(socket_);
+  if (packet.size < 0 && errno != ECONNRESET) return Read::kNone;
+  at_end_ = packet.size <= 0;
+  if (at_end_) return Read::kEnd;
+  if (packet.page.open()) answer(join(packet.bytes, packet.page));
+  for (auto each = pages_.begin(); each != pages_.end();) {
+    each = each->second.closed() ? pages_.erase(each) : std::next(each);
+  }
+  return Read::kOne;
+}
+
+Status GuardedClients::join(const std::string& client, const net::Descriptor& page) {
+  Result<HeldPageView> view = HeldPageView::open(page.get());
+  if (!view.ok()) return view.status();
+  pages_.emplace(client, std::move(view.value()));
+  joined_ = true;
+  return {};
+}
+
+void GuardedClients::answer(const Status& status) const {
+  const std::string text =
+      status.ok() ? "+" + std::to_string(getpid()) + "\r\n" : "-ERR " + status.message() + "\r\n";
+  (void)send(socket_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool GuardedClients::done() const {
+  if (joined_ && pages_.empty()) return true;
+  const TimePoint now = SystemClock().now();
+  return at_end_ && std::all_of(pages_.begin(), pages_.end(), [now](const auto& page) {
+           return page.second.closed() || page.second.held(now).empty();
+         });
+}
+
+void GuardedClients::release_all() {
+  std::size_t left = pages_.size();
+  for (const auto& [number, page] : pages_) {
+    const bool last = --left == 0;
+    const pid_t child = last ? -1 : fork();
+    if (child > 0) continue;
+    if (!page.closed()) guard::release_all(page);
+    if (child == 0) _exit(0);
+  }
+}
 
 constexpr int kSocket = 3;
 constexpr int kProgram = 4;
@@ -49,6 +158,7 @@ void leave_the_program() {
 // True: the program has ended, with all of its threads. False: it has closed its clients, or called
 // exec(), and the leases are over.
 bool await_end(GuardedClients& clients) {
+  using Read = GuardedClients::Read;
   std::array<pollfd, 2> waited{{{kProgram, POLLIN, 0}, {kSocket, POLLIN, 0}}};
   while (waited[0].revents == 0) {
     const bool left = waited[1].fd < 0;
@@ -62,10 +172,11 @@ bool await_end(GuardedClients& clients) {
 }
 
 }  // namespace
+}  // namespace holdfast::guard
 
 int main() {
-  leave_the_program();
-  GuardedClients clients(kSocket);
+  holdfast::guard::leave_the_program();
+  holdfast::guard::GuardedClients clients(holdfast::guard::kSocket);
   if (await_end(clients)) clients.release_all();
   return 0;
 }

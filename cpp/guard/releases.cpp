@@ -1,5 +1,7 @@
 #include "guard/releases.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -12,7 +14,7 @@
 
 #include "client/connection.h"
 #include "guard/settings.h"
-#include "guard/thread_loop.h"
+#include "net/pollable.h"
 #include "resp/error_reply.h"
 #include "script/writer.h"
 #include "sync/recipes/kinds.h"
@@ -112,6 +114,79 @@ topology::Setup setup_of(const Settings& settings) {
         std::make_shared<net::AddressMap>(endpoint.address_table, net::AddressSource());
   }
   return setup;
+}
+
+// poll() does not count the time of a suspended machine.
+constexpr Millis kLongest{1000};
+
+short events_of(const net::Interest& interest) {
+  return static_cast<short>((interest.read ? POLLIN : 0) | (interest.write ? POLLOUT : 0) |
+                            (interest.hangup ? net::kPollHangUp : 0));
+}
+
+// Drives Pollables on the thread that calls step(): the guard has no other. Not thread-safe.
+class ThreadLoop final : public net::Loop {
+ public:
+  explicit ThreadLoop(const Clock& clock) : clock_(clock) {}
+
+  void drive(std::shared_ptr<net::Pollable> pollable) override;
+
+  // Waits for the next event, until `until` at most, and steps what it concerns.
+  void step(TimePoint until);
+
+ private:
+  struct Driven {
+    std::shared_ptr<net::Pollable> pollable;
+    net::Interest interest{};
+    bool due = true;
+  };
+
+  void await(TimePoint until);
+
+  const Clock& clock_;
+  std::map<net::Pollable*, Driven> all_;
+};
+
+void ThreadLoop::drive(std::shared_ptr<net::Pollable> pollable) {
+  net::Pollable* const which = pollable.get();
+  all_.try_emplace(which, Driven{std::move(pollable)}).first->second.due = true;
+}
+
+void ThreadLoop::step(TimePoint until) {
+  await(until);
+  std::vector<std::shared_ptr<net::Pollable>> due;
+  for (auto& [which, driven] : all_) {
+    if (driven.due) due.push_back(driven.pollable);
+    driven.due = false;
+  }
+  for (const auto& each : due) {
+    const net::Interest next = each->step(clock_.now());
+    const auto found = all_.find(each.get());
+    found->second.interest = next;
+    if (next.done && !found->second.due) all_.erase(found);
+  }
+}
+
+void ThreadLoop::await(TimePoint until) {
+  std::vector<pollfd> waited;
+  std::vector<Driven*> waiting;
+  const TimePoint now = clock_.now();
+  until = std::min(until, after(now, kLongest));
+  for (auto& [which, driven] : all_) {
+    until = std::min(until, driven.due ? now : driven.interest.until);
+    if (driven.interest.fd < 0) continue;
+    waited.push_back({driven.interest.fd, events_of(driven.interest), 0});
+    waiting.push_back(&driven);
+  }
+  const auto left = std::chrono::ceil<Millis>(std::max<Duration>(until - now, Duration::zero()));
+  const int ready = poll(waited.data(), waited.size(), static_cast<int>(left.count()));
+  for (std::size_t i = 0; ready > 0 && i < waited.size(); ++i) {
+    if (waited[i].revents != 0) waiting[i]->due = true;
+  }
+  const TimePoint woken = clock_.now();
+  for (auto& [which, driven] : all_) {
+    if (driven.interest.until <= woken) driven.due = true;
+  }
 }
 
 class Releases {

@@ -1,5 +1,11 @@
 #include "net/endpoint.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/thread.h"
+
 namespace holdfast::net {
 namespace {
 
@@ -38,6 +44,47 @@ std::string Endpoint::text() const {
   // Most clusters have no other.
   if (deployment != Deployment::kCluster || database != 0) text += "/" + db;
   return text;
+}
+
+RequestSignal::RequestSignal() : ready_(make_wake_up()) {
+  if (!ready_.open()) error_ = errno;
+}
+
+Status RequestSignal::obstacle() const {
+  if (ready_.open()) return {};
+  return Status::unreachable("cannot make a descriptor to wait with: " +
+                             std::generic_category().message(error_) + " (see ulimit -n)");
+}
+
+void RequestSignal::signal() {
+  done_ = true;
+  if (ready_.open()) wake(ready_.get());
+}
+
+const Address& mapped(const AddressTable& table, const Address& announced) {
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const auto& entry) { return entry.first == announced; });
+  return found == table.end() ? announced : found->second;
+}
+
+std::shared_ptr<AddressRequest> AddressMap::request(const Address& announced) {
+  if (source_) return source_(announced);
+  const MutexLock lock(mutex_);
+  return std::make_shared<AddressRequest>(mapped(known_, announced));
+}
+
+void AddressMap::note(const Address& announced, const Address& reachable) {
+  if (!source_) return;
+  const MutexLock lock(mutex_);
+  const auto is_it = [&](const auto& entry) { return entry.first == announced; };
+  known_.erase(std::remove_if(known_.begin(), known_.end(), is_it), known_.end());
+  if (known_.size() == kMostKnown) known_.erase(known_.begin());
+  known_.emplace_back(announced, reachable);
+}
+
+AddressTable AddressMap::known() const {
+  const MutexLock lock(mutex_);
+  return known_;
 }
 
 }  // namespace holdfast::net

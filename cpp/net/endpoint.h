@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -7,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
+#include "net/descriptor.h"
 
 namespace holdfast::net {
 
@@ -48,8 +52,60 @@ struct Credentials {
   std::string password;
 };
 
+// The part of a ValueRequest that does not depend on the value.
+class RequestSignal {
+ public:
+  // Signalled from the start.
+  struct Answered {};
+  explicit RequestSignal(Answered /*at_once*/) : done_(true) {}
+  // With a descriptor, which a process may have run out of.
+  RequestSignal();
+  RequestSignal(const RequestSignal&) = delete;
+  RequestSignal& operator=(const RequestSignal&) = delete;
+
+  // A descriptor that becomes readable when done() comes true; -1 where that was so from the start.
+  int fd() const { return ready_.get(); }
+  bool done() const { return done_; }
+
+ protected:
+  ~RequestSignal() = default;
+  // OK: there is a descriptor.
+  Status obstacle() const;
+  void signal();
+
+ private:
+  std::atomic<bool> done_{false};
+  Descriptor ready_;
+  int error_ = 0;
+};
+
+// A value for one attempt to connect, which another thread supplies. The requester waits on fd() as
+// on a socket; if it leaves, the answer is dropped.
 template <typename Value>
-class ValueRequest;
+class ValueRequest : public RequestSignal {
+ public:
+  // done() from the start, with a failure, where there are no descriptors.
+  ValueRequest() {
+    Status failed = obstacle();
+    if (!failed.ok()) answer(std::move(failed));
+  }
+  // done() from the start, with this value.
+  explicit ValueRequest(Value value)
+      : RequestSignal(Answered{}), outcome_(Result<Value>(std::move(value))) {}
+
+  // Once done(): the value, or the failure.
+  Result<Value> take() { return std::move(outcome_); }
+
+  // At most once, from any thread, unless done().
+  void answer(Result<Value> outcome) {
+    outcome_ = std::move(outcome);
+    signal();
+  }
+
+ private:
+  Result<Value> outcome_{Value{}};
+};
+
 using CredentialRequest = ValueRequest<Credentials>;
 using AddressRequest = ValueRequest<Address>;
 
@@ -78,5 +134,34 @@ struct Endpoint {
 
   std::string text() const;  // "redis://127.0.0.1:6379/0" without user and password: for messages
 };
+
+// Where the servers that other servers announce are reachable from here, behind NAT for example: by
+// a table, or by a source. What has no entry in the table is reachable where it is announced.
+// Thread-safe.
+class AddressMap {
+ public:
+  // Results of a source that known() has at most.
+  static constexpr std::size_t kMostKnown = 64;
+
+  AddressMap(AddressTable table, AddressSource source)
+      : source_(std::move(source)), known_(std::move(table)) {}
+
+  // For one attempt to connect; returns at once.
+  std::shared_ptr<AddressRequest> request(const Address& announced);
+
+  // The answer to a request.
+  void note(const Address& announced, const Address& reachable) HOLDFAST_EXCLUDES(mutex_);
+
+  // The table; of a source, the newest answers.
+  AddressTable known() const HOLDFAST_EXCLUDES(mutex_);
+
+ private:
+  const AddressSource source_;  // empty: the table says all
+  mutable Mutex mutex_;
+  AddressTable known_ HOLDFAST_GUARDED_BY(mutex_);
+};
+
+// Where the table says that `announced` is reachable.
+const Address& mapped(const AddressTable& table, const Address& announced);
 
 }  // namespace holdfast::net

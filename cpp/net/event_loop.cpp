@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/limit.h"
 #include "base/mutex.h"
 #include "base/parker.h"
+#include "base/process.h"
 #include "base/thread.h"
 #include "base/timer_wheel.h"
 #include "net/poller.h"

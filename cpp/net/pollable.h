@@ -1,11 +1,20 @@
 #pragma once
 
+#include <poll.h>
+
 #include <memory>
 #include <utility>
 
 #include "base/clock.h"
 
 namespace holdfast::net {
+
+// For poll(): the peer sends no more.
+#ifdef __linux__
+constexpr short kPollHangUp = POLLRDHUP;
+#else
+constexpr short kPollHangUp = POLLHUP;
+#endif
 
 // The next event that a Pollable waits for.
 struct Interest {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/limit.h"
+#include "base/process.h"
 #include "net/poller.h"
 
 namespace holdfast::net {

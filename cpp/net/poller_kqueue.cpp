@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <limits>
 
-#include "base/limit.h"
+#include "base/process.h"
 #include "net/poller.h"
 
 // Built for macOS, but never run there.

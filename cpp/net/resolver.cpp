@@ -10,9 +10,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/limit.h"
+#include "base/process.h"
 #include "base/thread.h"
-#include "base/wake_up.h"
 
 namespace holdfast::net {
 namespace {

@@ -10,16 +10,71 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "base/limit.h"
-#include "net/sockets.h"
+#include "base/process.h"
 
 namespace holdfast::net {
+
 namespace {
 
-constexpr KeepAlive kKeepAlive = {/*idle_seconds=*/5, /*interval_seconds=*/2, /*probes=*/3};
+void set_option(int fd, int level, int name, int value) {
+  setsockopt(fd, level, name, &value, sizeof value);
+}
+
+// What systems name differently: a socket that does not block, raises no signal with kNoSignal, and
+// is closed by exec; and how long bytes may stay without an acknowledgement before the connection
+// is lost, and a connect() may take.
+#ifdef __linux__
+
+constexpr int kIdle = TCP_KEEPIDLE;
+constexpr int kNoSignal = MSG_NOSIGNAL;
+constexpr bool kFlagsSuffice = true;  // MSG_DONTWAIT does for every call what O_NONBLOCK does
+
+int open_stream_socket(int family) {
+  return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+void set_user_timeout(int fd, Millis timeout) {
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT,
+             static_cast<int>(std::clamp<Millis::rep>(timeout.count(), 1, 1 << 30)));
+}
+
+#else  // built for macOS, but never run there
+
+constexpr int kIdle = TCP_KEEPALIVE;
+constexpr int kNoSignal = 0;  // set for the socket
+constexpr bool kFlagsSuffice = false;
+
+int open_stream_socket(int family) {
+  const int fd = socket(family, SOCK_STREAM, 0);
+  if (fd < 0) return fd;
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+  set_option(fd, SOL_SOCKET, SO_NOSIGPIPE, 1);
+  return fd;
+}
+
+// In whole seconds, rounded up.
+void set_user_timeout(int fd, Millis timeout) {
+  constexpr Millis::rep kLongest = 1 << 30;
+  const Millis::rep millis = std::clamp<Millis::rep>(timeout.count(), 1, kLongest);
+  const auto seconds = static_cast<int>((millis + 999) / 1000);
+  set_option(fd, IPPROTO_TCP, TCP_CONNECTIONTIMEOUT, seconds);
+  set_option(fd, IPPROTO_TCP, TCP_RXT_CONNDROPTIME, seconds);
+}
+
+#endif
+
+// Probes after 5 s of silence, each 2 s, three of them.
+void set_keep_alive(int fd) {
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, kIdle, 5);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
 
 struct Hint {
   int error;
@@ -129,9 +184,8 @@ IoResult SocketTransport::refused(int error) {
 
 void SocketTransport::prepare_tcp(Millis connect_timeout) const {
   const int fd = socket_.get();
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  set_keep_alive(fd, kKeepAlive);
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_keep_alive(fd);
   set_user_timeout(fd, connect_timeout);
 }
 
@@ -212,6 +266,37 @@ IoResult SocketTransport::failed(const std::string& what, int error) const {
           Status::unreachable(
               what + name_ + ": " + std::generic_category().message(error) + hint_for(error),
               reach_of(error))};
+}
+
+namespace {
+constexpr std::string_view kPing = "PING\r\n";
+constexpr char kAlert = 0x15;  // the first byte of a TLS answer
+}  // namespace
+
+PlainTextProbe::Verdict PlainTextProbe::advance() {
+  IoResult step;
+  if (!connected_) step = socket_.connect();
+  connected_ = connected_ || step.io == Io::kDone;
+  if (connected_ && !sent_) {
+    step = socket_.write(kPing.data(), kPing.size());
+    sent_ = step.io == Io::kDone;
+  }
+  char first = 0;
+  if (sent_) {
+    step = socket_.read(&first, 1);
+    if (step.io == Io::kDone) return first == kAlert ? Verdict::kUnknown : Verdict::kPlainText;
+  }
+  writes_ = step.io == Io::kWantWrite;
+  return step.io == Io::kFailed ? Verdict::kUnknown : Verdict::kPending;
+}
+
+Interest PlainTextProbe::interest() const { return {socket_.fd(), !writes_, writes_}; }
+
+Status PlainTextProbe::failure(const Address& address) {
+  return Status::unreachable("cannot connect to " + address.text() +
+                                 " over TLS: the server answers in plain text (does the port "
+                                 "speak TLS? redis:// in place of rediss:// connects without)",
+                             Reach::kPlainText);
 }
 
 }  // namespace holdfast::net

@@ -1,34 +1,26 @@
 #include "resp/command.h"
 
-#include <hiredis/hiredis.h>
+#include <array>
 
-#include <new>
+#include "base/digits.h"
 
 namespace holdfast::resp {
-namespace {
 
-std::string encode(const std::string_view* args, std::size_t count) {
-  std::vector<const char*> starts(count);
-  std::vector<std::size_t> sizes(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    starts[i] = args[i].data() == nullptr ? "" : args[i].data();
-    sizes[i] = args[i].size();
-  }
-  char* encoded = nullptr;
-  const long long size =
-      redisFormatCommandArgv(&encoded, static_cast<int>(count), starts.data(), sizes.data());
-  if (size < 0) throw std::bad_alloc();
-  std::string bytes(encoded, static_cast<std::size_t>(size));
-  redisFreeCommand(encoded);
-  return bytes;
+void append_count(std::string& out, char type, std::size_t number) {
+  std::array<char, kMostDigits> digits;
+  const char* const end = write_digits(digits.data(), number);
+  out.append(1, type).append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  out.append("\r\n");
 }
 
-}  // namespace
+void append_bulk(std::string& out, std::string_view text) {
+  append_count(out, '$', text.size());
+  out.append(text).append("\r\n");
+}
 
-Command::Command(std::initializer_list<std::string_view> args)
-    : bytes_(encode(args.begin(), args.size())) {}
-
-Command::Command(const std::vector<std::string_view>& args)
-    : bytes_(encode(args.data(), args.size())) {}
+Command::Command(const std::vector<std::string_view>& args) {
+  append_count(bytes_, '*', args.size());
+  for (const std::string_view arg : args) append_bulk(bytes_, arg);
+}
 
 }  // namespace holdfast::resp

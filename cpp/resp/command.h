@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -7,11 +8,17 @@
 
 namespace holdfast::resp {
 
-// A command, encoded once (hiredis' formatter); arguments may hold any byte.
+// A line that counts something: `type` says what.
+void append_count(std::string& out, char type, std::size_t number);
+// A string of any bytes.
+void append_bulk(std::string& out, std::string_view text);
+
+// A command, encoded once; arguments may hold any byte.
 class Command {
  public:
   Command() = default;
-  Command(std::initializer_list<std::string_view> args);
+  Command(std::initializer_list<std::string_view> args)
+      : Command(std::vector<std::string_view>(args)) {}
   explicit Command(const std::vector<std::string_view>& args);
 
   const std::string& bytes() const { return bytes_; }

@@ -6,22 +6,8 @@
 
 namespace holdfast::script {
 
-namespace {
-
-// A line that counts something: `type` says what.
-void append_count(std::string& out, char type, std::size_t number) {
-  std::array<char, kMostDigits> digits;
-  const char* const end = write_digits(digits.data(), number);
-  out.append(1, type).append(digits.data(), static_cast<std::size_t>(end - digits.data()));
-  out.append("\r\n");
-}
-
-void append_bulk(std::string& out, std::string_view text) {
-  append_count(out, '$', text.size());
-  out.append(text).append("\r\n");
-}
-
-}  // namespace
+using resp::append_bulk;
+using resp::append_count;
 
 void Call::append_long(std::string_view bytes) {
   flush();

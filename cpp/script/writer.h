@@ -12,9 +12,21 @@
 
 #include "base/digits.h"
 #include "resp/reply.h"
-#include "script/script.h"
 
 namespace holdfast::script {
+
+// A Lua script: one atomic step on the server. The build embeds them from lua/ (lua_scripts.h).
+struct Script {
+  std::string_view name;  // "lock/acquire"
+  std::string_view sha1;
+  std::string_view text;
+  resp::ReplyKinds replies = resp::ReplyKinds::any();  // as its header names them
+  // The numbers of its keys and arguments, and its call by SHA1, in RESP, up to the first key;
+  // empty for a script that takes any number of them.
+  std::size_t keys = 0;
+  std::size_t args = 0;
+  std::string_view head{};
+};
 
 // Of a command that reads a number, such as HGET: a string, or where the server keeps numbers as
 // such (fakeredis), an integer; nil where there is none.
@@ -22,8 +34,8 @@ inline constexpr resp::ReplyKinds kNumberReplies =
     resp::ReplyKind::kNil | resp::ReplyKind::kText | resp::ReplyKind::kInteger;
 
 // The parameters of one call, in the order of its keys and arguments. They are appended to the
-// command in few pieces: writing it is a large part of the client's cost of an operation. (hiredis
-// allocates memory for each command; only its reader is used.)
+// command in few pieces: writing it is a large part of the client's cost of an operation. (Of
+// hiredis only the reader is used.)
 class Call {
  public:
   // `begin`: what stands before the parameters.

@@ -45,7 +45,7 @@ BREAKS = (
     Break(
         (3,),
         "a clock that stands still while the machine sleeps",
-        "cpp/base/clock.cpp",
+        "cpp/base/clock.h",
         (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_MONOTONIC;"),),
         "tests/faults/test_clocks.py::test_a_machine_that_slept_past_the_lease_knows_it",
     ),
@@ -323,7 +323,7 @@ BREAKS = (
     Break(
         (37,),
         "leases are counted on the wall clock",
-        "cpp/base/clock.cpp",
+        "cpp/base/clock.h",
         (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_REALTIME;"),),
         "tests/faults/test_clocks.py::test_a_step_of_the_clients_wall_clock_changes_nothing",
     ),

@@ -189,7 +189,7 @@ PROCESS = (
     ),
     guarded(
         "the guard outlives its last client",
-        "cpp/guard/guarded_clients.cpp",
+        MAIN,
         "  if (joined_ && pages_.empty()) return true;\n",
     ),
 )

@@ -16,7 +16,6 @@
 
 #include "base/process.h"
 #include "guard/held_page.h"
-#include "guard/process.h"
 #include "guard/releases.h"
 #include "guard/settings.h"
 #include "resp/command.h"

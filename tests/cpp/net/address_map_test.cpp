@@ -1,9 +1,9 @@
-#include "net/address_map.h"
-
 #include <gtest/gtest.h>
 #include <poll.h>
 
 #include <string>
+
+#include "net/endpoint.h"
 
 namespace holdfast::net {
 namespace {

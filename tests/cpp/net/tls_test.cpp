@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "net/support.h"
-#include "net/tls_context.h"
+#include "net/tls_transport.h"
 #include "net/transport.h"
 #include "support/real_server.h"
 

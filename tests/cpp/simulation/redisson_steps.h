@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/types.h"
-#include "script/script.h"
+#include "script/writer.h"
 #include "simulation/kind.h"
 #include "support/answer.h"
 
