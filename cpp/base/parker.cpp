@@ -5,7 +5,6 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <vector>
 
 #include "base/mutex.h"
@@ -19,8 +18,6 @@ namespace {
 // The Parkers of threads that have ended.
 class Pool {
  public:
-  static Pool& instance();
-
   Parker& take() {
     const MutexLock lock(mutex_);
     if (idle_.empty()) return *new Parker();
@@ -39,25 +36,11 @@ class Pool {
   std::vector<Parker*> idle_;
 };
 
-// Never freed: threads end after everything else. A child of fork() drops its parent's, whose mutex
-// another thread may hold for ever.
-std::atomic<Pool*> g_pool{nullptr};
-
-Pool& Pool::instance() {
-  static const bool registered = (call_in_child([] { g_pool.store(nullptr); }), true);
-  (void)registered;
-  Pool* pool = g_pool.load();
-  if (pool != nullptr) return *pool;
-  auto fresh = std::make_unique<Pool>();
-  if (g_pool.compare_exchange_strong(pool, fresh.get())) pool = fresh.release();
-  return *pool;
-}
-
 thread_local Parker* g_mine = nullptr;
 
 struct Lodging {
-  Lodging() { g_mine = &Pool::instance().take(); }
-  ~Lodging() { Pool::instance().give(*g_mine); }
+  Lodging() { g_mine = &OfProcess<Pool>::instance().take(); }
+  ~Lodging() { OfProcess<Pool>::instance().give(*g_mine); }
   Lodging(const Lodging&) = delete;
   Lodging& operator=(const Lodging&) = delete;
 };

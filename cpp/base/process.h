@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
@@ -14,6 +15,29 @@ std::uint64_t fork_epoch();
 // `forget` is called in every child, right after fork(), where only async-signal-safe steps are
 // allowed.
 void call_in_child(void (*forget)());
+
+// An object of this process, made at its first use, and never destroyed, since threads may use it
+// until the process ends. A child of fork() makes another one: a thread that the child does not
+// have may have locked its parent's. Any thread.
+template <typename Object>
+class OfProcess {
+ public:
+  static Object& instance() {
+    static const bool registered = (call_in_child([] { object_.store(nullptr); }), true);
+    (void)registered;
+    Object* found = object_.load();
+    if (found != nullptr) return *found;
+    auto* const fresh = new Object();
+    if (object_.compare_exchange_strong(found, fresh)) return *fresh;
+    delete fresh;
+    return *found;
+  }
+  // Null: it has not been used.
+  static Object* existing() { return object_.load(); }
+
+ private:
+  static inline std::atomic<Object*> object_{nullptr};
+};
 
 // The interpreter of the program, as the layers below the bindings know it. In a program without
 // one no thread holds it.

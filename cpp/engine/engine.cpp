@@ -16,7 +16,6 @@ namespace {
 
 constexpr Millis kEndInVain{100};
 
-std::atomic<Engine*> g_engine{nullptr};
 std::atomic<std::size_t> g_watchdog_threads{2};
 
 // The system's ids of the owners' threads; for messages.
@@ -41,25 +40,7 @@ class ThreadTable {
   std::unordered_map<OwnerNumber, int> ids_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
-// The engine since the latest fork(): the parent's may be locked for ever. Never destroyed, since
-// threads may use it until the process ends.
-std::atomic<ThreadTable*> g_threads{nullptr};
-
-ThreadTable& threads() {
-  ThreadTable* table = g_threads.load();
-  if (table != nullptr) return *table;
-  auto* fresh = new ThreadTable();
-  if (g_threads.compare_exchange_strong(table, fresh)) return *fresh;
-  delete fresh;
-  return *table;
-}
-
-// Runs in the child right after fork(), where only async-signal-safe steps are allowed.
-void forget_parent() {
-  net::close_inherited_sockets();
-  g_engine.store(nullptr);
-  g_threads.store(nullptr);
-}
+ThreadTable& threads() { return OfProcess<ThreadTable>::instance(); }
 
 class ThreadOwner {
  public:
@@ -67,7 +48,7 @@ class ThreadOwner {
   OwnerNumber number() const { return number_; }
   ~ThreadOwner() {
     threads().remove(number_);
-    if (Engine* engine = g_engine.load()) engine->owner_ended(number_, "thread");
+    if (Engine* engine = OfProcess<Engine>::existing()) engine->owner_ended(number_, "thread");
   }
 
  private:
@@ -86,14 +67,9 @@ Engine::Engine()
 }
 
 Engine& Engine::instance() {
-  static const bool registered = (call_in_child(forget_parent), true);
+  static const bool registered = (call_in_child(net::close_inherited_sockets), true);
   (void)registered;
-  Engine* engine = g_engine.load();
-  if (engine != nullptr) return *engine;
-  auto* fresh = new Engine();
-  if (g_engine.compare_exchange_strong(engine, fresh)) return *fresh;
-  delete fresh;
-  return *engine;
+  return OfProcess<Engine>::instance();
 }
 
 void Engine::set_watchdog_threads(std::size_t count) { g_watchdog_threads.store(count); }

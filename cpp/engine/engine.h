@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/process.h"
 #include "engine/event_queue.h"
 #include "lease/lease_keeper.h"
 #include "net/event_loop.h"
@@ -73,6 +74,7 @@ class Engine {
   void owner_ended(OwnerNumber owner, const std::string& what);
 
  private:
+  friend class OfProcess<Engine>;
   Engine();
   Engine& begin_use();
   void end_use();

@@ -19,28 +19,15 @@ constexpr std::uint32_t kCapacity = 32768;
 // Between two searches of a full page for records that are over.
 constexpr Millis kReclaim{1000};
 
-// The guard since the latest fork(): the parent's may be locked for ever. Never destroyed.
-struct OfProgram {
+struct SharedGuard {
   Mutex mutex;
   std::weak_ptr<Guard> guard HOLDFAST_GUARDED_BY(mutex);
 };
-std::atomic<OfProgram*> g_program{nullptr};
 std::atomic<bool> g_kept{false};
 std::atomic<std::uint64_t> g_numbers{0};
 
-OfProgram& of_program() {
-  static const bool registered = (call_in_child([] { g_program.store(nullptr); }), true);
-  (void)registered;
-  OfProgram* program = g_program.load();
-  if (program != nullptr) return *program;
-  auto* fresh = new OfProgram();
-  if (g_program.compare_exchange_strong(program, fresh)) return *fresh;
-  delete fresh;
-  return *program;
-}
-
 Result<std::shared_ptr<Guard>> join(const std::string& path, const std::string& number, int page) {
-  OfProgram& program = of_program();
+  SharedGuard& program = OfProcess<SharedGuard>::instance();
   const MutexLock lock(program.mutex);
   std::shared_ptr<Guard> guard = program.guard.lock();
   if (guard && guard->join(number, page).ok()) return guard;

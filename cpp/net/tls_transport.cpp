@@ -5,10 +5,8 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <new>
 #include <system_error>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "base/process.h"
 #include "net/socket_transport.h"
 
 namespace holdfast::net {
@@ -26,23 +25,9 @@ namespace {
 using Key = std::tuple<bool, std::string, std::string, std::string, std::string, std::string>;
 
 struct Cache {
-  const pid_t process = getpid();
   Mutex mutex;
   std::map<Key, std::weak_ptr<SSL_CTX>> contexts HOLDFAST_GUARDED_BY(mutex);
 };
-
-std::atomic<Cache*> current_cache{nullptr};
-
-// The cache of this process. A child of fork() does not use its parent's: a thread that the child
-// does not have may have held its lock.
-Cache& cache() {
-  Cache* found = current_cache.load();
-  while (found == nullptr || found->process != getpid()) {
-    auto fresh = std::make_unique<Cache>();
-    if (current_cache.compare_exchange_strong(found, fresh.get())) return *fresh.release();
-  }
-  return *found;
-}
 
 // Instead of asking for the passphrase of an encrypted key on the terminal.
 int no_passphrase(char*, int, int, void*) { return 0; }
@@ -117,7 +102,7 @@ Result<TlsContext> make_context(const TlsOptions& options) {
 }  // namespace
 
 Result<TlsContext> tls_context(const TlsOptions& options) {
-  Cache& shared = cache();
+  Cache& shared = OfProcess<Cache>::instance();
   const MutexLock lock(shared.mutex);
   std::weak_ptr<SSL_CTX>& kept =
       shared.contexts[{options.verify, options.ca, options.cert, options.key,
