@@ -142,7 +142,7 @@ BREAKS = (
         (30,),
         "a server out of reach is no reason to ask around",
         "cpp/topology/cluster.cpp",
-        (("kTroubleLasts);\n  request_refresh();\n", "kTroubleLasts);\n"),),
+        (("  refresh_.want_after_trouble(clock_.now());\n", ""),),
         f"{CLUSTER_FAILOVERS}::test_a_hold_survives_the_death_of_its_primary",
     ),
     Break(
