@@ -173,26 +173,15 @@ void Parker::give_back() {
   if (fd >= 0) g_idle.give(fd);
 }
 
-namespace {
-thread_local WakeBatch* g_current = nullptr;
-}  // namespace
-
-WakeBatch::WakeBatch() : outer_(g_current) {
-  if (outer_ == nullptr) g_current = this;
-}
-
-WakeBatch::~WakeBatch() {
-  if (outer_ != nullptr) return;
-  g_current = nullptr;
-  if (size_ == 0) return;
+void WakeBatch::wake() {
   Parker::Notifier notifier;
   for (std::size_t i = 0; i < size_; ++i) notifier.notify(*few_[i]);
   for (Parker* const parker : more_) notifier.notify(*parker);
 }
 
 void WakeBatch::notify(Parker& parker) {
-  if (g_current == nullptr) return parker.notify();
-  g_current->add(parker);
+  if (current_ == nullptr) return parker.notify();
+  current_->add(parker);
 }
 
 void WakeBatch::add(Parker& parker) {

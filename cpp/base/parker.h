@@ -98,8 +98,14 @@ class Parker::Notifier {
 // the thread itself sleeps.
 class WakeBatch {
  public:
-  WakeBatch();
-  ~WakeBatch();
+  WakeBatch() : outer_(current_) {
+    if (outer_ == nullptr) current_ = this;
+  }
+  ~WakeBatch() {
+    if (outer_ != nullptr) return;
+    current_ = nullptr;
+    if (size_ > 0) wake();
+  }
   WakeBatch(const WakeBatch&) = delete;
   WakeBatch& operator=(const WakeBatch&) = delete;
 
@@ -108,7 +114,9 @@ class WakeBatch {
 
  private:
   void add(Parker& parker);
+  void wake();
 
+  static inline thread_local WakeBatch* current_ = nullptr;
   WakeBatch* const outer_;
   std::size_t size_ = 0;
   std::array<Parker*, 32> few_;

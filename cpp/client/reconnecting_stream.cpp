@@ -236,10 +236,12 @@ bool ReconnectingStream::take(TimePoint now, const char* bytes, std::size_t size
 }
 
 bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
-  while (std::optional<resp::Reply> next = next_reply(now)) {
+  do {
+    std::optional<resp::Reply> next = next_reply(now);
+    if (!next) break;
     failures_ = 0;
     replies.push_back(std::move(*next));
-  }
+  } while (!reader_->at_end());
   return state_ == State::kReady;
 }
 

@@ -78,14 +78,6 @@ int RequestQueue::send(std::string& out, TimePoint now) {
   return commands;
 }
 
-void RequestQueue::written() {
-  for (std::size_t i = sent_; i > 0 && !entries_[i - 1].written; --i) {
-    Entry& entry = entries_[i - 1];
-    entry.written = true;
-    if (entry.what.request && entry.what.request->deferred) entry.what.request->written();
-  }
-}
-
 InFlightRequest RequestQueue::take_first(const net::Address& from) {
   InFlightRequest first = std::move(entries_.front().what);
   if (first.sent.repeated) report_resolved(first, from);

@@ -79,7 +79,13 @@ class RequestQueue {
   // number of commands.
   int send(std::string& out, TimePoint now);
   // What send() has encoded is written: its deferred requests' written() is called.
-  void written();
+  void written() {
+    for (std::size_t i = sent_; i > 0 && !entries_[i - 1].written; --i) {
+      Entry& entry = entries_[i - 1];
+      entry.written = true;
+      if (entry.what.request && entry.what.request->deferred) entry.what.request->written();
+    }
+  }
 
   // The next reply on the wire has come, `from` this server. kUnasked: nothing was on the wire.
   // kMismatched: the next command cannot have such a reply. Then nothing is taken: replies and

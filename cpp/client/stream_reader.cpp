@@ -31,6 +31,14 @@ net::Interest after_writing(bool stuck, net::Interest next) {
   return next;
 }
 
+// Keeps the memory for a usual number of elements.
+template <typename Element>
+void empty(std::vector<Element>& all) {
+  constexpr std::size_t kUsual = 64;
+  if (all.capacity() > kUsual) return std::vector<Element>().swap(all);
+  all.clear();
+}
+
 }  // namespace
 
 void Completions::run(const ConnectionSetup& setup) {
@@ -39,27 +47,32 @@ void Completions::run(const ConnectionSetup& setup) {
   if (!changes.empty() && setup.on_changes) setup.on_changes(changes);
   if (lost && setup.on_lost) setup.on_lost();
   if (failed && setup.on_failed) setup.on_failed();
+  empty(deliveries);
+  leavers.clear();
+  changes = {};
+  lost = failed = false;
 }
 
 net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, TimePoint now,
                                     Wait wait) {
-  bool wanted = false;  // a stream: one that is up is read, a new one is made only for a request
-  {
-    const MutexLock lock(pipe.mutex);
-    if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
-    const bool used = !pipe.line.empty() || pipe.send.stream();
-    wanted = pipe.closed.ok() && (used || now < pipe.wanted_until);
-  }
+  if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
+  // A stream that is up is read, a new one is made only for a request.
+  const bool used = !pipe.line.empty() || pipe.send.stream() || now < pipe.wanted_until;
+  const bool wanted = pipe.closed.ok() && used;
+  if (connect_overdue(pipe, now)) link_.hurry(now);
   Progress progress = begin();
-  if (!wanted) {
-    link_.close();
-  } else if (link_.state() == ReconnectingStream::State::kReady) {
-    progress.lost = !link_.read(now, progress.replies, wait);
-  } else {
-    if (connect_overdue(pipe, now)) link_.hurry(now);
-    progress.ready = link_.advance(now);
+  {
+    const MutexUnlock unlocked(pipe.mutex);
+    if (!wanted) {
+      link_.close();
+    } else if (link_.state() == ReconnectingStream::State::kReady) {
+      progress.lost = !link_.read(now, replies_, wait);
+    } else {
+      progress.ready = link_.advance(now);
+    }
+    if (wait != Wait::kNone) now = pipe.clock.now();
   }
-  return digest(pipe, wait != Wait::kNone ? pipe.clock.now() : now, std::move(progress));
+  return digest(pipe, now, progress);
 }
 
 std::optional<net::Interest> StreamReader::only_to_read(const Pipeline& pipe,
@@ -74,13 +87,15 @@ void StreamReader::take_input(Pipeline& pipe, const ReadTurn& /*turn*/, DirectIn
   const TimePoint now = pipe.clock.now();
   Progress progress = begin();
   if (input.current && input.size > 0) {
-    progress.lost = !link_.take(now, input.bytes, input.size, progress.replies);
+    progress.lost = !link_.take(now, input.bytes, input.size, replies_);
   }
   if (input.current && !progress.lost && input.io == net::Io::kFailed) {
     link_.fail(now, std::move(input.failure), false);
     progress.lost = true;
   }
-  (void)digest(pipe, now, std::move(progress));
+  const WakeBatch wakes;
+  const MutexLock lock(pipe.mutex);
+  (void)digest(pipe, now, progress);
 }
 
 StreamReader::Progress StreamReader::begin() const {
@@ -91,83 +106,58 @@ StreamReader::Progress StreamReader::begin() const {
 }
 
 // What has come of the stream: to the requests, and to those who watch over it.
-net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, Progress progress) {
-  Completions due;
-  bool stuck = false;
-  {
-    const MutexLock lock(pipe.mutex);
-    const bool ends = !pipe.given_up() && !take_replies(pipe, now, progress, due);
-    if (progress.ready && !pipe.relocation.moves()) stream_ready(pipe, now);
-    if (progress.lost || ends || stream_failed(pipe, now)) stream_lost(pipe, due);
-    due.failed = link_.failed_attempts() > progress.failed_attempts;
-    if (due.failed || link_.state() == ReconnectingStream::State::kNowhere) {
-      attempt_failed(pipe, now, link_.failures() > progress.failures, due);
-    }
-    settle(pipe, now, due);
-    stuck = !pipe.flush();
-    due.changes = link_.take_changes();
+net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, const Progress& progress) {
+  const bool ends = !pipe.given_up() && !take_replies(pipe, now);
+  if (progress.ready && !pipe.relocation.moves()) stream_ready(pipe, now);
+  if (progress.lost || ends || stream_failed(pipe, now)) stream_lost(pipe);
+  due_.failed = link_.failed_attempts() > progress.failed_attempts;
+  if (due_.failed || link_.state() == ReconnectingStream::State::kNowhere) {
+    attempt_failed(pipe, now, link_.failures() > progress.failures);
   }
-  const WakeBatch wakes;
-  due.run(setup_);
-  const MutexLock lock(pipe.mutex);
+  settle(pipe, now);
+  const bool stuck = !pipe.flush();
+  due_.changes = link_.take_changes();
+  {
+    const MutexUnlock unlocked(pipe.mutex);
+    empty(replies_);
+    due_.run(setup_);
+  }
   if (pipe.election.has_parked()) pipe.election.reply();
   return after_writing(stuck, interest(pipe));
 }
 
-void StreamReader::settle(Pipeline& pipe, TimePoint now, Completions& due) {
-  if (pipe.relocation.take_review()) hand_over(pipe, due);
-  if (now >= pipe.line.next_overdue()) drop_overdue(pipe, now, due);
-  if (!pipe.closed.ok()) {
-    pipe.line.fail(pipe.closed, true, due.deliveries);
-    pipe.send.close();
-  }
-  pipe.send.unblock();
-}
-
-// A stream that the reader thinks well of may be dead all the same.
-bool StreamReader::stream_failed(Pipeline& pipe, TimePoint now) {
-  if (!pipe.send.stream()) return false;
-  if (pipe.send.failed()) {
-    link_.fail(now, Status::unreachable("cannot send commands to " + address().text()), true);
-    return true;
-  }
-  const Millis command_timeout = setup_.link.command_timeout;
-  if (now < after(pipe.silent_since(), command_timeout)) return false;
-  link_.fail(now,
-             Status::unreachable("no reply from " + address().text() + " within " +
-                                 std::to_string(command_timeout.count()) + " ms"),
-             true);
-  return true;
+void StreamReader::give_up_stream(const Pipeline& pipe, TimePoint now) {
+  const std::string server = address().text();
+  const std::string within = std::to_string(setup_.link.command_timeout.count()) + " ms";
+  link_.fail(
+      now,
+      Status::unreachable(pipe.send.failed() ? "cannot send commands to " + server
+                                             : "no reply from " + server + " within " + within),
+      true);
 }
 
 // What is on the wire still when its server is out of reach may go elsewhere: if it is executed
 // here, then before the answer there, and it may be executed twice.
-void StreamReader::hand_over(Pipeline& pipe, Completions& due) {
+void StreamReader::hand_over(Pipeline& pipe) {
   const bool decommissioned = pipe.relocation.decommissioned();
   if (decommissioned) {
     if (link_.transport()) link_.transport()->abort();
     link_.close();
   }
   if (!decommissioned && pipe.send.stream()) return;
-  stream_lost(pipe, due);
+  stream_lost(pipe);
   for (InFlightRequest& unanswered : pipe.line.take_all()) {
     const bool stays = !decommissioned && setup_.neighbours.mine(*unanswered.request);
     if (stays)
       pipe.line.add(std::move(unanswered));
     else
-      due.leavers.push_back(std::move(unanswered));
+      due_.leavers.push_back(std::move(unanswered));
   }
 }
 
 bool StreamReader::refuses() const {
   const bool failed = link_.failures() > 0 || link_.state() == ReconnectingStream::State::kNowhere;
   return failed && link_.failure().reach() == Reach::kRefused;
-}
-
-bool StreamReader::connect_overdue(const Pipeline& pipe, TimePoint now) const {
-  if (!refuses()) return false;
-  const MutexLock lock(pipe.mutex);
-  return pipe.line.next_connect_deadline() <= now;
 }
 
 net::Interest StreamReader::interest(const Pipeline& pipe) const {
@@ -193,19 +183,17 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
 
 // False when the stream ends here: what is unanswered stays in the line, to be sent again. Either
 // the server has become a replica, or its replies are not those to our commands.
-bool StreamReader::take_replies(Pipeline& pipe, TimePoint now, Progress& progress,
-                                Completions& due) {
-  if (progress.replies.empty()) return true;
+bool StreamReader::take_replies(Pipeline& pipe, TimePoint now) {
+  if (replies_.empty()) return true;
   pipe.last_read = now;
-  due.deliveries.reserve(progress.replies.size());
   const bool must_be_primary = !setup_.link.service.empty();
-  for (resp::Reply& reply : progress.replies) {
+  for (resp::Reply& reply : replies_) {
     const bool of_replica = reply.is_error() && resp::says_readonly(reply.text());
     if (must_be_primary && of_replica && pipe.line.awaits_replies()) {
       link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
       return false;
     }
-    switch (pipe.line.take(std::move(reply), address(), due.deliveries)) {
+    switch (pipe.line.take(std::move(reply), address(), due_.deliveries)) {
       case RequestQueue::Taken::kTaken:
         break;
       case RequestQueue::Taken::kUnasked:
@@ -228,24 +216,24 @@ void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
   if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();
 }
 
-void StreamReader::stream_lost(Pipeline& pipe, Completions& due) {
-  if (pipe.send.stream()) due.lost = true;
+void StreamReader::stream_lost(Pipeline& pipe) {
+  if (pipe.send.stream()) due_.lost = true;
   pipe.forget_stream();
 }
 
 // Or no address is known.
-void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Completions& due) {
+void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts) {
   const Status& why = link_.failure();
-  pipe.down = pipe.down || (due.failed && (!due.lost || refuses()));
+  pipe.down = pipe.down || (due_.failed && (!due_.lost || refuses()));
   if (link_.refused()) {
-    pipe.line.fail(why, why.code() == Code::kServer, due.deliveries);
+    pipe.line.fail(why, why.code() == Code::kServer, due_.deliveries);
   } else if (counts) {
-    pipe.line.attempt_failed(setup_.link.retries, why, due.deliveries);
+    pipe.line.attempt_failed(setup_.link.retries, why, due_.deliveries);
   }
-  if (!pipe.send.stream() && refuses()) pipe.line.drop_connect_overdue(now, why, due.deliveries);
+  if (!pipe.send.stream() && refuses()) pipe.line.drop_connect_overdue(now, why, due_.deliveries);
 }
 
-void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) {
+void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now) {
   const Status& why = link_.failure();
   const bool up = pipe.send.stream() != nullptr;
   const bool unknown = up || why.ok();
@@ -255,7 +243,7 @@ void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now, Completions& due)
   pipe.line.drop_overdue(now,
                          unknown ? Status::unreachable(late)
                                  : Status::unreachable(why.message()).caused_by(why.cause()),
-                         due.deliveries);
+                         due_.deliveries);
 }
 
 }  // namespace holdfast::client

@@ -21,13 +21,12 @@ struct Completions {
   bool lost = false;                     // see ConnectionSetup::on_lost
   bool failed = false;                   // see ConnectionSetup::on_failed
 
-  // Without any lock.
+  // Without any lock. Afterwards it is empty, and keeps its memory.
   void run(const ConnectionSetup& setup);
 };
 
 // The reading half of a Connection: it connects, reads the replies, passes them to their requests,
-// and finds that the stream has ended or that requests are overdue. All of it needs the ReadTurn,
-// and no lock, except where a function requires it.
+// and finds that the stream has ended or that requests are overdue. All of it needs the ReadTurn.
 class StreamReader {
  public:
   using Wait = ReconnectingStream::Wait;
@@ -46,10 +45,11 @@ class StreamReader {
     return taken_;
   }
 
-  // Makes progress; what to wait for before it is of use again. `done`: all requests are answered,
-  // and the stream needs no reader.
+  // Makes progress, without the lock while it reads and while it completes requests, so in a
+  // WakeBatch; what to wait for before it is of use again. `done`: all requests are answered, and
+  // the stream needs no reader.
   net::Interest advance(Pipeline& pipe, const ReadTurn& turn, TimePoint now,
-                        Wait wait = Wait::kNone) HOLDFAST_EXCLUDES(pipe.mutex);
+                        Wait wait = Wait::kNone) HOLDFAST_REQUIRES(pipe.mutex);
   // What to wait for, if there is nothing to do but to read.
   std::optional<net::Interest> only_to_read(const Pipeline& pipe, const ReadTurn& turn) const
       HOLDFAST_EXCLUDES(pipe.mutex);
@@ -85,32 +85,49 @@ class StreamReader {
   struct Progress {
     std::uint64_t failed_attempts = 0;  // before this
     int failures = 0;                   // in a row, before this
-    std::vector<resp::Reply> replies;
     bool ready = false;
     bool lost = false;
   };
 
   Progress begin() const;
-  net::Interest digest(Pipeline& pipe, TimePoint now, Progress progress)
-      HOLDFAST_EXCLUDES(pipe.mutex);
+  net::Interest digest(Pipeline& pipe, TimePoint now, const Progress& progress)
+      HOLDFAST_REQUIRES(pipe.mutex);
   // The latest attempt to connect met nothing that listens.
   bool refuses() const;
-  bool connect_overdue(const Pipeline& pipe, TimePoint now) const HOLDFAST_EXCLUDES(pipe.mutex);
+  bool connect_overdue(const Pipeline& pipe, TimePoint now) const HOLDFAST_REQUIRES(pipe.mutex) {
+    return refuses() && pipe.line.next_connect_deadline() <= now;
+  }
 
   net::Interest interest(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex);
-  bool take_replies(Pipeline& pipe, TimePoint now, Progress& progress, Completions& due)
-      HOLDFAST_REQUIRES(pipe.mutex);
+  bool take_replies(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   void stream_ready(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
-  bool stream_failed(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
-  static void stream_lost(Pipeline& pipe, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
-  void attempt_failed(Pipeline& pipe, TimePoint now, bool counts, Completions& due)
-      HOLDFAST_REQUIRES(pipe.mutex);
-  void settle(Pipeline& pipe, TimePoint now, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
-  void hand_over(Pipeline& pipe, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
-  void drop_overdue(Pipeline& pipe, TimePoint now, Completions& due) HOLDFAST_REQUIRES(pipe.mutex);
+  // A stream that the reader thinks well of may be dead all the same.
+  bool stream_failed(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex) {
+    if (!pipe.send.stream()) return false;
+    const bool silent = now >= after(pipe.silent_since(), setup_.link.command_timeout);
+    if (pipe.send.failed() || silent) give_up_stream(pipe, now);
+    return pipe.send.failed() || silent;
+  }
+  void give_up_stream(const Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
+  void stream_lost(Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
+  void attempt_failed(Pipeline& pipe, TimePoint now, bool counts) HOLDFAST_REQUIRES(pipe.mutex);
+  void settle(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex) {
+    if (pipe.relocation.take_review()) hand_over(pipe);
+    if (now >= pipe.line.next_overdue()) drop_overdue(pipe, now);
+    if (!pipe.closed.ok()) end(pipe);
+    pipe.send.unblock();
+  }
+  void end(Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex) {
+    pipe.line.fail(pipe.closed, true, due_.deliveries);
+    pipe.send.close();
+  }
+  void hand_over(Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
+  void drop_overdue(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
 
   const ConnectionSetup& setup_;
   ReconnectingStream link_;
+  std::vector<resp::Reply> replies_;  // that were read, and are not taken yet
+  Completions due_;
   bool taken_ = false;
 };
 

@@ -8,7 +8,7 @@ LOOP_BREAKS = (
     Break(
         (55,),
         "nothing looks whether the loop reads",
-        "cpp/client/reader_lease.cpp",
+        "cpp/client/connection.cpp",
         (("if (now < look_at_) return false;", "return false;"),),
         "tests/contract/process/test_dead_loops.py::test_what_a_stopped_loop_asked_for_is_finished",
     ),
