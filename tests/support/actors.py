@@ -34,10 +34,15 @@ from contextlib import suppress
 from typing import Any
 
 import holdfast
-from tests.support.waiting import BOUND, eventually, turns
+from tests.support.waiting import BOUND, eventually, let_pass, taking, turns
 
 PAUSE = object()
 """Yielded by a program: let other owners run."""
+
+REST = object()
+"""Yielded by a program that waits for something: look again in a moment."""
+
+_MOMENT = 0.002
 
 Block = Callable[[Any], Any]
 
@@ -216,6 +221,8 @@ def _run(outcome: Any) -> Any:
             return end.value
         if value is PAUSE:
             os.sched_yield()
+        elif value is REST:
+            let_pass(_MOMENT)
 
 
 async def _await(outcome: Any) -> Any:
@@ -250,8 +257,9 @@ def _thrower(program: Generator[Any, Any, Any], error: Exception) -> Callable[[]
 
 async def _yielded(value: Any) -> Any:
     if value is PAUSE:
-        await turns()
-        return None
+        return await turns()
+    if value is REST:
+        return await taking(_MOMENT)
     return await value if inspect.isawaitable(value) else value
 
 

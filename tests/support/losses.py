@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.support.actors import PAUSE
+from tests.support.actors import REST
 from tests.support.waiting import BOUND
 
 Program = Generator[Any, Any, Any]
@@ -36,7 +36,7 @@ def until(condition: Callable[[], Any]) -> Program:
     end = time.monotonic() + BOUND
     while not condition():
         assert time.monotonic() < end, condition
-        yield PAUSE
+        yield REST
 
 
 def lost_inside(lock: Any, lose: Callable[[], Any]) -> Program:
