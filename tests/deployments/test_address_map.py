@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count
 from typing import Any
 
 import pytest
@@ -81,10 +82,10 @@ def make_map(request: pytest.FixtureRequest) -> MakeMap:
 def names_on_all(cluster: Cluster) -> list[str]:
     """A name on each primary."""
     found: dict[int, str] = {}
-    for number in range(1000):
-        name = f"lock {number}"
+    numbers = count()
+    while len(found) < len(cluster.servers):
+        name = f"lock {next(numbers)}"
         found.setdefault(cluster.primary_of(name).port, name)
-    assert len(found) == len(cluster.servers)
     return list(found.values())
 
 

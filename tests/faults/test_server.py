@@ -317,9 +317,14 @@ def test_a_slow_consumer_is_cut_off_and_comes_back(
     lock = make_client(server.url).lock(NAME)
     alice.do(lock.acquire, lease=3600)
     waiting = _wait(bob, lock, server)
-    dropped = server.inspect.pipeline(transaction=False)
-    for _ in range(200):
-        dropped.publish(CHANNEL, "x" * 1_000_000)
-    dropped.execute()
+
+    def is_dropped() -> bool:
+        messages = server.inspect.pipeline(transaction=False)
+        for _ in range(20):
+            messages.publish(CHANNEL, "x" * 1_000_000)
+        messages.execute()
+        return lock._client.stats().reconnects > 0
+
+    eventually(is_dropped)
     alice.do(lock.release)
     assert waiting.result(BOUND) is True
