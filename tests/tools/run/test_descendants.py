@@ -7,6 +7,7 @@ import signal
 import subprocess
 
 import holdfast
+from tests.support.renewals import see_longer
 from tests.support.waiting import eventually
 from tests.tools.run.conftest import BOUND, Marks, Start, alive, await_death, children_of
 
@@ -26,14 +27,7 @@ def test_what_the_command_leaves_running_keeps_the_lock(
     child = int(marks.wait("child"))
     renewed = client.lock("myLock")
     eventually(lambda: len(children_of(children_of(running.process.pid)[0])) == 1)
-    below = [False]
-
-    def is_renewed() -> bool:
-        left = renewed.ttl() or 0.0
-        below[0] = below[0] or left < 0.8
-        return below[0] and left > 0.9
-
-    eventually(is_renewed, within=BOUND, what="the lock is renewed after the command's end")
+    see_longer(lambda: renewed.ttl() or 0.0, 2)  # after the command's end
     assert running.process.poll() is None
     os.kill(child, signal.SIGKILL)
     assert running.status() == 3
