@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 NAME = "myLock"
 CHANNEL = "redisson_lock__channel:{myLock}"
 
-LONG = 600.0
+LONG = 120.0
 """A lease that explains no wake-up."""
 
 LASTING = 3.0

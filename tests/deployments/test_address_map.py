@@ -183,7 +183,7 @@ def test_the_inspector_reaches_all_servers(
 HOLDER = """
 table = dict(TABLE)
 address_map = table if FORM == "table" else lambda announced: table.get(announced, announced)
-client = holdfast.Client(URL, guard=True, lease=3600, address_map=address_map)
+client = holdfast.Client(URL, guard=True, lease=120, address_map=address_map)
 for name in NAMES:
     client.lock(name).acquire()
 say("held")

@@ -114,7 +114,7 @@ def test_the_inspector_and_the_guard_look_into_that_database(
     url = f"{numbered.url}/{DATABASE}"
     holder = start_child(
         """
-        client = holdfast.Client(URL, guard=True, lease=3600)
+        client = holdfast.Client(URL, guard=True, lease=120)
         client.lock(NAME).acquire()
         say("held")
         hear("end")

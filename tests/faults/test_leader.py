@@ -84,7 +84,7 @@ client.leader(NAME, value="child").campaign()
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("options", [{"lease": LASTING}, {"guard": True, "lease": 3600}], ids=str)
+@pytest.mark.parametrize("options", [{"lease": LASTING}, {"guard": True, "lease": 120}], ids=str)
 def test_the_next_candidate_is_elected_and_seen_after_a_kill(
     alice: Any, bob: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
@@ -119,7 +119,7 @@ def test_a_kill_is_seen_where_no_other_candidate_waits(
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("options", [{"lease": LASTING}, {"guard": True, "lease": 3600}], ids=str)
+@pytest.mark.parametrize("options", [{"lease": LASTING}, {"guard": True, "lease": 120}], ids=str)
 def test_who_is_killed_between_election_and_announcement_leads_to_no_other_value(
     alice: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:

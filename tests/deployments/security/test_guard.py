@@ -23,7 +23,7 @@ RIGHTS = (
 )
 
 HOLDER = """
-client = holdfast.Client(URL, guard=True, lease=3600, **OPTIONS)
+client = holdfast.Client(URL, guard=True, lease=120, **OPTIONS)
 client.lock(NAME).acquire()
 say("held")
 hear("end")
@@ -60,7 +60,7 @@ def test_the_rights_of_the_kind_are_enough(
 def test_it_has_the_password_of_a_callable(start_child: StartChild, private_server: Server) -> None:
     private_server.inspect.execute_command(*f"ACL SETUSER app on >{SECRET} {RIGHTS}".split())
     program = """
-    client = holdfast.Client(URL, guard=True, lease=3600, password=lambda: ("app", SECRET))
+    client = holdfast.Client(URL, guard=True, lease=120, password=lambda: ("app", SECRET))
     client.lock(NAME).acquire()
     say("held")
     hear("end")

@@ -14,7 +14,7 @@ from tests.support.servers import Server
 from tests.support.waiting import eventually
 
 HOLDER = """
-client = holdfast.Client(URL, guard=True, **{"lease": 3600, **OPTIONS})
+client = holdfast.Client(URL, guard=True, **{"lease": 120, **OPTIONS})
 held = [client.lock(name) for name in NAMES]
 for lock in held:
     lock.acquire()

@@ -78,8 +78,8 @@ KINDS = {
     "write": "client.read_write_lock(NAME).write.acquire()",
     "nested": "[client.lock(NAME).acquire() for _ in range(3)]",
     "hold": "kept = client.lock(NAME).hold()",
-    "leased": "client.lock(NAME).acquire(lease=2000.0)",
-    "extended": "client.lock(NAME).acquire(lease=2.0); client.lock(NAME).extend(4000.0)",
+    "leased": "client.lock(NAME).acquire(lease=120.0)",
+    "extended": "client.lock(NAME).acquire(lease=2.0); client.lock(NAME).extend(140.0)",
     "multi": "client.multi_lock(client.lock(NAME), client.lock('second')).acquire()",
 }
 
@@ -102,7 +102,7 @@ def test_every_kind_of_lock_is_freed(
     assert kind != "multi" or is_freed(next_owner, "second")
 
 
-@pytest.mark.parametrize("lease", [None, 2000.0], ids=["renewed", "leased"])
+@pytest.mark.parametrize("lease", [None, 120.0], ids=["renewed", "leased"])
 def test_permits_are_given_back(
     start_program: StartProgram, next_owner: holdfast.Client, lease: float | None
 ) -> None:
@@ -121,7 +121,7 @@ def test_a_permit_that_was_extended_is_given_back(
     permits = next_owner.permit_semaphore(NAME)
     permits.try_set_permits(1)
     program = start_program()
-    program.do(f"p = client.permit_semaphore({NAME!r}); p.extend(p.acquire(lease=1.0), 4000.0)")
+    program.do(f"p = client.permit_semaphore({NAME!r}); p.extend(p.acquire(lease=1.0), 140.0)")
     program.do("say('extended')")
     program.child.expect("extended")
     program.kill()
@@ -279,7 +279,7 @@ def test_all_clients_of_a_program_have_one_guard(
     start_program: StartProgram, next_owner: holdfast.Client
 ) -> None:
     program = start_program("first")
-    program.do("two = holdfast.Client(URL, guard=True, lease=3600); two.lock('second').acquire()")
+    program.do("two = holdfast.Client(URL, guard=True, lease=120); two.lock('second').acquire()")
     program.do("say(two._core.guard_pid)")
     assert int(program.child.next_line()) == program.guard
     program.kill()
@@ -293,7 +293,7 @@ def test_tasks_have_a_guard(
     child = start_child(
         """
         async def main():
-            client = holdfast.asyncio.Client(URL, guard=True, lease=3600)
+            client = holdfast.asyncio.Client(URL, guard=True, lease=120)
             await client.lock("myLock").acquire()
             say("held")
             await asyncio.sleep(60)
@@ -309,7 +309,7 @@ def test_tasks_have_a_guard(
 GREENLET = """
 from gevent import monkey
 monkey.patch_all()
-client = holdfast.Client(URL, guard=True, lease=3600)
+client = holdfast.Client(URL, guard=True, lease=120)
 client.lock("myLock").acquire()
 say("held")
 import gevent
@@ -318,7 +318,7 @@ gevent.sleep(60)
 UVLOOP = """
 import uvloop
 async def main():
-    client = holdfast.asyncio.Client(URL, guard=True, lease=3600)
+    client = holdfast.asyncio.Client(URL, guard=True, lease=120)
     await client.lock("myLock").acquire()
     say("held")
     await asyncio.sleep(60)

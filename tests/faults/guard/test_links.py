@@ -23,7 +23,7 @@ def test_holds_that_need_seconds_of_the_link_are_freed_and_each_release_is_sent_
     """Fault 1."""
     names = [f"lock {number}" for number in range(MANY)]
     with FaultProxy(server.port) as proxy:
-        program = start_program(*names, url=proxy.url, lease=3600.0)
+        program = start_program(*names, url=proxy.url, lease=240.0)
         before = server.scripts_run() or 0
         proxy.slices(SLICE)
         proxy.delay(PAUSE)

@@ -28,10 +28,10 @@ def test_close_ends_it_and_leaves_no_process_and_no_descriptor(
 ) -> None:
     child = start_child(
         """
-        with holdfast.Client(URL, guard=True, lease=3600) as client:
+        with holdfast.Client(URL, guard=True, lease=120) as client:
             client.ping()
         before = descriptors()
-        with holdfast.Client(URL, guard=True, lease=3600) as client, client.lock("myLock"):
+        with holdfast.Client(URL, guard=True, lease=120) as client, client.lock("myLock"):
             pid = client._core.guard_pid
             say("guard", pid)
             hear("close")
@@ -66,7 +66,7 @@ def test_a_program_that_adopts_orphans_keeps_no_zombie(
     child = start_child(
         """
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
-        client = holdfast.Client(URL, guard=True, lease=3600)
+        client = holdfast.Client(URL, guard=True, lease=120)
         client.ping()
         say("guard", client._core.guard_pid)
         client.close()
@@ -86,7 +86,7 @@ def test_it_has_no_files_of_the_program_and_no_environment(
 ) -> None:
     program = start_program(NAME)
     program.do("kept = os.pipe(); [os.set_inheritable(each, True) for each in kept]")
-    program.do("say(holdfast.Client(URL, guard=True, lease=3600)._core.guard_pid)")
+    program.do("say(holdfast.Client(URL, guard=True, lease=120)._core.guard_pid)")
     program.child.next_line()
     links = {str(file.readlink()) for file in Path(f"/proc/{program.guard}/fd").iterdir()}
     assert {link.partition(":")[0] for link in links} <= {
@@ -104,7 +104,7 @@ def test_a_signal_for_the_programs_group_does_not_end_it(
     child = start_child(
         """
         os.setpgid(0, 0)
-        client = holdfast.Client(URL, guard=True, lease=3600)
+        client = holdfast.Client(URL, guard=True, lease=120)
         client.lock("myLock").acquire()
         say("held", client._core.guard_pid)
         os.killpg(0, signal.SIGKILL)
@@ -124,7 +124,7 @@ def test_signals_while_it_starts_do_not_leave_the_client_without_one(
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
         guarded = []
         for _ in range(10):
-            with holdfast.Client(URL, guard=True, lease=3600) as client:
+            with holdfast.Client(URL, guard=True, lease=120) as client:
                 client.ping()
                 guarded.append(client.stats().guarded)
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -145,7 +145,7 @@ def test_a_guard_that_is_killed_is_reported_once_and_the_client_goes_on(
             def emit(self, record):
                 say(record.levelname, record.getMessage())
         logging.getLogger("holdfast").addHandler(Said())
-        one, two = (holdfast.Client(URL, guard=True, lease=3600) for _ in range(2))
+        one, two = (holdfast.Client(URL, guard=True, lease=120) for _ in range(2))
         one.lock("first").acquire()
         killed = one._core.guard_pid
         os.kill(killed, signal.SIGKILL)
@@ -153,7 +153,7 @@ def test_a_guard_that_is_killed_is_reported_once_and_the_client_goes_on(
         with one.lock("second"), two.lock("third"):
             say("held")
         until(lambda: not one.stats().guarded and not two.stats().guarded)
-        three = holdfast.Client(URL, guard=True, lease=3600)
+        three = holdfast.Client(URL, guard=True, lease=120)
         three.lock("fourth").acquire()
         say("guard", three.stats().guarded, three._core.guard_pid != killed)
         hear("end")
@@ -175,8 +175,8 @@ def test_an_executable_that_is_missing_is_reported_and_the_client_goes_on(
     child = start_child(
         """
         holdfast._core.__file__ = "/nowhere/_core.so"
-        client = holdfast.Client(URL, guard=True, lease=3600)
-        with client.lock("myLock"), holdfast.Client(URL, guard=True, lease=3600).lock("other"):
+        client = holdfast.Client(URL, guard=True, lease=120)
+        with client.lock("myLock"), holdfast.Client(URL, guard=True, lease=120).lock("other"):
             say("held", client._core.guard_pid)
         until(lambda: holdfast._clients.options._warned)
         """,
@@ -202,7 +202,7 @@ def test_a_system_that_cannot_run_it_refuses_the_keyword(
         NO_DESCRIPTORS
         + """
 try:
-    holdfast.Client(URL, guard=True, lease=3600)
+    holdfast.Client(URL, guard=True, lease=120)
 except RuntimeError as error:
     say(error)
 """,

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.servers("real")
 NAME = "myPermits"
 
 
-@pytest.mark.parametrize("lease", [None, 2000.0], ids=["renewed", "leased"])
+@pytest.mark.parametrize("lease", [None, 120.0], ids=["renewed", "leased"])
 def test_all_permits_of_a_request_without_an_answer_are_given_back(
     start_program: StartProgram, next_owner: holdfast.Client, server: Server, lease: float | None
 ) -> None:

@@ -16,7 +16,7 @@ NAME = "myLock"
 RIGHTS = ("on", "+@all", "~*", "&*")
 
 HOLDER = """
-client = holdfast.Client(URL, guard=True, lease=3600, password=lambda: ("app", GIVEN[-1]))
+client = holdfast.Client(URL, guard=True, lease=120, password=lambda: ("app", GIVEN[-1]))
 lock = client.lock(NAME)
 lock.acquire()
 say("held", client._core.guard_pid)

@@ -43,7 +43,7 @@ PIDFD_OPEN, CLOSE_RANGE = 434, 436
 
 CLIENT = """
 try:
-    client = holdfast.Client(URL, guard=True, lease=3600)
+    client = holdfast.Client(URL, guard=True, lease=120)
     client.lock("myLock").acquire()
     say("held", client.stats().guarded, client._core.guard_pid)
     hear("end")
@@ -88,7 +88,7 @@ def test_a_sandbox_that_lets_nothing_be_executed_is_reported_once(
 ) -> None:
     child = start_child(
         SANDBOX
-        + "refuse(EXECVE)\nfor _ in range(2): holdfast.Client(URL, guard=True, lease=3600)\n"
+        + "refuse(EXECVE)\nfor _ in range(2): holdfast.Client(URL, guard=True, lease=120)\n"
         + CLIENT,
         URL=server.url,
     )
@@ -130,7 +130,7 @@ def test_a_subinterpreter_is_refused_and_its_end_frees_nothing(
     child = start_child(
         """
         import _xxsubinterpreters as interpreters
-        client = holdfast.Client(URL, guard=True, lease=3600)
+        client = holdfast.Client(URL, guard=True, lease=120)
         client.lock("myLock").acquire()
         other = interpreters.create()
         interpreters.run_string(other, f'''
