@@ -39,8 +39,8 @@ def test_a_partial_release_keeps_others_out(alice: Any, bob: Any, lock: Any, riv
 
 
 def test_only_the_last_release_is_announced(alice: Any, bob: Any, lock: Any, stage: Stage) -> None:
-    alice.do(lock.acquire)
-    alice.do(lock.acquire)
+    alice.do(lock.acquire, lease=3600)
+    alice.do(lock.acquire, lease=3600)
     waiting = stage.wait(bob, stage.rival(stage.client()))
     with stage.messages() as messages:
         alice.do(lock.release)

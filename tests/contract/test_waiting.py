@@ -19,7 +19,7 @@ LOOKS_AGAIN = 0.125
 def test_after_a_grant_no_subscription_is_left(
     alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
-    alice.do(lock.acquire)
+    alice.do(lock.acquire, lease=3600)
     waiting = stage.wait(bob, rival)
     alice.do(lock.release)
     assert waiting.result(BOUND)
@@ -57,7 +57,7 @@ def test_waiters_of_many_names(stage: Stage) -> None:
     holder, names = stage.actor(), [f"lock {number}" for number in range(20)]
     locks = [stage.lock(name=name) for name in names]
     for lock in locks:
-        holder.do(lock.acquire)
+        holder.do(lock.acquire, lease=3600)
     waiting = [stage.wait(stage.actor(), stage.rival(name=name)) for name in names]
     for lock in reversed(locks):
         holder.do(lock.release)
