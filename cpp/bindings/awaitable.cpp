@@ -110,9 +110,9 @@ PySendResult send(PyObject* self, PyObject* value, PyObject** result) {
     *result = Py_NewRef(self);
     return PYGEN_NEXT;
   }
-  if (const PySendResult looked = look_on(awaitable, value, result); looked != PYGEN_RETURN) {
-    return looked;
-  }
+  const PySendResult looked =
+      awaitable.granted() ? PYGEN_RETURN : look_on(awaitable, value, result);
+  if (looked != PYGEN_RETURN) return looked;
   *result = guarded([&awaitable] { return take(awaitable); });
   return *result != nullptr ? PYGEN_RETURN : PYGEN_ERROR;
 }
@@ -298,7 +298,12 @@ py::object finished_future() {
   return made;
 }
 
-PyObject* make_type() {
+// Kept for ever.
+PyTypeObject* g_type = nullptr;
+
+}  // namespace
+
+void make_awaitable_type() {
   static std::array<PyType_Slot, 11> slots{{
       {Py_am_await, reinterpret_cast<void*>(PyObject_SelfIter)},
       {Py_am_send, reinterpret_cast<void*>(send)},
@@ -317,14 +322,11 @@ PyObject* make_type() {
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
   PyObject* const type = PyType_FromSpec(&spec);
   if (type == nullptr) throw py::error_already_set();
-  return type;
+  g_type = reinterpret_cast<PyTypeObject*>(type);
 }
 
-}  // namespace
-
 py::object new_awaitable(const AwaitableKind* lazy) {
-  PyTypeObject* const type = awaitable_type();
-  PyObject* const self = type->tp_alloc(type, 0);
+  PyObject* const self = g_type->tp_alloc(g_type, 0);
   if (self == nullptr) throw py::error_already_set();
   Awaitable& awaitable = awaitable_of(self);
   new (&awaitable.operation) sync::ExchangePtr();
@@ -388,10 +390,4 @@ void Awaitable::step() {
   PyErr_Restore(type, value, traceback);
   throw py::error_already_set();
 }
-
-PyTypeObject* awaitable_type() {
-  static PyObject* const type = make_type();
-  return reinterpret_cast<PyTypeObject*>(type);
-}
-
 }  // namespace holdfast::bindings

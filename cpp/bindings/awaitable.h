@@ -62,6 +62,7 @@ struct Awaitable {
   PyObject* looks;    // the coroutine that finds out why the hold was lost, or fail()'s; null: none
 
   bool done() const { return outcome || cancelled; }
+  bool granted() const { return outcome && outcome->verdict == sync::Verdict::kGranted; }
   PyObject* object() { return &ob_base; }
   // What the outcome is to Python; throws its error.
   pybind11::object value();
@@ -81,7 +82,7 @@ pybind11::object new_awaitable(const AwaitableKind* lazy);
 
 inline Awaitable& awaitable_of(PyObject* self) { return *reinterpret_cast<Awaitable*>(self); }
 
-// The type of the object; made by the first call.
-PyTypeObject* awaitable_type();
+// Makes the type of the object, before any of them.
+void make_awaitable_type();
 
 }  // namespace holdfast::bindings

@@ -45,6 +45,11 @@ py::object native_root() {
   return py::reinterpret_borrow<py::object>(root);
 }
 
+void raise_unbound(PyObject* self) {
+  PyErr_Format(PyExc_RuntimeError, "%.100s.__init__() was not called", Py_TYPE(self)->tp_name);
+  throw py::error_already_set();
+}
+
 py::object described(const py::handle& method, const std::string& text) {
   if (!Py_IS_TYPE(method.ptr(), &PyMethodDescr_Type)) {
     throw py::type_error("described() takes a native method");

@@ -46,15 +46,14 @@ void add_native_type(pybind11::module_& module, const char* qualified_name, PyMe
 // package alone: what it makes lasts as long as the process.
 pybind11::object described(const pybind11::handle& method, const std::string& text);
 
+[[noreturn]] void raise_unbound(PyObject* self);
+
 // The state of `self`, as set by the `_bind` of the type whose method runs. Raises RuntimeError if
 // a subclass has not called the constructor of its base class. For Using.
 template <typename State>
 State& state_of(PyObject* self) {
   auto* const state = reinterpret_cast<NativeObject*>(self)->state;
-  if (state == nullptr) {
-    PyErr_Format(PyExc_RuntimeError, "%.100s.__init__() was not called", Py_TYPE(self)->tp_name);
-    throw pybind11::error_already_set();
-  }
+  if (state == nullptr) raise_unbound(self);
   return *static_cast<State*>(state);
 }
 

@@ -1,6 +1,7 @@
 #include "bindings/pending.h"
 
 #include <utility>
+#include <vector>
 
 #include "bindings/waiting.h"
 #include "client/event_loop_reader.h"
@@ -22,7 +23,7 @@ NumberedQueue::~NumberedQueue() {
 
 py::object NumberedQueue::start(const sync::ExchangePtr& operation) {
   Observation observation(*operation);
-  const std::uint64_t id = next_id();
+  const std::uint64_t id = ++last_id_;
   entries_.emplace(id, Entry{operation, std::move(observation)});
   const Scope scope(completions().loop(), Sends::kAtOnce);
   operation->finish_to(shared_completions(), id);
@@ -51,7 +52,9 @@ void NumberedQueue::observe(Entry& entry, const sync::Outcome& outcome) {
 py::list NumberedQueue::drain() {
   py::list results;
   if (exiting()) return results;  // a closing loop would report operations that end now as errors
-  for (const auto& [id, outcome] : completions().drain()) {
+  std::vector<engine::CompletionQueue::Done> done;
+  completions().drain(done);
+  for (const auto& [id, outcome] : done) {
     const auto found = entries_.find(id);
     if (found == entries_.end()) continue;
     Entry entry = std::move(found->second);

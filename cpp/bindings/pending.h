@@ -30,11 +30,9 @@ class PendingQueue {
   PendingQueue();
   engine::CompletionQueue& completions() { return *completions_; }
   const std::shared_ptr<engine::CompletionQueue>& shared_completions() { return completions_; }
-  std::uint64_t next_id() { return ++last_; }
 
  private:
   const std::shared_ptr<engine::CompletionQueue> completions_;
-  std::uint64_t last_ = 0;
 };
 
 // Of a hub of greenlets: start() returns a number, by which drain() names the operation.
@@ -60,6 +58,7 @@ class NumberedQueue final : public PendingQueue {
   static void observe(Entry& entry, const sync::Outcome& outcome);
 
   std::unordered_map<std::uint64_t, Entry> entries_;
+  std::uint64_t last_id_ = 0;
 };
 
 }  // namespace holdfast::bindings

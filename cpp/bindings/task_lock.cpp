@@ -67,13 +67,12 @@ void begin_release(Awaitable& awaitable) {
 py::object acquired(Awaitable& awaitable) { return awaitable.value(); }
 
 py::object entered(Awaitable& awaitable) {
-  (void)awaitable.value();
+  if (!awaitable.granted()) (void)awaitable.value();
   return self_of(awaitable.arguments.subject);
 }
 
 // The time of the block is over: LockTimeout says who holds the lock.
 py::object late(Awaitable& awaitable) {
-  if (awaitable.outcome->verdict == sync::Verdict::kGranted) return {};
   const PythonOutcome result = to_python(*awaitable.operation, *awaitable.outcome);
   if (result.exception || !result.value.is(py::handle(Py_False))) return {};
   return self_of(awaitable.arguments.subject).attr("_raise_timed_out")();
@@ -86,8 +85,9 @@ py::object released(Awaitable& awaitable) {
 }
 
 py::object left(Awaitable& awaitable) {
-  return release_after(awaitable.arguments.subject, awaitable.arguments.body,
-                       [&awaitable] { (void)released(awaitable); });
+  return release_after(awaitable.arguments.subject, awaitable.arguments.body, [&awaitable] {
+    if (!awaitable.granted()) (void)released(awaitable);
+  });
 }
 
 constexpr AwaitableKind kAcquire{"Lock.acquire", begin_acquire, acquired};

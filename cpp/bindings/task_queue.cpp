@@ -113,16 +113,15 @@ py::object TaskQueue::loop() const {
 #endif
 }
 
-bool TaskQueue::runs_here(const py::object& loop) const {
-  return this->loop().is(loop) && epoch_ == fork_epoch();
-}
-
 TaskQueue& TaskQueue::of_running_loop() {
   if constexpr (kFreeThreaded) return *bridge().attr("queue").cast<TaskQueue*>();
   static KeptObject running;
-  const py::object loop = called(running.attribute("asyncio.events", "_get_running_loop"));
+  const auto loop = py::reinterpret_steal<py::object>(
+      PyObject_CallNoArgs(running.attribute("asyncio.events", "_get_running_loop").ptr()));
+  if (!loop) throw py::error_already_set();
   if (loop.is_none()) (void)bridge();  // which says what to use instead
-  if (g_latest == nullptr || !g_latest->runs_here(loop)) {
+  const bool runs = g_latest != nullptr && g_latest->epoch_ == fork_epoch();
+  if (!runs || !g_latest->loop().is(loop)) {
     g_latest = bridge().attr("queue").cast<TaskQueue*>();
   }
   return *g_latest;
@@ -135,10 +134,7 @@ std::optional<OwnerNumber> TaskQueue::find_owner() const {
   return number.cast<OwnerNumber>();
 }
 
-OwnerNumber TaskQueue::owner() {
-  if (const auto known = find_owner()) return *known;
-  return bridge().attr("owner")().cast<OwnerNumber>();
-}
+OwnerNumber TaskQueue::new_owner() { return bridge().attr("owner")().cast<OwnerNumber>(); }
 
 OwnerNumber TaskQueue::known_owner() const { return find_owner().value_or(kNoOwner); }
 
@@ -147,26 +143,10 @@ bool TaskQueue::idle() const {
   return waiting_.empty();
 }
 
-void TaskQueue::add(const Awaitable& awaitable) {
-  auto* const object = const_cast<PyObject*>(&awaitable.ob_base);
-  const SharedLock lock(mutex_);
-  waiting_.emplace(awaitable.id, py::reinterpret_borrow<py::object>(object));
-}
-
-py::object TaskQueue::take(std::uint64_t id) {
-  const SharedLock lock(mutex_);
-  const auto found = waiting_.find(id);
-  if (found == waiting_.end()) return {};
-  py::object taken = std::move(found->second);
-  waiting_.erase(found);
-  return taken;
-}
-
 // Without the mutex: the collector has stopped all threads, none of them inside of a change.
 int TaskQueue::traverse(visitproc visit, void* arg) const {
   Py_VISIT(owners_.ptr());
-  for (const auto& [id, awaitable] : waiting_) Py_VISIT(awaitable.ptr());
-  return 0;
+  return waiting_.visit_all([&](PyObject* awaitable) { return visit(awaitable, arg); });
 }
 
 void TaskQueue::clear() {
@@ -175,12 +155,13 @@ void TaskQueue::clear() {
     const SharedLock lock(mutex_);
     waiting.swap(waiting_);
   }
-  for (const auto& [id, each] : waiting) {
-    Awaitable& awaitable = awaitable_of(each.ptr());
+  (void)waiting.visit_all([](PyObject* each) {
+    Awaitable& awaitable = awaitable_of(each);
     awaitable.queue = nullptr;
     awaitable.over = true;
     awaitable.operation->cancel();
-  }
+    return 0;
+  });
 }
 
 py::object TaskQueue::start(const sync::ExchangePtr& operation) {
@@ -194,9 +175,11 @@ void TaskQueue::begin(Awaitable& awaitable, const sync::ExchangePtr& operation) 
   awaitable.operation = operation;
   awaitable.observation = std::move(observation);
   awaitable.loop = loop().release().ptr();
-  awaitable.id = next_id();
   awaitable.queue = this;
-  add(awaitable);
+  {
+    const SharedLock lock(mutex_);
+    awaitable.id = waiting_.add(py::reinterpret_borrow<py::object>(awaitable.object()));
+  }
   try {
     const Scope scope(completions().loop(), Sends::kAtOnce);
     awaitable.outcome = completions().begin(*operation, awaitable.id);
@@ -206,21 +189,6 @@ void TaskQueue::begin(Awaitable& awaitable, const sync::ExchangePtr& operation) 
     throw;
   }
   if (awaitable.outcome) awaitable.leave_queue();
-}
-
-// The ended operations, each with its outcome.
-std::vector<py::object> TaskQueue::settled() {
-  std::vector<py::object> ended;
-  const Scope scope(completions().loop(), Sends::kAtTheEnd);
-  for (auto& [id, outcome] : completions().drain()) {
-    py::object found = take(id);
-    if (!found) continue;
-    ended.push_back(std::move(found));
-    Awaitable& awaitable = awaitable_of(ended.back().ptr());
-    awaitable.queue = nullptr;
-    awaitable.outcome = std::move(outcome);
-  }
-  return ended;
 }
 
 // Whether a task could overtake a callback in the loop's queue: the queue is not empty, or cannot
@@ -237,12 +205,29 @@ bool TaskQueue::keeps_order(const py::object& loop) const {
 
 void TaskQueue::drain() {
   if (exiting()) return;  // a closing loop would report operations that end now as errors
-  const std::vector<py::object> ended = settled();
-  if (ended.empty()) return;
+  std::vector<engine::CompletionQueue::Done> done = std::exchange(done_, {});
+  Ended ended = std::exchange(ended_, {});
+  Scope scope(completions().loop(), Sends::kAtTheEnd);
+  completions().drain(done);
+  for (auto& [id, outcome] : done) {
+    py::object found = take(id);
+    if (!found) continue;
+    Awaitable& awaitable = awaitable_of(found.ptr());
+    awaitable.queue = nullptr;
+    awaitable.outcome = std::move(outcome);
+    ended.push_back(std::move(found));
+  }
+  done.clear();
+  done_ = std::move(done);
   // A single task may run the loop inside its step: its commands must not wait for the end of the
   // step.
-  const bool alone = ended.size() == 1;
-  const Scope scope(completions().loop(), alone ? Sends::kAtOnce : Sends::kAtTheEnd);
+  scope.send(ended.size() == 1 ? Sends::kAtOnce : Sends::kAtTheEnd);
+  if (!ended.empty()) step(ended);
+  ended.clear();
+  ended_ = std::move(ended);
+}
+
+void TaskQueue::step(const Ended& ended) {
   const py::object loop = this->loop();
   bool soon = !sees_ready_ || in_debug_mode(loop);
   std::optional<py::error_already_set> interrupt;
@@ -306,7 +291,7 @@ void collect(PyHeapTypeObject* heap_type) {
 }  // namespace
 
 void register_task_queue(py::module_& module) {
-  (void)awaitable_type();
+  make_awaitable_type();
   py::class_<TaskQueue, PendingQueue>(module, "TaskQueue", py::custom_type_setup(collect))
       .def(py::init<const py::object&, py::dict>())
       .def("idle", &TaskQueue::idle)

@@ -3,9 +3,8 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -15,6 +14,58 @@
 namespace holdfast::bindings {
 
 struct Awaitable;
+
+// Objects that are kept for the time of an operation, each with an id, which is used once: a late
+// answer finds nothing. It allocates only when there are more of them than ever before.
+class Waiting {
+ public:
+  // Returns the id, which is not 0.
+  std::uint64_t add(pybind11::object object) {
+    if (free_.empty()) grow();
+    const std::uint32_t place = free_.back();
+    free_.pop_back();
+    Slot& slot = slots_[place];
+    slot.object = std::move(object);
+    if (++slot.uses == 0) slot.uses = 1;
+    return std::uint64_t{slot.uses} << 32U | place;
+  }
+  // Null: it has been taken.
+  pybind11::object take(std::uint64_t id) {
+    const auto place = static_cast<std::uint32_t>(id);
+    if (place >= slots_.size() || slots_[place].uses != id >> 32U) return {};
+    if (slots_[place].object) free_.push_back(place);
+    return std::move(slots_[place].object);
+  }
+
+  bool empty() const { return free_.size() == slots_.size(); }
+  void swap(Waiting& other) noexcept {
+    slots_.swap(other.slots_);
+    free_.swap(other.free_);
+  }
+  template <typename Visit>
+  int visit_all(const Visit& visit) const {
+    for (const Slot& slot : slots_) {
+      const int result = slot.object ? visit(slot.object.ptr()) : 0;
+      if (result != 0) return result;
+    }
+    return 0;
+  }
+
+ private:
+  struct Slot {
+    pybind11::object object;  // null: it is free
+    std::uint32_t uses = 0;
+  };
+
+  void grow() {
+    free_.reserve(slots_.size() + 1);  // so that take() does not allocate
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+};
 
 // The operations under way for the tasks of one event loop of asyncio. start() returns an
 // Awaitable, to be awaited once, by the task that called start(): `await` gives the result, or
@@ -33,7 +84,10 @@ class TaskQueue final : public PendingQueue {
 
   // The number of the loop's current task, which gets one by the first call. RuntimeError: no task
   // runs.
-  OwnerNumber owner();
+  OwnerNumber owner() {
+    const auto known = find_owner();
+    return known ? *known : new_owner();
+  }
   // The same, or the number of no owner.
   OwnerNumber known_owner() const;
 
@@ -55,23 +109,28 @@ class TaskQueue final : public PendingQueue {
  private:
   friend struct Awaitable;
 
-  using Waiting = std::unordered_map<std::uint64_t, pybind11::object>;  // Awaitables
+  using Ended = std::vector<pybind11::object>;
 
-  void add(const Awaitable& awaitable);
   // Any thread, as one may collect what a task has left. Null: it has been taken.
-  pybind11::object take(std::uint64_t id);
-  std::vector<pybind11::object> settled();
+  pybind11::object take(std::uint64_t id) {
+    const SharedLock lock(mutex_);
+    return waiting_.take(id);
+  }
+  void step(const Ended& ended);
   pybind11::object loop() const;  // None: it is gone
   bool keeps_order(const pybind11::object& loop) const;
-  bool runs_here(const pybind11::object& loop) const;
   std::optional<OwnerNumber> find_owner() const;
+  static OwnerNumber new_owner();
 
   const pybind11::object loop_ref_;  // a weak reference
   const pybind11::dict owners_;
   const bool sees_ready_;  // the loop's queue of callbacks can be seen
   const std::uint64_t epoch_;
   mutable SharedMutex mutex_;
-  Waiting waiting_;  // with the mutex; its elements are destroyed without it
+  Waiting waiting_;  // the Awaitables; with the mutex, and destroyed without it
+  // Of drain(), which keeps their memory.
+  std::vector<engine::CompletionQueue::Done> done_;
+  Ended ended_;
 };
 
 }  // namespace holdfast::bindings

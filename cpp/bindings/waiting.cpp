@@ -14,7 +14,6 @@
 #include "bindings/errors.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
-#include "engine/engine.h"
 #include "engine/guarded.h"
 
 namespace holdfast::bindings {
@@ -224,11 +223,7 @@ void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner) {
   if (!refused.ok()) raise(exception_for(refused));
 }
 
-void events_needed() {
-  if (!engine::Engine::instance().events()->runs()) {
-    py::module_::import("holdfast._engine.events").attr("start")();
-  }
-}
+void start_events() { py::module_::import("holdfast._engine.events").attr("start")(); }
 
 void see_out(double seconds) {
   (void)g_registered;

@@ -6,6 +6,7 @@
 
 #include "bindings/conversions.h"
 #include "bindings/errors.h"
+#include "engine/engine.h"
 #include "engine/lock.h"
 #include "sync/operation/operation.h"
 
@@ -23,7 +24,10 @@ pybind11::object wait_as_owner(const sync::ExchangePtr& operation);
 void refuse_inside_acquire(const engine::Lockable& lock, OwnerNumber owner);
 
 // To be called before an acquisition: starts the thread that reports losses unless it runs.
-void events_needed();
+void start_events();
+inline void events_needed() {
+  if (!engine::Engine::instance().events()->runs()) start_events();
+}
 
 // The calling thread runs an event loop of asyncio, which a wait would block.
 bool runs_event_loop();

@@ -6,17 +6,10 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/process.h"
 #include "client/connection.h"
 #include "net/poller.h"
 
 namespace holdfast::client {
-
-namespace {
-
-thread_local EventLoopReader* loop_of_this_scope = nullptr;
-
-}  // namespace
 
 EventLoopReader::EventLoopReader() : epoll_(net::make_readable_set()), epoch_(fork_epoch()) {}
 
@@ -24,13 +17,6 @@ EventLoopReader::~EventLoopReader() { ::close(epoll_); }
 
 void EventLoopReader::watch(int fd) {
   if (!net::add_readable(epoll_, fd)) throw LimitReached("epoll_ctl", errno);
-}
-
-bool EventLoopReader::in_child() const { return epoch_ != fork_epoch(); }
-
-EventLoopReader* EventLoopReader::of_this_thread() {
-  EventLoopReader* const loop = loop_of_this_scope;
-  return loop == nullptr || loop->in_child() ? nullptr : loop;
 }
 
 bool EventLoopReader::take(std::shared_ptr<Connection> connection,
@@ -79,17 +65,6 @@ void EventLoopReader::send() {
 
 void EventLoopReader::give_up() {
   for_each([this](Connection& connection) { connection.end_lease(*this); });
-}
-
-EventLoopReader::Scope::Scope(EventLoopReader& loop, Sends sends)
-    : loop_(loop),
-      outer_(std::exchange(loop_of_this_scope, &loop)),
-      gathered_(std::exchange(loop.gathers_, sends == Sends::kAtTheEnd || loop.gathers_)) {}
-
-EventLoopReader::Scope::~Scope() {
-  if (!gathered_ && loop_.gathers_) loop_.send();
-  loop_.gathers_ = gathered_;
-  loop_of_this_scope = outer_;
 }
 
 }  // namespace holdfast::client

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/process.h"
 #include "net/transport.h"
 
 namespace holdfast::client {
@@ -48,10 +50,24 @@ class EventLoopReader final : public std::enable_shared_from_this<EventLoopReade
   enum class Sends { kAtOnce, kAtTheEnd };
   class Scope {
    public:
-    Scope(EventLoopReader& loop, Sends sends);
-    ~Scope();
+    Scope(EventLoopReader& loop, Sends sends)
+        : loop_(loop),
+          outer_(std::exchange(of_scope_, &loop)),
+          gathered_(std::exchange(loop.gathers_, sends == Sends::kAtTheEnd || loop.gathers_)) {}
+    ~Scope() {
+      if (!gathered_ && loop_.gathers_) loop_.send();
+      loop_.gathers_ = gathered_;
+      of_scope_ = outer_;
+    }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
+
+    // Sends what this scope has gathered. From now on it is as one of `next`.
+    void send(Sends next) {
+      if (gathered_) return;
+      loop_.send();
+      loop_.gathers_ = next == Sends::kAtTheEnd;
+    }
 
    private:
     EventLoopReader& loop_;
@@ -60,7 +76,10 @@ class EventLoopReader final : public std::enable_shared_from_this<EventLoopReade
   };
 
   // Whose Scope the calling thread is in; null: none.
-  static EventLoopReader* of_this_thread();
+  static EventLoopReader* of_this_thread() {
+    EventLoopReader* const loop = of_scope_;
+    return loop == nullptr || loop->in_child() ? nullptr : loop;
+  }
   // Whether a request is to be sent with others, at the end of that scope or, if the connection
   // awaits replies, after the next of them. If so, the end of a scope sees to it.
   bool gathers(bool awaits) {
@@ -85,7 +104,9 @@ class EventLoopReader final : public std::enable_shared_from_this<EventLoopReade
   template <typename Visit>
   void for_each(const Visit& visit);
   void send();
-  bool in_child() const;
+  bool in_child() const { return epoch_ != fork_epoch(); }
+
+  static inline thread_local EventLoopReader* of_scope_ = nullptr;
 
   const int epoll_;
   const std::uint64_t epoch_;

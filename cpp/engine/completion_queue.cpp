@@ -37,33 +37,30 @@ void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
     at_once_ = std::move(outcome);
     return;
   }
-  const bool by_drain = here && loop_->turning();
+  if (here && loop_->turning()) {
+    read_.emplace_back(id, std::move(outcome));
+    return;
+  }
   bool wakes = false;
   {
     const MutexLock lock(mutex_);
-    wakes = done_.empty() && !by_drain;
-    woken_ = woken_ || wakes;
     done_.emplace_back(id, std::move(outcome));
+    wakes = !woken_.exchange(true);
   }
   // After the unlock, so that the woken reader finds the lock free. A drain() in between makes this
   // wake-up unnecessary.
   if (wakes) wake(wake_);
 }
 
-std::optional<sync::Outcome> CompletionQueue::begin(sync::Exchange& exchange, std::uint64_t id) {
-  beginning_ = id;
-  exchange.finish_to(shared_from_this(), id);
-  beginning_ = 0;
-  return std::exchange(at_once_, std::nullopt);
-}
-
-std::vector<CompletionQueue::Done> CompletionQueue::drain() {
+void CompletionQueue::drain(std::vector<Done>& done) {
   loop_->turn();
+  done.swap(read_);
+  if (!woken_.load() && !done.empty()) return;
+  clear_wake_up(wake_);
   const MutexLock lock(mutex_);
-  if (std::exchange(woken_, false) || done_.empty()) {
-    clear_wake_up(wake_);
-  }
-  return std::exchange(done_, {});
+  woken_.store(false);
+  for (Done& each : done_) done.push_back(std::move(each));
+  done_.clear();
 }
 
 }  // namespace holdfast::engine

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/sync_points.h"
 #include "client/event_loop_reader.h"
 #include "sync/operation/operation.h"
 
@@ -14,7 +15,7 @@ namespace holdfast::engine {
 
 // The finished operations of one event loop of Python, handed over in batches: fd() becomes
 // readable with the first, and stays so until drain(). If the loop reads a reply itself, drain()
-// finishes the operation.
+// finishes the operation, without the lock.
 class CompletionQueue final : public sync::Completion,
                               public std::enable_shared_from_this<CompletionQueue> {
  public:
@@ -32,9 +33,14 @@ class CompletionQueue final : public sync::Completion,
 
   // On the loop's thread, in a Scope of loop(), with an id that is not 0: begins an exchange.
   // Returns its outcome if it ends at once; otherwise drain() returns it.
-  std::optional<sync::Outcome> begin(sync::Exchange& exchange, std::uint64_t id);
-  // The same.
-  std::vector<Done> drain();
+  std::optional<sync::Outcome> begin(sync::Exchange& exchange, std::uint64_t id) {
+    beginning_ = id;
+    exchange.finish_to(shared_from_this(), id);
+    beginning_ = 0;
+    return std::exchange(at_once_, std::nullopt);
+  }
+  // The same: reads, and puts what is done into `done`, which is empty.
+  void drain(std::vector<Done>& done);
 
  private:
   const std::shared_ptr<client::EventLoopReader> loop_;
@@ -42,10 +48,11 @@ class CompletionQueue final : public sync::Completion,
   // The loop's thread only.
   std::uint64_t beginning_ = 0;  // inside begin()
   std::optional<sync::Outcome> at_once_;
+  std::vector<Done> read_;  // inside drain()
 
   Mutex mutex_;
-  bool woken_ HOLDFAST_GUARDED_BY(mutex_) = false;
   std::vector<Done> done_ HOLDFAST_GUARDED_BY(mutex_);
+  SharedAtomic<bool> woken_{false};  // done_ is not empty
 };
 
 }  // namespace holdfast::engine

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast.asyncio
-from tests.contract.process.conftest import CHANNEL, NAME, NewLoop, holds
+from tests.contract.process.conftest import CHANNEL, NAME, NewLoop, Run, holds
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, turns
 
@@ -307,3 +307,21 @@ def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
     asyncio.run(main())
     assert 0 < len(finished) < rounds, "all or none were cancelled: nothing was tested"
     nothing_is_left(server)
+
+
+def test_a_late_answer_reaches_no_other_task(server: Server, run: Run) -> None:
+    """56: an answer waits for the loop when its task is cancelled and another one asks."""
+    server.inspect.hset(NAME, "somebody-else:1", 1)
+    server.inspect.pexpire(NAME, 60_000)
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+            late = asyncio.create_task(client.lock(NAME).acquire(timeout=0.3))
+            while client.stats().waiting + client.stats().timed_out == 0:
+                await turns()
+            eventually(lambda: client.stats().timed_out == 1, what="a blocked loop")
+            late.cancel()
+            await asyncio.wait_for(asyncio.create_task(_section(client.lock("other"))), BOUND)
+            assert late.cancelled()
+
+    run(main())
