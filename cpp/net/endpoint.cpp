@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
+#include "base/process.h"
 #include "base/thread.h"
 
 namespace holdfast::net {
@@ -52,8 +52,7 @@ RequestSignal::RequestSignal() : ready_(make_wake_up()) {
 
 Status RequestSignal::obstacle() const {
   if (ready_.open()) return {};
-  return Status::unreachable("cannot make a descriptor to wait with: " +
-                             std::generic_category().message(error_) + " (see ulimit -n)");
+  return Status::unreachable(limit_text("no descriptor to wait with", error_), Reach::kRefused);
 }
 
 void RequestSignal::signal() {

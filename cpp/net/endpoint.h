@@ -89,9 +89,9 @@ class ValueRequest : public RequestSignal {
     Status failed = obstacle();
     if (!failed.ok()) answer(std::move(failed));
   }
-  // done() from the start, with this value.
-  explicit ValueRequest(Value value)
-      : RequestSignal(Answered{}), outcome_(Result<Value>(std::move(value))) {}
+  // done() from the start, with this outcome.
+  explicit ValueRequest(Result<Value> outcome)
+      : RequestSignal(Answered{}), outcome_(std::move(outcome)) {}
 
   // Once done(): the value, or the failure.
   Result<Value> take() { return std::move(outcome_); }

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -66,47 +65,24 @@ Result<Addresses> look_up_name(const Address& address) {
 
 }  // namespace
 
-// The state that the two threads share; `outcome` belongs to the resolving one until `done`.
-struct Resolver::Lookup {
-  std::atomic<bool> done{false};
-  Result<Addresses> outcome{Addresses{}};
-  Descriptor ready;
-};
-
-Resolver::Resolver(const Address& address) : lookup_(std::make_shared<Lookup>()) {
+std::shared_ptr<Resolution> resolve(const Address& address) {
+  const auto answered = [](Result<Addresses> outcome) {
+    return std::make_shared<Resolution>(std::move(outcome));
+  };
+  if (!address.path.empty()) return answered(unix_address(address));
   Addresses literal;
-  if (!address.path.empty()) {
-    lookup_->outcome = unix_address(address);
-    lookup_->done = true;
-  } else if (look_up(address, AI_NUMERICHOST, literal) == 0) {
-    lookup_->outcome = std::move(literal);
-    lookup_->done = true;
-  } else {
-    try {
-      start(address);
-    } catch (const LimitReached& limit) {
-      lookup_->outcome = Status::unreachable(
-          "cannot resolve " + address.text() + ": " + limit.what(), Reach::kRefused);
-      lookup_->done = true;
-    }
+  if (look_up(address, AI_NUMERICHOST, literal) == 0) return answered(std::move(literal));
+  const std::string what = "cannot resolve " + address.text() + ": ";
+  const auto resolution = std::make_shared<Resolution>();
+  if (resolution->done()) return answered(resolution->take().status().prefixed(what));
+  try {
+    start_thread("holdfast-dns", [resolution, address] {
+      resolution->answer(look_up_name(address));
+    }).detach();
+  } catch (const LimitReached& limit) {
+    return answered(Status::unreachable(what + limit.what(), Reach::kRefused));
   }
+  return resolution;
 }
-
-void Resolver::start(const Address& address) {
-  const int fd = make_wake_up();
-  if (fd < 0) throw LimitReached("eventfd", errno);
-  lookup_->ready = Descriptor(fd);
-  start_thread("holdfast-dns", [lookup = lookup_, address] {
-    lookup->outcome = look_up_name(address);
-    lookup->done = true;
-    wake(lookup->ready.get());
-  }).detach();
-}
-
-Resolver::~Resolver() = default;
-
-int Resolver::fd() const { return lookup_->ready.get(); }
-bool Resolver::done() const { return lookup_->done; }
-Result<std::vector<SocketAddress>> Resolver::take() { return std::move(lookup_->outcome); }
 
 }  // namespace holdfast::net

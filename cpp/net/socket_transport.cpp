@@ -115,25 +115,23 @@ bool same_address(const SocketAddress& a, const SocketAddress& b) {
 }  // namespace
 
 SocketTransport::SocketTransport(const Address& address, Millis user_timeout)
-    : name_(address.text()),
-      user_timeout_(user_timeout),
-      resolver_(std::make_unique<Resolver>(address)) {}
+    : name_(address.text()), user_timeout_(user_timeout), resolution_(resolve(address)) {}
 
 SocketTransport::SocketTransport(std::string name, std::vector<SocketAddress> addresses,
                                  Millis user_timeout)
     : name_(std::move(name)), user_timeout_(user_timeout), addresses_(std::move(addresses)) {}
 
 int SocketTransport::fd() const {
-  return resolver_ != nullptr && !socket_.open() ? resolver_->fd() : socket_.get();
+  return resolution_ != nullptr && !socket_.open() ? resolution_->fd() : socket_.get();
 }
 
 IoResult SocketTransport::connect() {
   if (connected_) return {};
   if (socket_.open()) return finish();
-  if (resolver_ != nullptr) {
-    if (!resolver_->done()) return {Io::kWantRead, 0, {}};
-    auto resolved = resolver_->take();
-    resolver_.reset();
+  if (resolution_ != nullptr) {
+    if (!resolution_->done()) return {Io::kWantRead, 0, {}};
+    auto resolved = resolution_->take();
+    resolution_.reset();
     if (!resolved.ok()) return {Io::kFailed, 0, resolved.status()};
     addresses_ = std::move(resolved.value());
   }

@@ -42,7 +42,7 @@ class SocketTransport final : public Transport {
 
   const std::string name_;
   const Millis user_timeout_;
-  std::unique_ptr<Resolver> resolver_;  // until it has answered
+  std::shared_ptr<Resolution> resolution_;  // until it has answered
   std::vector<SocketAddress> addresses_;
   std::size_t next_ = 0;  // of addresses_
   Descriptor socket_;
