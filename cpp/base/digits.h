@@ -49,6 +49,8 @@ inline char* write_digits(char* to, std::uint64_t number) {
   return to + (end - begin);
 }
 
+inline constexpr std::string_view kHexDigits = "0123456789abcdef";
+
 // Of either case; -1: it is none.
 constexpr int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';

@@ -12,7 +12,6 @@
 #endif
 
 #define HOLDFAST_GUARDED_BY(mutex) HOLDFAST_THREAD_ANNOTATION(guarded_by(mutex))
-#define HOLDFAST_PT_GUARDED_BY(mutex) HOLDFAST_THREAD_ANNOTATION(pt_guarded_by(mutex))
 #define HOLDFAST_REQUIRES(...) HOLDFAST_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define HOLDFAST_EXCLUDES(...) HOLDFAST_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
 #define HOLDFAST_ACQUIRE(...) HOLDFAST_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "base/digits.h"
+
 namespace holdfast {
 
 namespace {
@@ -64,11 +66,10 @@ bool hidden(char32_t code) {
 }
 
 void escape(std::string_view bytes, std::string& out) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     out += "\\x";
-    out += kDigits[byte_at(bytes, at) >> 4U];
-    out += kDigits[byte_at(bytes, at) & 0x0FU];
+    out += kHexDigits[byte_at(bytes, at) >> 4U];
+    out += kHexDigits[byte_at(bytes, at) & 0x0FU];
   }
 }
 

@@ -35,14 +35,13 @@ py::object taken_by_client(PyObject* semaphore) {
 }  // namespace
 
 py::str hex_of(const std::string& permit) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   PyObject* const text = PyUnicode_New(static_cast<Py_ssize_t>(kDigits), 'f');
   if (text == nullptr) throw py::error_already_set();
   auto* to = PyUnicode_1BYTE_DATA(text);
   for (const char byte : permit) {
     const auto value = static_cast<unsigned char>(byte);
-    *to++ = static_cast<Py_UCS1>(kHex[value >> kHalfByte]);
-    *to++ = static_cast<Py_UCS1>(kHex[value & 15U]);
+    *to++ = static_cast<Py_UCS1>(kHexDigits[value >> kHalfByte]);
+    *to++ = static_cast<Py_UCS1>(kHexDigits[value & 15U]);
   }
   return py::reinterpret_steal<py::str>(text);
 }

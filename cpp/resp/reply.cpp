@@ -186,8 +186,6 @@ std::string_view Reply::field(std::string_view name) const {
   return {};
 }
 
-bool Reply::is_nil_at(std::size_t index) const { return at(index).is_nil(); }
-
 Reply Reply::at(std::size_t index) const {
   if (reply_ == nullptr) {
     if (index >= size()) return Reply(PlainReply{});

@@ -63,7 +63,6 @@ class Reply {
   // has no such element: nil.
   std::string_view text_at(std::size_t index) const;
   std::int64_t integer_at(std::size_t index) const;
-  bool is_nil_at(std::size_t index) const;
 
   // Element `index` itself, borrowed: it must not outlive this one.
   Reply at(std::size_t index) const;

@@ -64,18 +64,18 @@ TEST(Reply, ElementsOfAnArray) {
   EXPECT_EQ(reply.size(), 4U);
   EXPECT_EQ(reply.text_at(0), "a");
   EXPECT_EQ(reply.integer_at(1), 7);
-  EXPECT_TRUE(reply.is_nil_at(2));
-  EXPECT_FALSE(reply.is_nil_at(3));
+  EXPECT_TRUE(reply.at(2).is_nil());
+  EXPECT_FALSE(reply.at(3).is_nil());
   EXPECT_EQ(reply.integer_at(3), 0);
 }
 
 TEST(Reply, WhatIsNotThereIsNil) {
   const Reply array = reply_of("*1\r\n:7\r\n");
-  EXPECT_TRUE(array.is_nil_at(1));
+  EXPECT_TRUE(array.at(1).is_nil());
   EXPECT_EQ(array.integer_at(1), 0);
   EXPECT_TRUE(array.text_at(1).empty());
   const Reply number = reply_of(":3\r\n");
-  EXPECT_TRUE(number.is_nil_at(0));
+  EXPECT_TRUE(number.at(0).is_nil());
 }
 
 TEST(Reply, TypesOfResp3) {
@@ -274,7 +274,7 @@ TEST(PlainBeginning, IsAnArrayOfTwoIntegers) {
   EXPECT_EQ(reply.integer_at(0), -3);
   EXPECT_EQ(reply.integer_at(1), 3000);
   EXPECT_EQ(reply.at(1).integer(), 3000);
-  EXPECT_TRUE(reply.is_nil_at(2));
+  EXPECT_TRUE(reply.at(2).is_nil());
   EXPECT_TRUE(reply.at(2).is_nil());
   EXPECT_EQ(reply.text_at(0), "");
 }
