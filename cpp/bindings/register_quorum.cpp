@@ -8,8 +8,7 @@
 
 #include "bindings/register.h"
 #include "engine/quorum.h"
-#include "sync/quorum/multi_lock.h"
-#include "sync/quorum/red_lock.h"
+#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::bindings {
 

@@ -119,6 +119,10 @@ class Lock : public Lockable {
   OwnerNumber waiter() const { return synchronizer_->waiter(); }
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
 
+  // As of lease::Known.
+  std::optional<Duration> left(OwnerNumber owner) const {
+    return client_->context()->keeper->left(name(), owner);
+  }
   // Suppresses the report of a loss.
   void forget_loss(OwnerNumber owner) const;
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/shown.h"
 #include "sync/quorum/quorum_acquire.h"
-#include "sync/quorum/red_lock.h"
 
 namespace holdfast::engine {
 
@@ -20,49 +20,22 @@ using sync::Outcome;
 // For calls without a lease.
 constexpr Millis kUsualLease{30000};
 
-class Member final : public sync::QuorumMember {
- public:
-  Member(std::shared_ptr<const Lock> lock, const Lock::AcquireArguments& arguments,
-         TimePoint deadline)
-      : lock_(std::move(lock)),
-        context_(lock_->client().started()),
-        arguments_(arguments),
-        deadline_(deadline) {}
-
-  sync::ExchangePtr acquire(How how) const override {
-    Lock::AcquireArguments arguments = arguments_;
-    arguments.blocking = how == How::kWait;
-    arguments.again = how == How::kAgain;
-    arguments.block = arguments_.block && !arguments.again;
-    arguments.member = true;
-    const TimePoint now = lock_->client().context()->clock.now();
-    arguments.timeout = deadline_ == kNever ? kNever - TimePoint{} : deadline_ - now;
-    return lock_->acquire(arguments);
-  }
-
-  lease::Attempt attempt() const override {
-    return {context_->keeper->attempts(), lock_->name(), arguments_.owner,
-            lease::Attempt::Kind::kAround};
-  }
-
-  Status under_way(bool by_thread) const override {
-    return sync::under_way_status(lock_->name(), by_thread);
-  }
-
-  std::optional<Duration> remaining() const override { return lock_->known(arguments_.owner).left; }
-
- private:
-  const std::shared_ptr<const Lock> lock_;
-  const std::shared_ptr<const sync::Context> context_;
-  const Lock::AcquireArguments arguments_;
-  const TimePoint deadline_;
-};
-
 // The largest number that at least `needed` numbers reach.
 template <typename T>
 T common(std::vector<T> numbers, std::size_t needed) {
   std::sort(numbers.begin(), numbers.end(), std::greater<>());
   return numbers[needed - 1];
+}
+
+// These members are called next, if any other one was held.
+FanOutCall::Next if_held_once(FanOutCall::Places members) {
+  if (members.empty()) return {};
+  return [members = std::move(members)](const Answers& answers) {
+    const bool held_once = std::any_of(answers.begin(), answers.end(), [](const auto& each) {
+      return each && each->verdict != sync::Verdict::kBusy;
+    });
+    return held_once ? members : FanOutCall::Places{};
+  };
 }
 
 std::vector<std::string> texts_of(const Quorum::Members& members) {
@@ -75,6 +48,47 @@ std::vector<std::string> texts_of(const Quorum::Members& members) {
 }
 
 }  // namespace
+
+// The members in an acquisition with these arguments.
+class Quorum::Acquired final : public sync::QuorumMembers {
+ public:
+  Acquired(std::shared_ptr<const Quorum> quorum, const AcquireArguments& arguments,
+           TimePoint deadline)
+      : quorum_(std::move(quorum)), arguments_(arguments), deadline_(deadline) {}
+
+  sync::ExchangePtr acquire(std::size_t member, How how) const override {
+    AcquireArguments arguments = arguments_;
+    arguments.blocking = how == How::kWait;
+    arguments.again = how == How::kAgain;
+    arguments.block = arguments_.block && !arguments.again;
+    arguments.member = true;
+    if (deadline_ != kNever) {
+      arguments.timeout = deadline_ - lock(member).client().context()->clock.now();
+    }
+    return lock(member).acquire(arguments);
+  }
+
+  lease::Attempt attempt(std::size_t member) const override {
+    const auto context = lock(member).client().started();
+    return {context->keeper->attempts(), lock(member).name(), arguments_.owner,
+            lease::Attempt::Kind::kAround};
+  }
+
+  Status under_way(std::size_t member, bool by_thread) const override {
+    return sync::under_way_status(lock(member).name(), by_thread);
+  }
+
+  std::optional<Duration> remaining(std::size_t member) const override {
+    return lock(member).left(arguments_.owner);
+  }
+
+ private:
+  const Lock& lock(std::size_t member) const { return *quorum_->members_[member]; }
+
+  const std::shared_ptr<const Quorum> quorum_;
+  const AcquireArguments arguments_;
+  const TimePoint deadline_;
+};
 
 Quorum::Quorum(Members members, Rule rule_for, std::string name)
     : members_(std::move(members)),
@@ -102,21 +116,18 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   const bool in_rounds = options.rule.spare() > 0;
   AcquireArguments part = arguments;
   part.part = true;
+  part.timeout = kNever - TimePoint{};
   part.refusal_budget = in_rounds ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
   options.latest = time.latest();
   options.connect_deadline = time.connect_deadline();
   part.latest = time.latest();
   part.connect_deadline = in_rounds ? now : options.connect_deadline;
-  sync::QuorumAcquire::Members members;
-  members.reserve(members_.size());
   options.votes.reserve(members_.size());
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    options.votes.push_back(counts[i] >= held);
-    members.push_back(std::make_unique<Member>(members_[i], part, options.deadline));
-  }
+  for (const int count : counts) options.votes.push_back(count >= held);
+  auto members = std::make_unique<Acquired>(shared_from_this(), part, options.deadline);
   const auto made = std::make_shared<sync::QuorumAcquire>(context, name_, std::move(members),
                                                           std::move(options), time);
-  made->set_about({kind(), arguments.owner}, parts());
+  made->set_about({kind(), arguments.owner}, shared_from_this());
   return made;
 }
 
@@ -136,52 +147,47 @@ sync::ExchangePtr Quorum::end_block(OwnerNumber owner, bool /*deferred*/) const 
 }
 
 sync::ExchangePtr Quorum::ended(const sync::Outcome& outcome) const {
-  return gather({rule(), {}, {}, [outcome](const Answers&) { return outcome; }});
+  return gather({rule(), {}, {}, {}, [outcome](const Answers&) { return outcome; }});
 }
 
 // Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
 // members' common count; if it is not, all of them, unless this lock was held and has been lost.
-sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, const Call& call) const {
+sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, Call call) const {
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
-  std::vector<Step> first;
-  first.reserve(members_.size());
-  std::vector<Step> second;
+  Places first;
+  first.reserve(held.size());
+  Places second;
   // The first member last: waiters wait for it, and then find the others free.
   for (std::size_t i = held.size(); i-- > 0;) {
     if (held[i] == 0 || (count > 0 && held[i] >= count)) {
-      first.push_back(step(i, call));
+      first.push_back(i);
     } else if (count == 0) {
-      second.push_back(step(i, call));
+      second.push_back(i);
     }
   }
-  const auto next = [second](const Answers& answers) {
-    const bool held_once = std::any_of(answers.begin(), answers.end(), [](const auto& each) {
-      return each && each->verdict != sync::Verdict::kBusy;
-    });
-    return held_once ? second : std::vector<Step>{};
-  };
-  const auto combine = [self = shared_from_this(), owner](const Answers& answers) {
-    Outcome outcome = common_release(self->rule(), answers);
-    if (outcome.verdict == sync::Verdict::kGranted) self->forget_losses(owner);
+  const auto combine = [this, owner](const Answers& answers) {
+    Outcome outcome = common_release(rule(), answers);
+    if (outcome.verdict == sync::Verdict::kGranted) forget_losses(owner);
     return outcome;
   };
   const auto made =
-      gather({rule(), std::move(first), next, combine, sync::Exchange::Role::kRelease});
-  made->set_about({kind(), owner, all || count <= 1}, parts());
+      gather({rule(), std::move(first), of_member(std::move(call)), if_held_once(std::move(second)),
+              combine, sync::Exchange::Role::kRelease});
+  made->set_about({kind(), owner, all || count <= 1}, shared_from_this());
   return made;
 }
 
 sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {
   if (known_count(owner) == 0) return ended({sync::Verdict::kGranted, {}, 0});
+  const std::vector<int> held = counts(owner);
+  Places members;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (held[i] > 0) members.push_back(i);
+  }
   const sync::QuorumRule needs = rule(lease);
   const Call call = [owner, lease](const Lock& lock) { return lock.extend(owner, lease); };
-  const std::vector<int> held = counts(owner);
-  std::vector<Step> steps;
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    if (held[i] > 0) steps.push_back(step(i, call));
-  }
-  return gather({needs, std::move(steps), {}, [needs](const Answers& answers) {
+  return gather({needs, std::move(members), of_member(call), {}, [needs](const Answers& answers) {
                    return common_yes(needs, needs.needed, answers);
                  }});
 }
@@ -280,14 +286,16 @@ std::shared_ptr<FanOutCall> Quorum::gather(FanOutCall::Plan plan) const {
   return std::make_shared<FanOutCall>(members_.front()->client().context(), name_, std::move(plan));
 }
 
-sync::ExchangePtr Quorum::call_all(const Call& call, FanOutCall::Combine combine) const {
-  std::vector<Step> steps;
-  for (std::size_t i = 0; i < members_.size(); ++i) steps.push_back(step(i, call));
-  return gather({rule(), std::move(steps), {}, std::move(combine)});
+sync::ExchangePtr Quorum::call_all(Call call, FanOutCall::Combine combine) const {
+  Places all(members_.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return gather({rule(), std::move(all), of_member(std::move(call)), {}, std::move(combine)});
 }
 
-Quorum::Step Quorum::step(std::size_t member, const Call& call) const {
-  return {member, [lock = members_[member], call] { return call(*lock); }};
+std::function<sync::ExchangePtr(std::size_t member)> Quorum::of_member(Call call) const {
+  return [self = shared_from_this(), call = std::move(call)](std::size_t member) {
+    return call(*self->members_[member]);
+  };
 }
 
 std::vector<sync::Exchange::Part> Quorum::parts() const {

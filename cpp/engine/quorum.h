@@ -13,7 +13,9 @@ namespace holdfast::engine {
 // A lock made of other locks, of one client or of several: all of them, or a majority. It has no
 // state: its holds are those of its members, and its numbers are the largest that the required
 // number of members reach.
-class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum> {
+class Quorum final : public Lockable,
+                     public sync::Composite::Whole,
+                     public std::enable_shared_from_this<Quorum> {
  public:
   using Members = std::vector<std::shared_ptr<const Lock>>;
   using Rule = sync::QuorumRule (*)(std::size_t members, Millis lease);
@@ -40,9 +42,11 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
   std::vector<lease::Holder> known_owners() const override;
   bool foreign() const override;  // of a member
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
+  std::vector<sync::Exchange::Part> parts() const override;
 
  private:
-  using Step = sync::FanOutCall::Step;
+  class Acquired;
+  using Places = sync::FanOutCall::Places;
   using Call = std::function<sync::ExchangePtr(const Lock& member)>;
 
   // As QuorumMachine::Options.
@@ -52,11 +56,10 @@ class Quorum final : public Lockable, public std::enable_shared_from_this<Quorum
   sync::QuorumRule rule() const;                                // for calls that have no lease
   sync::ExchangePtr ended(const sync::Outcome& outcome) const;  // without a member's part
   // `call`: the release of one member.
-  sync::ExchangePtr release_members(OwnerNumber owner, bool all, const Call& call) const;
+  sync::ExchangePtr release_members(OwnerNumber owner, bool all, Call call) const;
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;
-  sync::ExchangePtr call_all(const Call& call, sync::FanOutCall::Combine combine) const;
-  Step step(std::size_t member, const Call& call) const;
-  std::vector<sync::Exchange::Part> parts() const;
+  sync::ExchangePtr call_all(Call call, sync::FanOutCall::Combine combine) const;
+  std::function<sync::ExchangePtr(std::size_t member)> of_member(Call call) const;
   std::vector<int> counts(OwnerNumber owner) const;
   void forget_losses(OwnerNumber owner) const;
 

@@ -29,6 +29,14 @@ bool LeaseKeeper::knows(const LockName& name, OwnerNumber owner) const {
   return entry != nullptr && (entry->hold || entry->release != Holds::Release::kNone);
 }
 
+std::optional<Duration> LeaseKeeper::left(const LockName& name, OwnerNumber owner) const {
+  const MutexLock guard(book_->mutex);
+  const TimePoint now = book_->clock.now();
+  const Hold* const hold = book_->holds.hold(name, owner);
+  if (hold == nullptr || !hold->trusted_at(now)) return std::nullopt;
+  return hold->trusted() - now;
+}
+
 Known LeaseKeeper::known(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(book_->mutex);
   const TimePoint now = book_->clock.now();

@@ -55,6 +55,7 @@ class LeaseKeeper {
   // There is something to report of a hold of the owner's, be it that it is lost or being released.
   bool knows(const LockName& name, OwnerNumber owner) const;
   Known known(const LockName& name, OwnerNumber owner) const;
+  std::optional<Duration> left(const LockName& name, OwnerNumber owner) const;  // as of Known
   std::vector<Holder> holders(const LockName& name) const;
   // The server may still execute an earlier renewal of the owner's, after which the lease of what
   // is not renewed would be longer than was asked for.

@@ -153,6 +153,7 @@ void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewal
     hold.prepare(renews, lease);
     if (renews) book_->plan_renewal(hold, now, now);
     hold.set_until_when_sent = hold.set_until;
+    if (renewals.empty()) renewals.reserve(RenewalBatch::kMostKeys);
     renewals.push_back({HoldPtr(&hold), hold.trusted()});
   }
   book_->arm(hold, now);

@@ -19,10 +19,11 @@ local held = redis.call('hexists', name, owner) == 1
 local shared = held and redis.call('hlen', name) > 2 -- it reads beside others, or writes too
 local left = shared and redis.call('pttl', timeout(prefix, owner, 1))
 
+-- Two at once: of most owners only the first is there.
 local n = held and count or 0
 repeat
-  n = n + 1
-until redis.call('del', timeout(prefix, owner, n)) == 0
+  n = n + 2
+until redis.call('del', timeout(prefix, owner, n - 1), timeout(prefix, owner, n)) < 2
 if not held then
   return nil
 elseif count > 0 then

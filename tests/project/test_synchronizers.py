@@ -123,7 +123,7 @@ RECIPE: Places = KIND | {"cpp/sync/recipes/{}.cpp": is_file("cpp/sync/recipes/{}
 OF_LOCKS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_lock_row}
 OF_COUNTERS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_counter_row}
 OF_QUORUMS: Places = {
-    "cpp/sync/quorum/{}.h": is_file("cpp/sync/quorum/{}.h"),
+    "cpp/sync/quorum/quorum_round.h": names("cpp/sync/quorum/quorum_round.h", " {}_rule("),
     "cpp/bindings/register_quorum.cpp": names("cpp/bindings/register_quorum.cpp", '"{}"'),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
 }

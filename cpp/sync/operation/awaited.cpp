@@ -90,12 +90,12 @@ void Awaited::finish(Outcome outcome) {
   if (finished()) return;
   outcome_ = std::move(outcome);
   if (const auto completion = std::exchange(completion_, nullptr)) {
-    completion->done(id_, *outcome_);
+    reader_ = nullptr;
+    return completion->done(id_, *outcome_);
   }
-  Parker* const waits = parker_ != nullptr ? parker_ : reader_;
-  if (waits == nullptr) return;
+  if (parker_ == nullptr) return;
   control_.done.store(true, std::memory_order_release);
-  wake(waits);
+  wake(parker_);
 }
 
 // The waiting thread itself, busy with its own reply, sees for itself.

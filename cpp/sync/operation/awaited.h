@@ -7,7 +7,6 @@
 
 #include "base/mutex.h"
 #include "base/parker.h"
-#include "client/reader_election.h"
 #include "sync/operation/context.h"
 #include "sync/operation/exchange.h"
 
@@ -23,7 +22,9 @@ class Awaited : public Exchange, public Timed {
   std::optional<Outcome> wait(Interrupt* interrupt) final;
   void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) final;
   // By default the loop reads for it, whichever thread waits for it beside others.
-  void serve(Parker& parker, TimePoint slice) override { parker.park(context_->clock, slice); }
+  void serve(Parker& parker, const client::ServeControl& /*until*/, TimePoint slice) override {
+    parker.park(context_->clock, slice);
+  }
   void stop_serving(Parker& parker) override;
   std::string_view client_id() const final { return context_->client_id; }
 
@@ -33,7 +34,7 @@ class Awaited : public Exchange, public Timed {
   virtual void start(Parker* here) HOLDFAST_EXCLUDES(mutex_) = 0;
   // That thread waits, and reads what it can, until control() is over, or `slice` is.
   virtual void wait_in(Parker& here, TimePoint slice) HOLDFAST_EXCLUDES(mutex_) {
-    serve(here, slice);
+    serve(here, control_, slice);
   }
   // That thread has left: what it would have read is for others to read.
   virtual void left(Parker& /*here*/) HOLDFAST_EXCLUDES(mutex_) {}

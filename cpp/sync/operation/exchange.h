@@ -10,8 +10,13 @@
 #include <vector>
 
 #include "base/parker.h"
+#include "client/reader_election.h"
 #include "client/request.h"
 #include "sync/operation/acquire_machine.h"
+
+namespace holdfast::client {
+class Connection;
+}
 
 namespace holdfast::sync {
 
@@ -64,8 +69,10 @@ class Exchange {
   // until stop_serving(). `reader` is its Parker, null where the loop reads.
   virtual void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
                          Parker* reader) = 0;
-  // That thread: reads until the exchange is over, or `slice` is.
-  virtual void serve(Parker& parker, TimePoint slice) = 0;
+  // That thread: reads until `until` is over, or `slice` is.
+  virtual void serve(Parker& parker, const client::ServeControl& until, TimePoint slice) = 0;
+  // What it reads, for all that read the same; null: nothing.
+  virtual const client::Connection* reads() const { return nullptr; }
   // That thread leaves, whether the exchange is over or not.
   virtual void stop_serving(Parker& parker) = 0;
 

@@ -62,12 +62,12 @@ void Operation::wait_in(Parker& here, TimePoint slice) {
     const MutexLock lock(mutex_);
     listening = listening_;
   }
-  if (!listening.to) return serve(here, slice);
+  if (!listening.to) return serve(here, control(), slice);
   listening.to->wait_for_message({here, *listening.channel, listening.excludes, control()}, slice);
 }
 
 // A look without time for it: it leaves what is still to be read to others.
-void Operation::left(Parker& here) { serve(here, TimePoint{}); }
+void Operation::left(Parker& here) { serve(here, control(), TimePoint{}); }
 
 Status Operation::submit() {
   return submit(std::min(after(now(), context().command_timeout), latest()));

@@ -20,9 +20,10 @@ class Operation : public Awaited,
  public:
   Operation(std::shared_ptr<const Context> context, LockName name);
 
-  void serve(Parker& parker, TimePoint slice) final {
-    connection_->serve(parker, control(), slice);
+  void serve(Parker& parker, const client::ServeControl& until, TimePoint slice) final {
+    connection_->serve(parker, until, slice);
   }
+  const client::Connection* reads() const final { return connection_.get(); }
   const LockName& name() const final { return name_; }
   std::string_view key() const final { return name_.bytes(); }
   resp::ReplyKinds encode(std::string& out, bool by_text) const override;

@@ -9,7 +9,7 @@
 namespace holdfast::sync {
 
 namespace {
-// How long the waiting thread itself reads for one of several members: much longer than a nearby
+// How long the waiting thread itself reads one of several connections: much longer than a nearby
 // server takes.
 constexpr Millis kReading{1};
 }  // namespace
@@ -17,6 +17,7 @@ constexpr Millis kReading{1};
 Composite::Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members)
     : Awaited(std::move(context)), name_(std::move(name)) {
   calls_.reserve(members);
+  arrived_.reserve(members);
 }
 
 void Composite::start(Parker* here) {
@@ -45,8 +46,12 @@ void Composite::read(Parker& here, TimePoint slice) {
                                  [](const MemberCall& each) { return !each.served_by_loop; });
   if (next == calls_.end()) return here.park(context().clock, slice);
   const ExchangePtr operation = next->operation;
-  if (calls_.size() == 1) return operation->serve(here, slice);
-  operation->serve(here, std::min(slice, after(now(), kReading)));
+  const bool alone = std::all_of(calls_.begin(), calls_.end(), [&](const MemberCall& each) {
+    return !each.served_by_loop && each.operation->reads() == operation->reads();
+  });
+  if (alone) return operation->serve(here, arrival_, slice);
+  operation->serve(here, arrival_, std::min(slice, after(now(), kReading)));
+  if (arrival_.done.load(std::memory_order_acquire)) return;
   next->served_by_loop = true;
   operation->stop_serving(here);
 }
@@ -64,6 +69,7 @@ void Composite::done(std::uint64_t id, Outcome outcome) {
   const WakeBatch wakes;
   const MutexLock lock(arrivals_mutex_);
   arrived_.push_back({id, std::move(outcome)});
+  arrival_.done.store(true, std::memory_order_release);
   if (thread_ != nullptr) return wake(thread_);
   if (arrived_.size() == 1) context().timers->call(shared_from_this());
 }
@@ -82,15 +88,18 @@ void Composite::time_is_up(TimePoint now) {
 
 void Composite::work() {
   const MutexLock lock(mutex_);
-  while (std::optional<Arrival> arrival = next()) take(std::move(*arrival));
+  while (next_arrivals()) {
+    for (Arrival& arrival : taken_) take(std::move(arrival));
+  }
 }
 
-std::optional<Composite::Arrival> Composite::next() {
+bool Composite::next_arrivals() {
+  taken_.clear();
+  if (!arrival_.done.load(std::memory_order_acquire)) return false;
   const MutexLock lock(arrivals_mutex_);
-  if (arrived_.empty()) return std::nullopt;
-  Arrival first = std::move(arrived_.front());
-  arrived_.pop_front();
-  return first;
+  taken_.swap(arrived_);
+  arrival_.done.store(false, std::memory_order_release);
+  return true;
 }
 
 void Composite::take(Arrival arrival) {
@@ -99,7 +108,8 @@ void Composite::take(Arrival arrival) {
   });
   if (found == calls_.end()) return;
   const std::size_t member = found->member;
-  const ExchangePtr operation = drop(found);
+  const ExchangePtr operation = std::move(found->operation);
+  calls_.erase(found);
   deliver({Event::Kind::kMember, member, std::move(arrival.outcome)});
 }
 

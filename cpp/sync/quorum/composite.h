@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -24,16 +23,23 @@ class Composite : public Awaited,
                   public Completion,
                   public std::enable_shared_from_this<Composite> {
  public:
+  // What it is about, which outlives it.
+  class Whole {
+   public:
+    virtual ~Whole() = default;
+    virtual std::vector<Part> parts() const = 0;
+  };
+
   // `context`: that of any member. `members`: how many there are.
   Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members);
 
   void cancel() final;
   const LockName& name() const final { return name_; }
   About about() final { return about_; }
-  std::vector<Part> parts() const final { return parts_; }
-  void set_about(const About& about, std::vector<Part> members) {  // before it begins
+  std::vector<Part> parts() const final { return whole_ ? whole_->parts() : std::vector<Part>(); }
+  void set_about(const About& about, std::shared_ptr<const Whole> whole) {  // before it begins
     about_ = about;
-    parts_ = std::move(members);
+    whole_ = std::move(whole);
   }
 
   void done(std::uint64_t id, Outcome outcome) final;
@@ -81,7 +87,7 @@ class Composite : public Awaited,
   void start(Parker* here) final;
   void wait_in(Parker& here, TimePoint slice) final;
   void time_is_up(TimePoint now) final;
-  std::optional<Arrival> next() HOLDFAST_EXCLUDES(arrivals_mutex_);
+  bool next_arrivals() HOLDFAST_REQUIRES(mutex_) HOLDFAST_EXCLUDES(arrivals_mutex_);
   void work() HOLDFAST_EXCLUDES(mutex_);
   void read(Parker& here, TimePoint slice) HOLDFAST_UNCHECKED;
   void deliver(const Event& event) HOLDFAST_REQUIRES(mutex_);
@@ -90,7 +96,7 @@ class Composite : public Awaited,
 
   const LockName name_;
   About about_;
-  std::vector<Part> parts_;
+  std::shared_ptr<const Whole> whole_;
 
   Parker* thread_ = nullptr;  // which is in wait(); set before the beginning
   // Only that thread changes them, if there is one.
@@ -98,8 +104,10 @@ class Composite : public Awaited,
   std::uint64_t last_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   TimePoint until_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
 
+  std::vector<Arrival> taken_ HOLDFAST_GUARDED_BY(mutex_);
   Mutex arrivals_mutex_;  // taken after mutex_
-  std::deque<Arrival> arrived_ HOLDFAST_GUARDED_BY(arrivals_mutex_);
+  std::vector<Arrival> arrived_ HOLDFAST_GUARDED_BY(arrivals_mutex_);
+  client::ServeControl arrival_;  // done: there are some; for the thread that reads
 };
 
 }  // namespace holdfast::sync

@@ -12,14 +12,14 @@ FanOutCall::FanOutCall(std::shared_ptr<const Context> context, LockName name, Pl
     : Composite(std::move(context), std::move(name), plan.rule.members),
       plan_(std::move(plan)),
       answers_(plan_.rule.members) {
-  operations_.reserve(plan_.steps.size());
+  operations_.reserve(plan_.members.size());
 }
 
 void FanOutCall::handle(const Event& event) {
   if (finished()) return;
   switch (event.kind) {
     case Event::Kind::kStart:
-      run(plan_.steps);
+      run(plan_.members);
       return go_further();
     case Event::Kind::kMember:
       answers_[event.member] = event.outcome;
@@ -34,10 +34,10 @@ void FanOutCall::handle(const Event& event) {
   }
 }
 
-void FanOutCall::run(const std::vector<Step>& steps) {
-  for (const Step& step : steps) {
-    operations_.push_back(step.call());
-    call(step.member, operations_.back());
+void FanOutCall::run(const Places& members) {
+  for (const std::size_t member : members) {
+    operations_.push_back(plan_.call(member));
+    call(member, operations_.back());
   }
 }
 

@@ -19,17 +19,15 @@ using Answers = std::vector<std::optional<Outcome>>;
 // background.
 class FanOutCall final : public Composite {
  public:
-  struct Step {
-    std::size_t member;
-    std::function<ExchangePtr()> call;
-  };
-  // The next calls, given the answers so far; empty: none.
-  using Next = std::function<std::vector<Step>(const Answers&)>;
+  using Places = QuorumRound::Places;
+  // The members to be called next, given the answers so far; empty: none.
+  using Next = std::function<Places(const Answers&)>;
   using Combine = std::function<Outcome(const Answers&)>;
   struct Plan {
     QuorumRule rule;
-    std::vector<Step> steps;
-    Next next{};  // called once, when all of `steps` have ended
+    Places members;
+    std::function<ExchangePtr(std::size_t member)> call;
+    Next next{};  // called once, when all of `members` have answered
     Combine combine;
     Role role = Role::kCall;
   };
@@ -40,7 +38,7 @@ class FanOutCall final : public Composite {
 
  private:
   void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
-  void run(const std::vector<Step>& steps) HOLDFAST_REQUIRES(mutex_);
+  void run(const Places& members) HOLDFAST_REQUIRES(mutex_);
   void go_further() HOLDFAST_REQUIRES(mutex_);
 
   Plan plan_;

@@ -7,24 +7,24 @@
 namespace holdfast::sync {
 
 QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name,
-                             Members members, QuorumMachine::Options options,
-                             const CallersTime& time)
-    : Composite(context, std::move(name), members.size()),
+                             std::unique_ptr<const QuorumMembers> members,
+                             QuorumMachine::Options options, const CallersTime& time)
+    : Composite(context, std::move(name), options.rule.members),
       stats_(context->stats),
       members_(std::move(members)),
       all_needed_(options.rule.spare() == 0),
       time_(time),
-      machine_(std::move(options)),
-      operations_(members_.size()) {}
+      called_(options.rule.members),
+      machine_(std::move(options)) {}
 
 // For the whole time, not only during a member's request: its owner has one acquisition of each.
 Status QuorumAcquire::enter() {
-  attempts_.reserve(members_.size());
-  for (const auto& member : members_) {
-    attempts_.push_back(member->attempt());
+  attempts_.reserve(called_.size());
+  for (std::size_t member = 0; member < called_.size(); ++member) {
+    attempts_.push_back(members_->attempt(member));
     if (!attempts_.back().begin()) {
       attempts_.clear();
-      return member->under_way(by_thread());
+      return members_->under_way(member, by_thread());
     }
   }
   return {};
@@ -40,7 +40,7 @@ void QuorumAcquire::handle(const Event& event) {
       Machine::Event answer{Machine::Event::Kind::kAnswer, event.member, event.outcome.verdict,
                             event.outcome.why};
       if (!all_needed_ || !calling()) answer.trusted = trusted();
-      return apply(machine_.resume(answer, now()));
+      return apply(machine_.resume(std::move(answer), now()));
     }
     case Event::Kind::kTime:
       return apply(machine_.resume({Machine::Event::Kind::kTime}, now()));
@@ -49,7 +49,7 @@ void QuorumAcquire::handle(const Event& event) {
   }
   apply(machine_.resume({Machine::Event::Kind::kCancel}, now()));
   // A grant that its caller never gets.
-  for (std::size_t member = 0; member < members_.size(); ++member) give_back(member);
+  for (std::size_t member = 0; member < called_.size(); ++member) give_back(member);
 }
 
 void QuorumAcquire::apply(const Machine::Action& action) {
@@ -57,9 +57,9 @@ void QuorumAcquire::apply(const Machine::Action& action) {
   if (action.verb == Verb::kNone) return;
   for (const std::size_t member : action.give_back) give_back(member);
   wake_at(action.until);
-  const auto how = action.verb == Verb::kTry    ? QuorumMember::How::kTry
-                   : action.verb == Verb::kWait ? QuorumMember::How::kWait
-                                                : QuorumMember::How::kAgain;
+  const auto how = action.verb == Verb::kTry    ? QuorumMembers::How::kTry
+                   : action.verb == Verb::kWait ? QuorumMembers::How::kWait
+                                                : QuorumMembers::How::kAgain;
   for (const std::size_t member : action.members) call(member, how);
   if (action.verb != Verb::kFinish) return;
   const Stats::Counter end = AcquireStats::counter(action.verdict);
@@ -68,24 +68,26 @@ void QuorumAcquire::apply(const Machine::Action& action) {
   finish({action.verdict, late ? time_.late(name().bytes(), action.why) : action.why});
 }
 
-void QuorumAcquire::call(std::size_t member, QuorumMember::How how) {
+void QuorumAcquire::call(std::size_t member, QuorumMembers::How how) {
   // An earlier attempt of the same round no longer matters, unless it was granted.
-  if (how != QuorumMember::How::kAgain) operations_[member].clear();
-  operations_[member].push_back(members_[member]->acquire(how));
-  Composite::call(member, operations_[member].back());
+  const bool again = how == QuorumMembers::How::kAgain;
+  ExchangePtr& operation = again ? called_[member].again : called_[member].attempt;
+  operation = members_->acquire(member, how);
+  Composite::call(member, operation);
 }
 
 void QuorumAcquire::give_back(std::size_t member) {
-  const std::vector<ExchangePtr> operations = std::exchange(operations_[member], {});
-  for (const ExchangePtr& operation : operations) operation->cancel();
+  const auto [attempt, again] = std::exchange(called_[member], {});
+  if (attempt) attempt->cancel();
+  if (again) again->cancel();
   forget(member);
 }
 
 std::vector<TimePoint> QuorumAcquire::trusted() const {
   std::vector<TimePoint> until;
-  until.reserve(members_.size());
-  for (const auto& member : members_) {
-    const std::optional<Duration> remaining = member->remaining();
+  until.reserve(called_.size());
+  for (std::size_t member = 0; member < called_.size(); ++member) {
+    const std::optional<Duration> remaining = members_->remaining(member);
     until.push_back(remaining ? after(now(), *remaining) : TimePoint{});
   }
   return until;

@@ -11,30 +11,29 @@
 
 namespace holdfast::sync {
 
-// A member of a lock made of locks, as one owner uses it.
-class QuorumMember {
+// The members of a lock made of locks, as one owner uses them.
+class QuorumMembers {
  public:
   // Kinds of attempt, after the verbs of QuorumMachine.
   enum class How { kTry, kWait, kAgain };
 
-  virtual ~QuorumMember() = default;
-  virtual ExchangePtr acquire(How how) const = 0;
-  // The lock of locks, as its owner's only acquisition of the member. The member outlives it.
-  virtual lease::Attempt attempt() const = 0;
+  virtual ~QuorumMembers() = default;
+  virtual ExchangePtr acquire(std::size_t member, How how) const = 0;
+  // The lock of locks, as its owner's only acquisition of the member, which outlives it.
+  virtual lease::Attempt attempt(std::size_t member) const = 0;
   // A call for the member that its owner is acquiring; see under_way_status().
-  virtual Status under_way(bool by_thread) const = 0;
+  virtual Status under_way(std::size_t member, bool by_thread) const = 0;
   // The remaining validity of the hold by the client's clock; unset when it is not held.
-  virtual std::optional<Duration> remaining() const = 0;
+  virtual std::optional<Duration> remaining(std::size_t member) const = 0;
 };
 
 // The acquisition of a lock made of other locks: carries out the machine's actions. Each member
 // keeps account of its hold.
 class QuorumAcquire final : public Composite {
  public:
-  using Members = std::vector<std::unique_ptr<const QuorumMember>>;
-
-  QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name, Members members,
-                QuorumMachine::Options options, const CallersTime& time);
+  QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name,
+                std::unique_ptr<const QuorumMembers> members, QuorumMachine::Options options,
+                const CallersTime& time);
 
   Role role() const override { return Role::kAcquire; }
 
@@ -45,17 +44,21 @@ class QuorumAcquire final : public Composite {
   void leave() HOLDFAST_REQUIRES(mutex_) override;
   void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
   void apply(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
-  void call(std::size_t member, QuorumMember::How how) HOLDFAST_REQUIRES(mutex_);
+  void call(std::size_t member, QuorumMembers::How how) HOLDFAST_REQUIRES(mutex_);
   void give_back(std::size_t member) HOLDFAST_REQUIRES(mutex_);
   std::vector<TimePoint> trusted() const;
 
   const std::shared_ptr<Stats> stats_;
-  const Members members_;
+  const std::unique_ptr<const QuorumMembers> members_;
   const bool all_needed_;
   const CallersTime time_;
-  Machine machine_;
   // The attempts at each member since it was last given back.
-  std::vector<std::vector<ExchangePtr>> operations_;
+  struct Called {
+    ExchangePtr attempt;
+    ExchangePtr again;
+  };
+  std::vector<Called> called_;
+  Machine machine_;
   std::vector<lease::Attempt> attempts_;
 };
 

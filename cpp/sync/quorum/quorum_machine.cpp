@@ -24,13 +24,13 @@ QuorumMachine::QuorumMachine(Options options)
       members_(options_.rule, options_.votes),
       random_(options_.seed) {}
 
-QuorumMachine::Action QuorumMachine::resume(const Event& event, TimePoint now) {
+QuorumMachine::Action QuorumMachine::resume(Event event, TimePoint now) {
   if (state_ == State::kOver) return {};
   switch (event.kind) {
     case Event::Kind::kStart:
       return start(now);
     case Event::Kind::kAnswer:
-      return answered(event, now);
+      return answered(std::move(event), now);
     case Event::Kind::kTime:
       return time(now);
     case Event::Kind::kCancel:
@@ -65,8 +65,8 @@ QuorumMachine::Action QuorumMachine::call(Action::Verb verb, std::vector<std::si
   return {verb, {}, std::move(members), until};
 }
 
-QuorumMachine::Action QuorumMachine::answered(const Event& event, TimePoint now) {
-  members_.trust(event.trusted);
+QuorumMachine::Action QuorumMachine::answered(Event event, TimePoint now) {
+  members_.trust(std::move(event.trusted));
   members_.answered(event.member, event.verdict, event.why);
   if (state_ == State::kFirst) return first_answered(now);
   const bool lost =
@@ -116,8 +116,9 @@ std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
   if (options_.lease.renewed || !options_.rule.one_first || again_) return members;
   const TimePoint until = trusted_until(now, options_.lease.time);
   const Duration margin = after(now, options_.lease.time) - until;
-  for (const std::size_t member : members_.those(MemberState::kGranted)) {
-    if (members_.trusted(member) < until - margin) members.push_back(member);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const bool granted = members_.state(i) == MemberState::kGranted;
+    if (granted && members_.trusted(i) < until - margin) members.push_back(i);
   }
   return members;
 }

@@ -72,8 +72,10 @@ class QuorumMachine {
   };
 
   explicit QuorumMachine(Options options);
+  QuorumMachine(const QuorumMachine&) = delete;
+  QuorumMachine& operator=(const QuorumMachine&) = delete;
 
-  Action resume(const Event& event, TimePoint now);
+  Action resume(Event event, TimePoint now);
 
   bool over() const { return state_ == State::kOver; }
 
@@ -85,7 +87,7 @@ class QuorumMachine {
   Action call_first(TimePoint now);
   Action call_others(TimePoint now);
   Action call(Action::Verb verb, std::vector<std::size_t> members, TimePoint until);
-  Action answered(const Event& event, TimePoint now);
+  Action answered(Event event, TimePoint now);
   Action first_answered(TimePoint now);
   Action time(TimePoint now);
   Action round_over(TimePoint now);

@@ -7,14 +7,34 @@
 
 namespace holdfast::sync {
 
+namespace {
+
+// A member's time to answer: a 200th of the lease, within these bounds.
+constexpr Millis kLeastTime{5};
+constexpr Millis kMostTime{50};
+constexpr int kPartOfLease = 200;
+// A server may die while the client waits for its message: then the others are tried.
+constexpr Millis kWatchTime{250};
+
+}  // namespace
+
+QuorumRule multi_lock_rule(std::size_t members, Millis /*lease*/) {
+  return {members, members, true};
+}
+
+QuorumRule red_lock_rule(std::size_t members, Millis lease) {
+  const Millis time = std::clamp(lease / kPartOfLease, kLeastTime, kMostTime);
+  return {members, members / 2 + 1, false, time, kWatchTime};
+}
+
 std::string QuorumRule::text(std::size_t member) const {
   return texts ? (*texts)[member] : "member " + std::to_string(member + 1);
 }
 
-QuorumRound::QuorumRound(QuorumRule rule, std::vector<bool> votes)
-    : rule_(std::move(rule)),
-      outer_votes_(std::move(votes)),
-      votes_(outer_votes_),
+QuorumRound::QuorumRound(const QuorumRule& rule, const std::vector<bool>& votes)
+    : rule_(rule),
+      outer_votes_(votes),
+      votes_(votes),
       members_(rule_.members),
       trusted_(rule_.members) {}
 
@@ -88,7 +108,7 @@ QuorumRound::Places QuorumRound::take_back() {
 
 QuorumRound::Places QuorumRound::those(State state) const {
   Places members;
-  members.reserve(members_.size());
+  members.reserve(count(state));
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].state == state) members.push_back(i);
   }
@@ -102,8 +122,9 @@ std::size_t QuorumRound::count(State state) const {
 
 bool QuorumRound::enough(TimePoint now) const {
   std::size_t votes = 0;
-  for (const std::size_t member : those(State::kGranted)) {
-    votes += votes_[member] && now < trusted_[member] ? 1U : 0U;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const bool granted = members_[i].state == State::kGranted;
+    votes += granted && votes_[i] && now < trusted_[i] ? 1U : 0U;
   }
   return votes >= rule_.needed;
 }

@@ -33,6 +33,12 @@ struct QuorumRule {
   }
 };
 
+// All of the members, which may be on one server or on several, or none.
+QuorumRule multi_lock_rule(std::size_t members, Millis lease);
+// A majority of members on independent servers (the Redlock algorithm). A member has a small part
+// of the lease to answer in, so that servers that hang cost little of what is granted.
+QuorumRule red_lock_rule(std::size_t members, Millis lease);
+
 // What the members of a lock made of locks have answered in one round of its acquisition, and what
 // they are still to be asked. A machine without I/O and without a clock.
 class QuorumRound {
@@ -40,8 +46,8 @@ class QuorumRound {
   enum class State { kFree, kRequested, kGranted, kRefused, kGone, kLate, kSilent, kFailed };
   using Places = std::vector<std::size_t>;
 
-  // `votes`: as of QuorumMachine::Options.
-  QuorumRound(QuorumRule rule, std::vector<bool> votes);
+  // `votes`: as of QuorumMachine::Options. Both outlive it.
+  QuorumRound(const QuorumRule& rule, const std::vector<bool>& votes);
 
   // These members are called; that one has answered so. `trusted`: the end of each member's
   // validity; empty: as before.
@@ -94,8 +100,8 @@ class QuorumRound {
   template <typename Fits>
   Status why_too_many(const Fits& fits) const;
 
-  const QuorumRule rule_;
-  const std::vector<bool> outer_votes_;
+  const QuorumRule& rule_;
+  const std::vector<bool>& outer_votes_;
   std::vector<bool> votes_;  // without members that lost the outer hold since
   Status gone_;              // why the last of those did
   std::vector<Member> members_;

@@ -394,10 +394,13 @@ class QuorumSide(BaseLock):
 
     __slots__ = ()
 
-    _may_wait_for_itself = True
     _may_defer = False
 
     _members: Members
+
+    @property
+    def _may_wait_for_itself(self) -> bool:  # type: ignore[override]
+        return any(member._may_wait_for_itself for member in self._members)
 
     def _refuse_upgrade(self) -> None:
         for member in self._members:

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "support/calls.h"
-#include "sync/quorum/multi_lock.h"
+#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::interleavings {
 
@@ -35,10 +35,11 @@ LockGroup::LockGroup(std::shared_ptr<simulation::Client> client, simulation::Ser
       names_{LockName("a"), LockName("b"), LockName("c"), LockName("d"), LockName("e")} {}
 
 Outcome LockGroup::on_all(const std::function<sync::ExchangePtr(const LockName&)>& call) const {
-  FanOutCall::Plan plan{sync::multi_lock_rule(names_.size(), kLease), {}, {}, worst};
-  for (std::size_t i = 0; i < names_.size(); ++i) {
-    plan.steps.push_back({i, [&call, &name = names_[i]] { return call(name); }});
-  }
+  FanOutCall::Plan plan{sync::multi_lock_rule(names_.size(), kLease),
+                        {0, 1, 2, 3, 4},
+                        [&](std::size_t member) { return call(names_[member]); },
+                        {},
+                        worst};
   const auto exchange =
       std::make_shared<FanOutCall>(client_->context(), names_.front(), std::move(plan));
   return *exchange->wait(nullptr);

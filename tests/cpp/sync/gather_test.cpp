@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "sync/quorum/fan_out_call.h"
-#include "sync/quorum/multi_lock.h"
-#include "sync/quorum/red_lock.h"
+#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::sync {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "sync/quorum/multi_lock.h"
 #include "sync/quorum/quorum_machine.h"
+#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::sync {
 namespace {

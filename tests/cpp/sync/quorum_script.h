@@ -4,9 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "sync/quorum/multi_lock.h"
 #include "sync/quorum/quorum_machine.h"
-#include "sync/quorum/red_lock.h"
+#include "sync/quorum/quorum_round.h"
 
 // A QuorumMachine for tests, whose actions read as text.
 namespace holdfast::sync {

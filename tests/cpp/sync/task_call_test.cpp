@@ -9,7 +9,7 @@
 #include "sync/operation/query_operation.h"
 #include "sync/operation/transfer_operation.h"
 #include "sync/quorum/fan_out_call.h"
-#include "sync/quorum/multi_lock.h"
+#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::sync {
 namespace {
@@ -29,12 +29,12 @@ TEST_F(TaskCallTest, AnAttemptCancelledBeforeItIsSentIsNotSent) {
 }
 
 TEST_F(TaskCallTest, AGatheredCallThatIsCancelledBeforeItIsSentIsGone) {
-  const auto query = [this] {
+  const auto query = [this](std::size_t) {
     return call_of(context, query_of(lock_recipe().steps().locked, lock->name()));
   };
   auto call = std::make_shared<FanOutCall>(
       context, lock->name(),
-      FanOutCall::Plan{multi_lock_rule(1, kLease.time), {{0, query}}, {}, [](const Answers&) {
+      FanOutCall::Plan{multi_lock_rule(1, kLease.time), {0}, query, {}, [](const Answers&) {
                          return Outcome{};
                        }});
   call->finish_to(std::make_shared<KeptOutcome>(), kId);
