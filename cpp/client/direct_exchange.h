@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "client/connection.h"
-#include "client/stream_turn.h"
+#include "client/send_buffer.h"
 #include "resp/reply.h"
 
 namespace holdfast::client {

@@ -3,8 +3,8 @@
 #include <string>
 #include <utility>
 
-#include "client/plain_request.h"
 #include "client/reconnecting_stream.h"
+#include "client/request.h"
 
 namespace holdfast::client {
 

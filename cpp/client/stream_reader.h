@@ -8,7 +8,7 @@
 #include "client/pipeline.h"
 #include "client/reconnecting_stream.h"
 #include "client/request_queue.h"
-#include "client/stream_turn.h"
+#include "client/send_buffer.h"
 #include "net/pollable.h"
 
 namespace holdfast::client {

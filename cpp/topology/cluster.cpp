@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "client/plain_request.h"
+#include "client/request.h"
 
 namespace holdfast::topology {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "client/plain_request.h"
+#include "client/request.h"
 #include "resp/error_reply.h"
 
 namespace holdfast::topology {

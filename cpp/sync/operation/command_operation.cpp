@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "client/plain_request.h"
+#include "client/request.h"
 
 namespace holdfast::sync {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/shown.h"
-#include "client/plain_request.h"
+#include "client/request.h"
 #include "resp/command.h"
 #include "sync/operation/callers_time.h"
 #include "sync/operation/operation.h"
