@@ -16,7 +16,7 @@ bool has_few_unread(const Pipeline& pipe, std::size_t most) HOLDFAST_REQUIRES(pi
 }  // namespace
 
 DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, DirectReply& answer) {
-  if (!begin(*request)) return Exchanged::kNotBegun;
+  if (!begun(*request)) return Exchanged::kNotBegun;
   Replies replies;
   const bool read = write(*request) && read_all(replies) && expected_.allow(replies[unread_]);
   if (!read || (unread_ > 0 && !deliver_unread(replies))) {
@@ -29,7 +29,7 @@ DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, Di
 }
 
 DirectExchange::Posted DirectExchange::post(const RequestPtr& request) {
-  if (!begin(*request)) return Posted::kNotBegun;
+  if (!begun(*request)) return Posted::kNotBegun;
   const bool whole = write(*request);
   if (whole && put_in_line_written({request, sent()})) {
     end(nullptr);

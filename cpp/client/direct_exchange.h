@@ -29,6 +29,11 @@ class DirectExchange {
   DirectExchange(const DirectExchange&) = delete;
   DirectExchange& operator=(const DirectExchange&) = delete;
 
+  // Takes the turns, if no other thread uses the connection, and nothing but the exchange is to be
+  // done: what other threads submit from now on stands behind it. exchange() and post() begin where
+  // that has not been done.
+  bool begin(const Request& request) HOLDFAST_EXCLUDES(pipe_.mutex);
+
   // Sends the command and reads its reply at once, behind a few unread replies, with readings that
   // wait for a moment. kNotBegun: nothing was done, and Connection::submit() is the way; another
   // thread uses the connection, or there is no stream. kInLine: it is as after submit(), and its
@@ -46,9 +51,8 @@ class DirectExchange {
   static constexpr std::size_t kMostUnread = 4;
   using Replies = std::array<resp::PlainReply, kMostUnread + 1>;
 
-  // Takes the turns, if no other thread uses the connection, and nothing but the exchange is to be
-  // done; and gives them back.
-  bool begin(const Request& request) HOLDFAST_EXCLUDES(pipe_.mutex);
+  bool begun(const Request& request) { return read_turn_ || begin(request); }
+  // Gives the turns back.
   void end(Parker* waiter) HOLDFAST_EXCLUDES(pipe_.mutex);
 
   bool write(const Request& request);

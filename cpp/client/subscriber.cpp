@@ -184,7 +184,7 @@ void Subscriber::find_reader(TimePoint now, const Sink& sink) {
     const MutexLock lock(mutex_);
     if (!election_.unread_too_long(now)) return;
   }
-  const bool wanted = sink.has_waiters();  // under a lock with which subscribe() is called
+  const bool wanted = sink.has_waiters(0);  // under a lock with which subscribe() is called
   const MutexLock lock(mutex_);
   perform(election_.tick(now, wanted));
 }
@@ -242,10 +242,14 @@ void Subscriber::read_here(TimePoint now) {
 // message before it releases: see expect().
 void Subscriber::end_read(const Listener& listener) {
   const WakeBatch wakes;
-  const MutexLock lock(mutex_);
-  if (!election_.is_reader(listener.parker)) return;
   const TimePoint now = clock_.now();
   const bool is_back_soon = listener.control.awaits_message(now);
+  const bool waits = is_back_soon || listener.control.sends;
+  const std::shared_ptr<Sink> sink = sink_.lock();
+  const bool wanted = sink && sink->has_waiters(waits ? 1 : 0);  // as in find_reader()
+  const MutexLock lock(mutex_);
+  if (!election_.is_reader(listener.parker)) return;
+  if (!wanted && !election_.has_parked()) return election_.leave();
   perform(election_.leave(after(now, is_back_soon ? kSignalLook : ReaderElection::kUnread)));
   if (is_back_soon) return;
   perform(election_.call([&listener](const ReaderElection::Place& other) {

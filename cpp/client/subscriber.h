@@ -20,8 +20,8 @@ namespace holdfast::client {
 // A ReaderElection decides who reads it: the thread of a waiter, in wait_for_message(), or the
 // loop. A thread that waits for a message and reads it itself needs no other thread to wake it.
 // Between two waits messages may stay unread for 5 ms, or 0.1 s while the thread looks for signals:
-// then the loop wakes the next thread, or reads. Connecting, subscribing and what needs a timer
-// stay with the loop.
+// then the loop wakes the next thread, or reads. Without waiters they stay unread, for the linger
+// of their channels. Connecting, subscribing and what needs a timer stay with the loop.
 class Subscriber final : public net::Pollable, public std::enable_shared_from_this<Subscriber> {
  public:
   // Called on the loop's thread or on one in wait_for_message().

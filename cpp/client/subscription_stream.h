@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <memory>
@@ -46,8 +47,8 @@ class SubscriptionStream {
     // The linger of a channel is over: true to unsubscribe, false when it is needed again.
     virtual bool on_released(const std::string& channel) = 0;
     virtual void on_lost() = 0;  // a stream that had been ready broke
-    // Whether messages have waiters.
-    virtual bool has_waiters() const { return true; }
+    // Whether messages have more waiters than that.
+    virtual bool has_waiters(std::size_t besides) const { return besides == 0; }
   };
 
   SubscriptionStream(const Clock& clock, StreamOptions options, ReconnectingStream::Open open);

@@ -75,7 +75,10 @@ class Lock : public Lockable {
   // The one that has its commands now.
   std::shared_ptr<client::Connection> connection() const;
   // As sync::Synchronizer::idle().
-  bool idle(OwnerNumber owner) const { return synchronizer_->idle(*client_->context(), owner); }
+  bool idle(OwnerNumber owner) const {
+    const sync::Context& context = *client_->context();
+    return synchronizer_->idle(context, owner, context.clock.now());
+  }
   // Whether both have the same owners.
   bool same_as(const Lock& other) const {
     return client_ == other.client_ && name() == other.name();

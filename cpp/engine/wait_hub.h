@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <set>
@@ -38,7 +39,7 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
     for (const std::string& channel : channels) registry_.unreachable(channel, why).run();
   }
   bool on_released(const std::string& channel) override { return registry_.released(channel); }
-  bool has_waiters() const override { return registry_.has_waiters(); }
+  bool has_waiters(std::size_t besides) const override { return registry_.has_waiters(besides); }
   void on_lost() override {
     if (lost_) lost_();
   }

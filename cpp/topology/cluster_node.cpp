@@ -84,9 +84,9 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
     all->forget_channel(channel, made);
     return true;
   }
-  bool has_waiters() const override {
+  bool has_waiters(std::size_t besides) const override {
     const auto sink = sink_.lock();
-    return sink && sink->has_waiters();
+    return sink && sink->has_waiters(besides);
   }
   void on_lost() override {
     if (const auto all = watcher_.lock()) all->lost(server_.number);

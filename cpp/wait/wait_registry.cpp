@@ -64,18 +64,29 @@ TimePoint WaitRegistry::holds_back(const std::string& channel, std::int64_t want
   return fairness_yield == fairness_yields_.end() ? TimePoint{} : fairness_yield->second;
 }
 
-bool WaitRegistry::has_waiters() const {
+bool WaitRegistry::has_waiters(std::size_t besides) const {
   const MutexLock guard(mutex_);
-  const auto waits = [](const Queues::value_type& place) { return !place.second.empty(); };
-  return std::any_of(queues_.begin(), queues_.end(), waits);
+  std::size_t found = 0;
+  const auto more = [&](const Queues::value_type& place) {
+    found += place.second.size();
+    return found > besides;
+  };
+  return std::any_of(queues_.begin(), queues_.end(), more);
 }
 
-bool WaitRegistry::idle(const std::string& channel) const {
+bool WaitRegistry::has_waiters(const std::string& channel) const {
   const MutexLock guard(mutex_);
-  const bool queued = !queues_.empty() && queues_.count(channel) > 0;
-  const bool in_flight = !releases_in_flight_.empty() && releases_in_flight_.count(channel) > 0;
-  return !queued && !in_flight &&
-         (fairness_yields_.empty() || fairness_yields_.count(channel) == 0);
+  const auto found = queues_.find(channel);
+  return found != queues_.end() && !found->second.empty();
+}
+
+bool WaitRegistry::idle(const std::string& channel, TimePoint now) const {
+  const MutexLock guard(mutex_);
+  if (!queues_.empty() && queues_.count(channel) > 0) return false;
+  if (!releases_in_flight_.empty() && releases_in_flight_.count(channel) > 0) return false;
+  if (fairness_yields_.empty()) return true;
+  const auto fairness_yield = fairness_yields_.find(channel);
+  return fairness_yield == fairness_yields_.end() || fairness_yield->second <= now;
 }
 
 void WaitRegistry::note_idle() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -110,11 +111,12 @@ class WaitRegistry {
   // (see published()); else a moment in the past.
   TimePoint holds_back(const std::string& channel, std::int64_t wants = 0) const;
 
-  // For any channel.
-  bool has_waiters() const;
+  // For any channel, more than that; for this one.
+  bool has_waiters(std::size_t besides) const;
+  bool has_waiters(const std::string& channel) const;
 
-  // Of this client no other waits for it, nor would a newcomer hold back.
-  bool idle(const std::string& channel) const;
+  // Of this client no other waits for it, or did just now, nor would a newcomer hold back.
+  bool idle(const std::string& channel, TimePoint now) const;
   bool idle() const { return idle_; }  // the same of all channels
 
   // This client has just released, and `subscribers` received the message. If some are of other
@@ -187,7 +189,8 @@ class WaitRegistry {
     TimePoint first_handover{};
     TimePoint fairness_yield{};  // the head lets others go first until then; the epoch: it does not
 
-    bool empty() const { return waiters.empty() && together.empty(); }
+    std::size_t size() const { return waiters.size() + together.size(); }
+    bool empty() const { return size() == 0; }
     bool remove(const Waiter& waiter);
     // It may be free, for however many. Those together first: readers do not exclude each other,
     // the writer behind them does.

@@ -22,7 +22,7 @@ Acquire::~Acquire() = default;
 bool Acquire::begin(TimePoint now) {
   begun_ = now;
   time_ = request_.time(now);
-  if (!may_send()) {
+  if (!may_send(now)) {
     contend().begin();
     return false;
   }
@@ -34,9 +34,9 @@ bool Acquire::begin(TimePoint now) {
 
 // Not where other waiters of this client are ahead, replicas confirm grants, the client is closed,
 // or the owner is acquiring it already: then nothing is begun.
-bool Acquire::may_send() {
+bool Acquire::may_send(TimePoint now) {
   if (context().acknowledger) return false;
-  if (!request_.synchronizer->idle(context(), request_.owner)) return false;
+  if (!request_.synchronizer->idle(context(), request_.owner, now)) return false;
   if (!request_.lease.renewed && held_up()) return false;
   plan_ = begin_attempt();
   return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;

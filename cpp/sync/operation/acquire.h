@@ -58,7 +58,7 @@ class Acquire final : public Operation {
   // Its slot and owner may change: take_slot(). Of a lock they stay.
   const AcquireRequest& request() const HOLDFAST_UNCHECKED { return request_; }
   const Recipe& recipe() const { return request().recipe(); }
-  bool may_send() HOLDFAST_REQUIRES(mutex_);
+  bool may_send(TimePoint now) HOLDFAST_REQUIRES(mutex_);
   // True: the reply is a grant, which is recorded, and the end.
   bool granted(const resp::Reply& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
   Contended& contend() HOLDFAST_REQUIRES(mutex_);

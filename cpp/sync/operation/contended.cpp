@@ -33,7 +33,7 @@ AcquireMachine::Event event_of(Acknowledgement outcome) {
 
 Acquire::Contended::Contended(Acquire& acquire, bool sent)
     : acquire_(acquire),
-      channel_(acquire.recipe().channel(acquire.name(), acquire.field(request().owner)).bytes()),
+      channel_(request().synchronizer->channel(context(), request().owner)),
       machine_(machine_options(request(), context(), acquire.begun_)),
       stats_(*context().stats, request().stats()) {
   request().synchronizer->waits(request().owner);
@@ -220,7 +220,7 @@ AcquireMachine::Event Acquire::Contended::attempt(TimePoint until) {
 Acquire::Contended::Next Acquire::Contended::send(const Action& action) {
   acquire_.count_ = action.count;
   acquire_.connect_deadline = action.connect_deadline;
-  const Status closed = acquire_.submit();
+  const Status closed = acquire_.send_soon();
   if (closed.ok()) return std::nullopt;
   return Event::of(Event::Kind::kFailed, closed);
 }

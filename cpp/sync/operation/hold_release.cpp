@@ -58,7 +58,7 @@ bool HoldRelease::begin(TimePoint now) {
   deadline = after(now, context().command_timeout);
   if (is(Plan::Verdict::kPartial)) return true;
   const bool last = is(Plan::Verdict::kFinal);
-  if (!last || !synchronizer_->idle(context(), owner_)) {
+  if (!last || synchronizer_->has_waiters(context(), owner_)) {
     begin_apart();
     return false;
   }

@@ -80,7 +80,7 @@ class HoldRelease final : public Release {
     return is(Plan::Verdict::kFinal) && sent_before_ && now() < plan_.trusted;
   }
   bool is(Plan::Verdict verdict) const { return plan_.verdict == verdict; }
-  std::string channel() const { return recipe_.channel(name(), field(owner_)).bytes(); }
+  std::string channel() const { return synchronizer_->channel(context(), owner_); }
   void report_done() { context().keeper->releases().done(name(), owner_, plan_); }
 
   const SynchronizerPtr synchronizer_;

@@ -49,6 +49,29 @@ void Operation::start(Parker* here) {
   if (here != nullptr && in_line && !control().serves(now())) left(*here);  // others lead
 }
 
+// As its first command, but other threads know of it: it gets its place under the lock, so what
+// they send in its place, as they end it, stands behind it. False: it is not in line.
+bool Operation::send_here(Parker& here) {
+  using Exchanged = client::DirectExchange::Exchanged;
+  client::DirectExchange direct(*connection_, here);
+  bool begun = false;
+  Status refused;
+  {
+    const MutexLock lock(mutex_);
+    if (finished()) return false;
+    begun = direct.begin(*this);
+    if (!begun) refused = connection_->submit(shared_from_this(), &here);
+  }
+  if (!begun) {
+    if (!refused.ok()) complete(refused, {});
+    return refused.ok();
+  }
+  client::DirectExchange::DirectReply answer;
+  if (direct.exchange(shared_from_this(), answer) == Exchanged::kInLine) return true;
+  complete(resp::Reply(answer.reply), answer.sent);
+  return false;
+}
+
 bool Operation::submit_first(Parker* here) {
   const Status refused =
       connection_->submit(shared_from_this(), here != nullptr ? here : first_reader());
@@ -57,6 +80,10 @@ bool Operation::submit_first(Parker* here) {
 }
 
 void Operation::wait_in(Parker& here, TimePoint slice) {
+  if (std::exchange(control().sends, false)) {
+    if (send_here(here) && !control().serves(now())) left(here);
+    return;
+  }
   Listening listening;
   if (control().listens.load(std::memory_order_acquire)) {
     const MutexLock lock(mutex_);
@@ -80,6 +107,16 @@ Status Operation::submit(TimePoint by) {
   // The thread reads from connection_ only; what goes another way now is read by the loop.
   return connection->submit(shared_from_this(),
                             connection == connection_ ? reader_of_reply() : nullptr);
+}
+
+Status Operation::send_soon() {
+  if (!by_this_thread()) return submit();
+  if (context().topology->route(key(), topology::Traffic::kCalls) != connection_) return submit();
+  await_again();
+  deadline = std::min(after(now(), context().command_timeout), latest());
+  control().listens.store(false);
+  control().sends = true;
+  return {};
 }
 
 // Who reads the reply to a request; null: another thread, or the loop.

@@ -48,6 +48,9 @@ class Operation : public Awaited,
   // For subclasses, with mutex_ held.
   Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline
   Status submit(TimePoint by) HOLDFAST_REQUIRES(mutex_);
+  // The same; by the thread in wait() itself, once it has no locks, where it is the calling one. A
+  // thread that ends the operation before that has it not sent.
+  Status send_soon() HOLDFAST_REQUIRES(mutex_);
   // Until the next submit(), or the end, messages of `channel` concern it. `excludes`: as of
   // Subscriber::Listener. `channel` outlives it.
   void listen(const std::string& channel, bool excludes) HOLDFAST_REQUIRES(mutex_);
@@ -60,6 +63,7 @@ class Operation : public Awaited,
   void start(Parker* here) final;
   void wait_in(Parker& here, TimePoint slice) final;
   void left(Parker& here) final;
+  bool send_here(Parker& here) HOLDFAST_EXCLUDES(mutex_);
   Parker* first_reader() const HOLDFAST_UNCHECKED { return reader(); }
   Parker* reader_of_reply() HOLDFAST_REQUIRES(mutex_);
 

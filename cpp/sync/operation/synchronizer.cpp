@@ -37,10 +37,9 @@ const AcquireOptions& Synchronizer::options() const {
   return options_ ? *options_ : usual_options();
 }
 
-bool Synchronizer::has_no_queue(const Context& with, OwnerNumber owner) const {
+std::string Synchronizer::channel(const Context& with, OwnerNumber owner) const {
   const bool in_line = recipe_.waiting() == Waiting::kInLine;
-  const std::string field = in_line ? owner_field(with.client_id, owner) : std::string();
-  return with.waits->idle(recipe_.channel(name_, field).bytes());
+  return recipe_.channel(name_, in_line ? owner_field(with.client_id, owner) : "").bytes();
 }
 
 }  // namespace holdfast::sync

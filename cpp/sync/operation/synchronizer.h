@@ -24,9 +24,16 @@ class Synchronizer {
   // The channel of its releases; where the server keeps the queue (Waiting::kInLine), each owner
   // has another one, and this is the one of no owner.
   std::string channel() const { return recipe_.channel(name_, {}).bytes(); }
+  // The one whose messages wake `owner`.
+  std::string channel(const Context& with, OwnerNumber owner) const;
+
   // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
-  bool idle(const Context& with, OwnerNumber owner) const {
-    return with.waits->idle() || has_no_queue(with, owner);
+  bool idle(const Context& with, OwnerNumber owner, TimePoint now) const {
+    return with.waits->idle() || with.waits->idle(channel(with, owner), now);
+  }
+  // Whether a release of `owner` has a waiter of this client to hand over to, or to expect for.
+  bool has_waiters(const Context& with, OwnerNumber owner) const {
+    return !with.waits->idle() && with.waits->has_waiters(channel(with, owner));
   }
 
   // An owner's first attempt was refused, or has to wait; 0: of none so far.
@@ -38,8 +45,6 @@ class Synchronizer {
   bool foreign() const { return foreign_.load(std::memory_order_relaxed); }
 
  private:
-  bool has_no_queue(const Context& with, OwnerNumber owner) const;
-
   const Recipe& recipe_;
   const LockName name_;
   const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones

@@ -123,7 +123,7 @@ TEST_F(TaskCallTest, ACancelledCallEndsOnce) {
 TEST_F(TaskCallTest, HeldByAnotherACallerThatWaitsJoinsTheQueue) {
   run(acquire_call(kAlice, true), {kHeld});
   EXPECT_FALSE(kept->last);
-  EXPECT_FALSE(context->waits->idle(lock->channel()));
+  EXPECT_FALSE(context->waits->idle(lock->channel(), script.clock.now()));
   begun->cancel();
   EXPECT_EQ(kept->last.value().verdict, Verdict::kCancelled);
   EXPECT_TRUE(keeper().idle());

@@ -115,6 +115,28 @@ TEST_F(WaitRegistryTest, AfterAGrantTheSubscriptionLingers) {
   EXPECT_EQ(asked.back(), "release channel after 100");
 }
 
+TEST_F(WaitRegistryTest, AReleaseHasNoWaiterWhereOnlyTheSubscriptionLingers) {
+  queue({first});
+  EXPECT_TRUE(registry.has_waiters(kChannel));
+  leave(*first, LeaveReason::kGranted);
+  EXPECT_FALSE(registry.has_waiters(kChannel));
+  EXPECT_FALSE(registry.idle(kChannel, kZero)) << "a newcomer looks for messages first";
+}
+
+TEST_F(WaitRegistryTest, TheTurnOfOtherClientsEndsForNewcomers) {
+  registry.published(kChannel, 1, kZero).run();
+  EXPECT_FALSE(registry.idle(kChannel, kZero));
+  EXPECT_TRUE(registry.idle(kChannel, kLater));
+}
+
+TEST_F(WaitRegistryTest, AThreadThatWaitsAloneHasNoOthersToReadFor) {
+  queue({first});
+  EXPECT_TRUE(registry.has_waiters(0));
+  EXPECT_FALSE(registry.has_waiters(1));
+  (void)registry.join("other", second, {});
+  EXPECT_TRUE(registry.has_waiters(1));
+}
+
 TEST_F(WaitRegistryTest, AfterASurrenderItDoesNot) {
   queue({first});
   leave(*first, LeaveReason::kGaveUp);
