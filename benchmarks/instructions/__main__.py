@@ -2,7 +2,8 @@
 
 That is: a pair, a renewal, and ``import holdfast`` with the memory that it takes, in KB; of a pair
 of a thread and of a task also the functions of ``cpp/`` that each pair calls, and in how many pairs
-of a header and a source they lie.
+of a header and a source they lie.  And what it asks of the kernel: the system calls, and the sleeps
+of its threads (voluntary switches), of a hundred pairs or renewals.
 
 Unlike times, instructions hardly depend on the machine's speed and on what else it does, so they
 have a bound: what takes 5 % more than the figure in ``figures.json`` fails.  A late reply, or a
@@ -24,7 +25,7 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.instructions import callgrind, starting
+from benchmarks.instructions import callgrind, kernel, starting
 from benchmarks.server import Server
 
 FIGURES = Path(__file__).resolve().parent / "figures.json"
@@ -33,6 +34,20 @@ TRIES = 3
 #: Whose functions are counted, and how often a pair calls one that counts.
 WALKED = ("pair", "asyncio pair")
 OFTEN = 0.9
+
+#: The amounts of the short and of the long run whose system calls and sleeps are counted.
+ASKED = {
+    "pair": (200, 1200),
+    "contended pair": (20, 80),
+    "asyncio pair": (100, 600),
+    "renewal": (1, 5),
+}
+OF_KERNEL = tuple(
+    f"{what} {of}"
+    for what in ASKED
+    for of in kernel.COUNTED
+    if (what, of) != ("renewal", "switches")  # of the loop, by the moments at which they fall due
+)
 
 #: How much more than the committed figure passes.  What one renewal costs depends on how many fall
 #: due together, which the machine's load changes.
@@ -53,6 +68,8 @@ BOUNDS = {
     "import": 1.05,
     "import KB": 1.1,
     **{f"{what} {of}": 1.0 for what in WALKED for of in ("functions", "file pairs")},
+    **dict.fromkeys(OF_KERNEL, 1.05),
+    "renewal calls": 1.25,
 }
 
 #: The amounts of the short and of the long run.
@@ -72,8 +89,8 @@ AMOUNTS = {
     "renewal": (1, 5),
 }
 
-#: What is measured: these, and what starting.py does.
-NAMES = (*AMOUNTS, "import", "import KB")
+#: What is measured: these, what starting.py does, and what kernel.py does.
+NAMES = (*AMOUNTS, "import", "import KB", *OF_KERNEL)
 
 
 def say(text: str) -> None:
@@ -98,6 +115,9 @@ def measure(what: str, port: int, keep: Path | None) -> dict[str, int]:
         return {what: starting.instructions(keep / "import.callgrind" if keep else None)}
     if what == "import KB":
         return {what: starting.kilobytes()}
+    if what in OF_KERNEL:
+        subject, _, of = what.rpartition(" ")
+        return {what: kernel.per_hundred(subject, of, port, ASKED[subject])}
     runs = []
     for amount in AMOUNTS[what]:
         name = f"{what.replace(' ', '-')}-{amount}.callgrind"
@@ -155,7 +175,9 @@ def write(port: int, options: argparse.Namespace) -> None:
     found = json.loads(FIGURES.read_text(encoding="utf-8"))
     found["conditions"] = conditions()
     for what in options.only:
-        found["figures"] |= least(what, port, options.keep)
+        # A thread sleeps less often where the reply comes first: its figure is the number of waits.
+        if not what.endswith(" switches"):
+            found["figures"] |= least(what, port, options.keep)
     FIGURES.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     say(FIGURES.read_text(encoding="utf-8"))
 
@@ -169,6 +191,9 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if shutil.which(callgrind.PROGRAM) is None:
         parser.error("valgrind is not on PATH; Debian's package is valgrind")
+    if any(what.endswith(" calls") for what in options.only) and not kernel.traces():
+        say("system calls are not counted: strace is not on PATH, or may not trace")
+        options.only = [what for what in options.only if not what.endswith(" calls")]
     return options
 
 

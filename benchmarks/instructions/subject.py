@@ -19,6 +19,11 @@ RENEWED_LOCKS = 500  # many, as those that are due together share the cost of a 
 RENEWED_LEASE = 3.0
 RENEWED_SECONDS = 1.0  # a third of the lease: the period of the renewals
 
+#: Two processes share a lock by the clock: in each turn one takes it, the other asks for it, the
+#: first one releases it.  In ms.
+TURN, HOLD, ASK, RELEASE = 40, 0, 10, 22
+CONTENDED_LEASE = 2.0
+
 
 def enter(lock: AbstractContextManager[object], amount: int) -> int:
     """Uncontended ``with lock:`` blocks of one thread."""
@@ -66,6 +71,31 @@ def permit_pairs(url: str, amount: int) -> int:
         assert permit is not None
         semaphore.release(permit)
     return amount
+
+
+def sleep_until(in_turn: int) -> None:
+    """Until the next such moment of a turn."""
+    time.sleep((in_turn / 1e3 - time.monotonic()) % (TURN / 1e3))
+
+
+def contended_pairs(url: str, amount: int) -> int:
+    """Of a lock that another process holds, and releases after a pause."""
+    lock = holdfast.Client(url).lock("instructions-contended", lease=CONTENDED_LEASE)
+    for _ in range(amount):
+        sleep_until(ASK)
+        with lock:
+            pass
+    return amount
+
+
+def hold_in_turns(url: str, _amount: int) -> int:
+    """That other process, until it is killed."""
+    lock = holdfast.Client(url).lock("instructions-contended", lease=CONTENDED_LEASE)
+    print("ready", flush=True)
+    while True:
+        sleep_until(HOLD)
+        with lock:
+            sleep_until(RELEASE)
 
 
 def multi_pairs(url: str, amount: int) -> int:
@@ -137,6 +167,8 @@ SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "semaphore pair": semaphore_pairs,
     "permit pair": permit_pairs,
     "multi pair": multi_pairs,
+    "contended pair": contended_pairs,
+    "contended holder": hold_in_turns,
     "asyncio pair": asyncio_pairs,
     "asyncio read pair": asyncio_read_pairs,
     "asyncio fenced pair": asyncio_fenced_pairs,

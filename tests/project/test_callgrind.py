@@ -1,7 +1,8 @@
-"""What the benchmark reads from a profile of callgrind."""
+"""What the benchmark reads from a profile of callgrind, and from a table of strace."""
 
 from __future__ import annotations
 
+from benchmarks.instructions import kernel
 from benchmarks.instructions.callgrind import calls
 
 PROFILE = """\
@@ -54,3 +55,18 @@ def test_calls_of_a_function_are_counted_by_its_file() -> None:
 
 def test_without_debug_information_none_is_counted() -> None:
     assert calls("fl=(1) ???\nfn=(1) start\ncfn=(1)\ncalls=3 1\n1 4\n") == {}
+
+
+TABLE = """\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ----------------
+ 97.30    0.000900           4       200           clock_nanosleep
+  2.70    0.000025           1        25        14 recvfrom
+  0.00    0.000000           0         7           sendto
+------ ----------- ----------- --------- --------- ----------------
+100.00    0.000925           3       232        14 total
+"""
+
+
+def test_the_pauses_of_the_subject_are_no_system_calls_of_the_client() -> None:
+    assert kernel.total(TABLE) == 32
