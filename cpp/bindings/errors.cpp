@@ -122,6 +122,10 @@ void set_error(const std::exception_ptr& thrown) {
     translate_limit(thrown);
   } catch (py::error_already_set& error) {
     error.restore();
+  } catch (const py::cast_error& error) {
+    PyErr_SetString(PyExc_TypeError, error.what());
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
 #include "base/process.h"
 #include "bindings/errors.h"
-#include "bindings/native_object.h"
+#include "bindings/members.h"
 #include "bindings/register.h"
 
 namespace holdfast::bindings {
@@ -49,15 +49,11 @@ PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) 
   pybind11::register_local_exception_translator(holdfast::bindings::translate_limit);
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
-  module.def("described", holdfast::bindings::described, pybind11::arg("method"),
-             pybind11::arg("text"), pybind11::pos_only());
+  holdfast::bindings::Members(module).def<&holdfast::bindings::described>("described");
   holdfast::bindings::register_queues(module);
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_commands(module);
-  holdfast::bindings::register_counter(module);
-  holdfast::bindings::register_lock(module);
-  holdfast::bindings::register_passwords(module);
-  holdfast::bindings::register_quorum(module);
+  holdfast::bindings::register_synchronizers(module);
   holdfast::bindings::register_task_queue(module);
   holdfast::bindings::Registration::add_all(module);
 }

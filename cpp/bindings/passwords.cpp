@@ -10,11 +10,8 @@
 
 #include "base/process.h"
 #include "base/thread.h"
-#include "bindings/register.h"
 
 namespace holdfast::bindings {
-
-namespace py = pybind11;
 
 namespace {
 
@@ -145,8 +142,6 @@ std::shared_ptr<net::AddressRequest> request_address(std::uint64_t number,
 
 int passwords_requested() { return g_requests.load(); }
 
-void register_passwords(py::module_& module) {
-  module.def("stop_passwords", [] { g_stopped.store(true); });
-}
+void stop_passwords() { g_stopped.store(true); }
 
 }  // namespace holdfast::bindings

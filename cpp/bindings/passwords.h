@@ -17,6 +17,9 @@ std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number);
 std::shared_ptr<net::AddressRequest> request_address(std::uint64_t number,
                                                      const net::Address& announced);
 
+// No more calls: the interpreter is ending.
+void stop_passwords();
+
 // How many threads call a callable now.
 int passwords_requested();
 

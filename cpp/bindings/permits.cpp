@@ -6,7 +6,7 @@
 
 #include "base/digits.h"
 #include "bindings/critical_section.h"
-#include "bindings/native_object.h"
+#include "bindings/members.h"
 #include "bindings/register.h"
 #include "sync/recipes/permit_semaphore.h"
 
@@ -80,28 +80,38 @@ void forget_permit(PyObject* semaphore, const py::object& id) {
 
 namespace {
 
+py::str permit_id(const std::string& client_id, std::uint64_t number) {
+  return hex_of(sync::permit_id(client_id, OwnerNumber{number}));
+}
+
+std::optional<py::bytes> permit_bytes(const py::object& text) {
+  const auto permit = permit_in(text.ptr());
+  if (!permit) return std::nullopt;
+  return py::bytes(*permit);
+}
+
+void expect(const py::object& semaphore, const py::object& id, const py::object& report) {
+  expect_permit(semaphore.ptr(), id, report);
+}
+
+void forget(const py::object& semaphore, const py::object& id) {
+  forget_permit(semaphore.ptr(), id);
+}
+
+// In one call, so that no interrupt comes between two of them.
+void forget_all(const py::object& semaphore, const py::list& permits) {
+  for (const py::handle permit : permits) {
+    forget_permit(semaphore.ptr(), hex_of(permit.cast<std::string>()));
+  }
+}
+
 const Registration g_registration([](py::module_& module) {
-  module.def("permit_id", [](const std::string& client_id, std::uint64_t number) {
-    return hex_of(sync::permit_id(client_id, OwnerNumber{number}));
-  });
-  module.def("permit_bytes", [](const py::object& text) -> py::object {
-    const auto permit = permit_in(text.ptr());
-    if (!permit) return py::none();
-    return py::bytes(*permit);
-  });
-  module.def("expect_permit",
-             [](const py::object& semaphore, const py::str& id, const py::object& report) {
-               expect_permit(semaphore.ptr(), id, report);
-             });
-  module.def("forget_permit", [](const py::object& semaphore, const py::str& id) {
-    forget_permit(semaphore.ptr(), id);
-  });
-  // In one call, so that no interrupt comes between two of them.
-  module.def("forget_permits", [](const py::object& semaphore, const py::list& permits) {
-    for (const py::handle permit : permits) {
-      forget_permit(semaphore.ptr(), hex_of(permit.cast<std::string>()));
-    }
-  });
+  Members(module)
+      .def<&permit_id>("permit_id")
+      .def<&permit_bytes>("permit_bytes")
+      .def<&expect>("expect_permit")
+      .def<&forget>("forget_permit")
+      .def<&forget_all>("forget_permits");
 });
 
 }  // namespace

@@ -23,10 +23,7 @@ class Registration {
 void register_task_queue(pybind11::module_& module);
 void register_client(pybind11::module_& module);
 void register_commands(pybind11::module_& module);
-void register_counter(pybind11::module_& module);
-void register_lock(pybind11::module_& module);
-void register_passwords(pybind11::module_& module);
-void register_quorum(pybind11::module_& module);
 void register_queues(pybind11::module_& module);
+void register_synchronizers(pybind11::module_& module);
 
 }  // namespace holdfast::bindings

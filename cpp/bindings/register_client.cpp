@@ -9,6 +9,7 @@
 #include "base/shown.h"
 #include "base/stats.h"
 #include "bindings/errors.h"
+#include "bindings/members.h"
 #include "bindings/passwords.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -134,132 +135,156 @@ void set_address_table(net::Endpoint& endpoint, const std::vector<MapEntry>& ent
 }
 
 // What Python supplies for each attempt to connect.
-void register_sources(py::class_<net::Endpoint>& endpoint) {
-  endpoint
-      .def("set_password_source",
-           [](net::Endpoint& e, std::uint64_t number) {
-             e.credential_source = [number] { return request_password(number); };
-           })
-      .def("set_address_table", &set_address_table)
-      .def("set_address_source", [](net::Endpoint& e, std::uint64_t number) {
-        e.address_source = [number](const net::Address& announced) {
-          return request_address(number, announced);
-        };
-      });
+void set_password_source(net::Endpoint& endpoint, std::uint64_t number) {
+  endpoint.credential_source = [number] { return request_password(number); };
+}
+
+void set_address_source(net::Endpoint& endpoint, std::uint64_t number) {
+  endpoint.address_source = [number](const net::Address& announced) {
+    return request_address(number, announced);
+  };
+}
+
+template <auto credentials>
+void set_credentials(net::Endpoint& endpoint, const std::string& username,
+                     const std::string& password) {
+  endpoint.*credentials = {username, password};
+}
+
+template <auto part>
+std::string credential(const net::Endpoint& endpoint) {
+  return endpoint.credentials.*part;
+}
+
+bool uses_tls(const net::Endpoint& endpoint) { return endpoint.tls.enabled; }
+
+void set_tls(net::Endpoint& endpoint, bool verify, const std::string& ca, const std::string& cert,
+             const std::string& key) {
+  endpoint.tls.verify = verify;
+  endpoint.tls.ca = ca;
+  endpoint.tls.cert = cert;
+  endpoint.tls.key = key;
+}
+
+void set_system_ca(net::Endpoint& endpoint, const std::string& file, const std::string& directory) {
+  endpoint.tls.system_ca_file = file;
+  endpoint.tls.system_ca_directory = directory;
 }
 
 void register_endpoint(py::module_& module) {
-  py::class_<net::Endpoint> endpoint(module, "Endpoint");
-  register_sources(endpoint);
-  endpoint.def(py::init(&make_endpoint))
-      .def_property_readonly("text", &net::Endpoint::text)
-      .def_property_readonly("deployment", &deployment)
-      .def_property_readonly("tls", [](const net::Endpoint& e) { return e.tls.enabled; })
-      .def("set_credentials",
-           [](net::Endpoint& e, const std::string& username, const std::string& password) {
-             e.credentials = {username, password};
-           })
-      .def("set_sentinel_credentials",
-           [](net::Endpoint& e, const std::string& username, const std::string& password) {
-             e.sentinel_credentials = {username, password};
-           })
-      .def_property_readonly("username",
-                             [](const net::Endpoint& e) { return e.credentials.username; })
-      .def_property_readonly("password",
-                             [](const net::Endpoint& e) { return e.credentials.password; })
-      .def("set_tls",
-           [](net::Endpoint& e, bool verify, const std::string& ca, const std::string& cert,
-              const std::string& key) {
-             e.tls.verify = verify;
-             e.tls.ca = ca;
-             e.tls.cert = cert;
-             e.tls.key = key;
-           })
-      .def("set_system_ca",
-           [](net::Endpoint& e, const std::string& file, const std::string& directory) {
-             e.tls.system_ca_file = file;
-             e.tls.system_ca_directory = directory;
-           });
+  using net::Credentials;
+  using net::Endpoint;
+  Members(py::class_<Endpoint>(module, "Endpoint").def(py::init(&make_endpoint)))
+      .method<&set_password_source>("set_password_source")
+      .method<&set_address_table>("set_address_table")
+      .method<&set_address_source>("set_address_source")
+      .property<&Endpoint::text>("text")
+      .property<&deployment>("deployment")
+      .property<&uses_tls>("tls")
+      .method<&set_credentials<&Endpoint::credentials>>("set_credentials")
+      .method<&set_credentials<&Endpoint::sentinel_credentials>>("set_sentinel_credentials")
+      .property<&credential<&Credentials::username>>("username")
+      .property<&credential<&Credentials::password>>("password")
+      .method<&set_tls>("set_tls")
+      .method<&set_system_ca>("set_system_ca");
+}
+
+using engine::ClientOptions;
+
+void set_pubsub(ClientOptions& options, const std::string& word) {
+  options.pubsub = pubsub_of(word);
+}
+
+void set_tracking(ClientOptions& options, const std::string& word) {
+  options.tracking = tracking_of(word);
+}
+
+const char* tracking(const ClientOptions& options) { return word_of(options.tracking); }
+
+void set_reauthenticate(ClientOptions& options, Millis every) { options.reauthenticate = every; }
+
+void set_label(ClientOptions& options, std::optional<std::string> label, Millis lease) {
+  options.label = std::move(label);
+  options.lease.time = lease;
+}
+
+void set_timeouts(ClientOptions& options, Millis connect, Millis command) {
+  options.connect_timeout = connect;
+  options.command_timeout = command;
+}
+
+py::bytes name_prefix(const ClientOptions& options) { return options.name_prefix; }
+
+void set_name_prefix(ClientOptions& options, const py::bytes& prefix) {
+  options.name_prefix = prefix;
 }
 
 void register_options(py::module_& module) {
-  py::class_<engine::ClientOptions>(module, "ClientOptions")
-      .def(py::init<>())
-      .def_readwrite("endpoint", &engine::ClientOptions::endpoint)
-      .def_readwrite("id", &engine::ClientOptions::id)
-      .def_property(
-          "name_prefix", [](const engine::ClientOptions& o) { return py::bytes(o.name_prefix); },
-          [](engine::ClientOptions& o, const py::bytes& prefix) { o.name_prefix = prefix; })
-      .def_readwrite("client_name", &engine::ClientOptions::client_name)
-      .def_readwrite("retries", &engine::ClientOptions::retries)
-      .def_readwrite("resp3", &engine::ClientOptions::resp3)
-      .def_readwrite("replicas_to_wait", &engine::ClientOptions::replicas_to_wait)
-      .def_readwrite("asynchronous", &engine::ClientOptions::asynchronous)
-      .def_readwrite("guard", &engine::ClientOptions::guard)
-      .def("set_pubsub",
-           [](engine::ClientOptions& o, const std::string& word) { o.pubsub = pubsub_of(word); })
-      .def("set_reauthenticate",
-           [](engine::ClientOptions& o, Millis every) { o.reauthenticate = every; })
-      .def_property_readonly("tracking",
-                             [](const engine::ClientOptions& o) { return word_of(o.tracking); })
-      .def("set_tracking", [](engine::ClientOptions& o,
-                              const std::string& word) { o.tracking = tracking_of(word); })
-      .def("set_label",
-           [](engine::ClientOptions& o, std::optional<std::string> label, Millis lease) {
-             o.label = std::move(label);
-             o.lease.time = lease;
-           })
-      .def("set_timeouts", [](engine::ClientOptions& o, Millis connect, Millis command) {
-        o.connect_timeout = connect;
-        o.command_timeout = command;
-      });
+  Members(py::class_<ClientOptions>(module, "ClientOptions").def(py::init<>()))
+      .field<&ClientOptions::endpoint>("endpoint")
+      .field<&ClientOptions::id>("id")
+      .field<&name_prefix, &set_name_prefix>("name_prefix")
+      .field<&ClientOptions::client_name>("client_name")
+      .field<&ClientOptions::retries>("retries")
+      .field<&ClientOptions::resp3>("resp3")
+      .field<&ClientOptions::replicas_to_wait>("replicas_to_wait")
+      .field<&ClientOptions::asynchronous>("asynchronous")
+      .field<&ClientOptions::guard>("guard")
+      .method<&set_pubsub>("set_pubsub")
+      .method<&set_reauthenticate>("set_reauthenticate")
+      .property<&tracking>("tracking")
+      .method<&set_tracking>("set_tracking")
+      .method<&set_label>("set_label")
+      .method<&set_timeouts>("set_timeouts");
 }
 
 std::shared_ptr<engine::Closing> close_client(Client& client, std::optional<Millis> timeout,
-                                              bool release_held) {
+                                              std::optional<bool> release_held) {
   const py::gil_scoped_release released;
-  return client.close(timeout.value_or(client.options().command_timeout), release_held);
+  return client.close(timeout.value_or(client.options().command_timeout),
+                      release_held.value_or(false));
 }
 
-void register_closing(py::module_& module) {
-  using engine::Closing;
-  py::class_<Closing, sync::Exchange, std::shared_ptr<Closing>>(module, "Closing")
-      .def_property_readonly("names", [](Closing& self) {
-        py::list names;
-        for (const std::string& name : self.names()) names.append(py::bytes(name));
-        return names;
-      });
+py::tuple stats(Client& client) {
+  const auto context = client.context();
+  return stats_to_python(*context->stats, context->keeper->watchdog().tracked());
+}
+
+void explain_loss(Client& client, const py::bytes& name, std::uint64_t owner,
+                  const std::string& reason) {
+  client.context()->keeper->explain(std::string_view(name), OwnerNumber{owner}, reason);
+}
+
+// Empty: a guard can run on this system.
+std::string guard_obstacle() { return engine::Guarded::possible().message(); }
+
+py::list names_of(engine::Closing& closing) {
+  py::list names;
+  for (const std::string& name : closing.names()) names.append(py::bytes(name));
+  return names;
 }
 
 }  // namespace
 
 void register_client(py::module_& module) {
-  module.def("histogram_bounds", &histogram_bounds);
-  // Empty: a guard can run on this system.
-  module.def("guard_obstacle", [] { return engine::Guarded::possible().message(); });
+  Members(module).def<&histogram_bounds>("histogram_bounds").def<&guard_obstacle>("guard_obstacle");
   register_endpoint(module);
   register_options(module);
-  py::class_<Client, std::shared_ptr<Client>>(module, "Client")
-      .def(py::init<engine::ClientOptions>())
-      .def("ping", &Client::ping)
-      .def_property_readonly("id", [](Client& self) { return self.id(); })
-      .def_property_readonly("closed", &Client::closed)
-      .def_property_readonly("guard_pid", &Client::guard_pid)
-      .def("read_ticket", &read_ticket)
-      .def("stats",
-           [](Client& self) {
-             const auto context = self.context();
-             return stats_to_python(*context->stats, context->keeper->watchdog().tracked());
-           })
-      .def("explain_loss",
-           [](Client& self, const py::bytes& name, std::uint64_t owner, const std::string& reason) {
-             self.context()->keeper->explain(std::string_view(name), OwnerNumber{owner}, reason);
-           })
-      .def("introduce", &Client::introduce)
-      .def("pause_renewals", &Client::pause_renewals)
-      .def("close", &close_client, py::arg("timeout_ms") = py::none(),
-           py::arg("release_held") = false);
-  register_closing(module);
+  Members(py::class_<Client, std::shared_ptr<Client>>(module, "Client")
+              .def(py::init<engine::ClientOptions>()))
+      .method<&Client::ping>("ping")
+      .property<&Client::id>("id")
+      .property<&Client::closed>("closed")
+      .property<&Client::guard_pid>("guard_pid")
+      .method<&read_ticket>("read_ticket")
+      .method<&stats>("stats")
+      .method<&explain_loss>("explain_loss")
+      .method<&Client::introduce>("introduce")
+      .method<&Client::pause_renewals>("pause_renewals")
+      .method<&close_client>("close");
+  using engine::Closing;
+  Members(py::class_<Closing, sync::Exchange, std::shared_ptr<Closing>>(module, "Closing"))
+      .property<&names_of>("names");
 }
 
 }  // namespace holdfast::bindings

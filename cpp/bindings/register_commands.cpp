@@ -13,6 +13,7 @@
 
 #include "base/shown.h"
 #include "bindings/errors.h"
+#include "bindings/members.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/client.h"
@@ -192,33 +193,43 @@ py::list kinds() {
   return words;
 }
 
+py::object reply_of(const Sending& sending) { return sending.reply(); }
+engine::ClientOptions options_of(const Client& client) { return client.options(); }
+std::string shown_name(const py::bytes& name) { return shown(std::string_view(name)); }
+py::tuple versions() { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); }
+
+py::tuple tls_options(const net::Endpoint& endpoint) {
+  const net::TlsOptions& tls = endpoint.tls;
+  return py::make_tuple(tls.verify, tls.ca, tls.cert, tls.key);
+}
+
+template <auto member>
+auto part_of(const net::Endpoint& endpoint) {
+  return endpoint.*member;
+}
+
 }  // namespace
 
 void register_commands(py::module_& module) {
-  module.def("send_commands", &send_commands, py::arg(), py::arg(), py::arg(),
-             py::arg("within") = py::none());
-  py::class_<Sending>(module, "Sending")
-      .def_readonly("exchange", &Sending::exchange)
-      .def("reply", [](const Sending& self) { return self.reply(); });
-  module.def("sending_of", &sending_of, py::arg(), py::arg(), py::arg(),
-             py::arg("within") = py::none());
-  module.def("step_of", &step_of);
-  module.def("options_of", [](const Client& client) { return client.options(); });
-  module.def("addresses", &addresses);
-  module.def("server_at", &server_at);
-  module.def("sentinel_at", &sentinel_at);
-  module.def("service_of", [](const net::Endpoint& endpoint) { return endpoint.service; });
-  module.def("tls_options", [](const net::Endpoint& endpoint) {
-    const net::TlsOptions& tls = endpoint.tls;
-    return py::make_tuple(tls.verify, tls.ca, tls.cert, tls.key);
-  });
-  module.def("database_of", [](const net::Endpoint& endpoint) { return endpoint.database; });
-  module.def("script_text", &script_text);
-  module.def("derived_keys", &derived_keys);
-  module.def("kinds", &kinds);
-  module.def("shown", [](const py::bytes& name) { return shown(std::string_view(name)); });
-  module.def("versions",
-             [] { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); });
+  Members(py::class_<Sending>(module, "Sending"))
+      .property<&Sending::exchange>("exchange")
+      .method<&reply_of>("reply");
+  Members(module)
+      .def<&send_commands>("send_commands")
+      .def<&sending_of>("sending_of")
+      .def<&step_of>("step_of")
+      .def<&options_of>("options_of")
+      .def<&addresses>("addresses")
+      .def<&server_at>("server_at")
+      .def<&sentinel_at>("sentinel_at")
+      .def<&part_of<&net::Endpoint::service>>("service_of")
+      .def<&part_of<&net::Endpoint::database>>("database_of")
+      .def<&tls_options>("tls_options")
+      .def<&script_text>("script_text")
+      .def<&derived_keys>("derived_keys")
+      .def<&kinds>("kinds")
+      .def<&shown_name>("shown")
+      .def<&versions>("versions");
 }
 
 }  // namespace holdfast::bindings

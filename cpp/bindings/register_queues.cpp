@@ -4,7 +4,9 @@
 
 #include "base/process.h"
 #include "base/thread.h"
+#include "bindings/members.h"
 #include "bindings/observer.h"
+#include "bindings/passwords.h"
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -72,41 +74,58 @@ void await_end_of_threads(Duration most) {
   engine::Engine::instance().await_end_of_threads(most);
 }
 
+std::uint64_t begin_events() { return engine::Engine::instance().events()->begin(); }
+void stop_events() { engine::Engine::instance().events()->stop(); }
+bool events_running() { return engine::Engine::instance().events()->runs(); }
+
+void await_exit_of(int thread) {
+  const py::gil_scoped_release released;
+  await_exit(thread);
+}
+
+py::object thread_refused() { return exception_for(LimitReached("no thread", EAGAIN)); }
+
+void owner_ended(OwnerNumber owner, const std::string& what) {
+  engine::Engine::instance().owner_ended(owner, what);
+}
+
+int thread_of(std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}); }
+
+py::object start(const sync::ExchangePtr& exchange, PendingQueue& queue) {
+  return queue.start(exchange);
+}
+
 }  // namespace
 
 void register_queues(py::module_& module) {
-  py::class_<sync::Exchange, sync::ExchangePtr>(module, "Exchange")
-      .def("wait", &wait_for)
-      .def("start",
-           [](const sync::ExchangePtr& self, PendingQueue& queue) { return queue.start(self); })
-      .def("give_back", &sync::Exchange::cancel);
-  py::class_<PendingQueue>(module, "PendingQueue").def("fileno", &PendingQueue::fd);
-  py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue")
-      .def(py::init<>())
-      .def("cancel", &NumberedQueue::cancel)
-      .def("drain", &NumberedQueue::drain);
-
-  module.def("next_event", &next_event);
-  module.def("begin_events", [] { return engine::Engine::instance().events()->begin(); });
-  module.def("stop_events", [] { engine::Engine::instance().events()->stop(); });
-  module.def("events_running", [] { return engine::Engine::instance().events()->runs(); });
-  module.def("await_end_of_threads", &await_end_of_threads);
-  module.def("await_exit", &await_exit, py::call_guard<py::gil_scoped_release>());
-  module.def("begin_exit", &begin_exit);
-  module.def("set_greenlets", &set_greenlets);
-  module.def("thread_of",
-             [](std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}); });
-  module.def("thread_refused", [] { return exception_for(LimitReached("no thread", EAGAIN)); });
-  module.def("see_out", &see_out);
-  module.def("set_observer", &set_observer);
-  module.def("next_owner", &next_owner_number);
-  module.def("next_owners", &next_owner_numbers);
-  module.def("this_thread", &calling_owner);
-  module.def("owner_ended", [](OwnerNumber owner, const std::string& what) {
-    engine::Engine::instance().owner_ended(owner, what);
-  });
-  module.def("epoch", &fork_epoch);
-  module.def("set_watchdog_threads", &engine::Engine::set_watchdog_threads);
+  Members(py::class_<sync::Exchange, sync::ExchangePtr>(module, "Exchange"))
+      .method<&wait_for>("wait")
+      .method<&start>("start")
+      .method<&sync::Exchange::cancel>("give_back");
+  Members(py::class_<PendingQueue>(module, "PendingQueue")).method<&PendingQueue::fd>("fileno");
+  Members(py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue").def(py::init<>()))
+      .method<&NumberedQueue::cancel>("cancel")
+      .method<&NumberedQueue::drain>("drain");
+  Members(module)
+      .def<&next_event>("next_event")
+      .def<&begin_events>("begin_events")
+      .def<&stop_events>("stop_events")
+      .def<&events_running>("events_running")
+      .def<&await_end_of_threads>("await_end_of_threads")
+      .def<&await_exit_of>("await_exit")
+      .def<&begin_exit>("begin_exit")
+      .def<&set_greenlets>("set_greenlets")
+      .def<&thread_of>("thread_of")
+      .def<&thread_refused>("thread_refused")
+      .def<&see_out>("see_out")
+      .def<&stop_passwords>("stop_passwords")
+      .def<&set_observer>("set_observer")
+      .def<&next_owner_number>("next_owner")
+      .def<&next_owner_numbers>("next_owners")
+      .def<&calling_owner>("this_thread")
+      .def<&owner_ended>("owner_ended")
+      .def<&fork_epoch>("epoch")
+      .def<&engine::Engine::set_watchdog_threads>("set_watchdog_threads");
 }
 
 }  // namespace holdfast::bindings

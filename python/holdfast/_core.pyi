@@ -114,8 +114,8 @@ def send_commands(
     client: Client,
     name: bytes,
     commands: Sequence[Sequence[bytes]],
-    /,
     within: float | None = None,
+    /,
 ) -> list[Any]: ...
 
 @final
@@ -128,8 +128,8 @@ def sending_of(
     client: Client,
     name: bytes,
     commands: Sequence[Sequence[bytes]],
-    /,
     within: float | None = None,
+    /,
 ) -> Sending: ...
 
 # A step of lua/, by its word, such as "lock/ttl"; the lock's name says which server, and stands in

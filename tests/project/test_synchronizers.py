@@ -124,14 +124,18 @@ OF_LOCKS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_lock_row}
 OF_COUNTERS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_counter_row}
 OF_QUORUMS: Places = {
     "cpp/sync/quorum/quorum_round.h": names("cpp/sync/quorum/quorum_round.h", " {}_rule("),
-    "cpp/bindings/register_quorum.cpp": names("cpp/bindings/register_quorum.cpp", '"{}"'),
+    "cpp/bindings/register_synchronizers.cpp": names(
+        "cpp/bindings/register_synchronizers.cpp", '"{}"'
+    ),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
 }
 OF_PERMITS: Places = RECIPE | {
     "cpp/sync/recipes/{}.h": is_file("cpp/sync/recipes/{}.h"),
     "cpp/engine/{}.h": names("cpp/engine/{}.h", "class {class} "),
     "cpp/engine/{}.cpp": names("cpp/engine/{}.cpp", "{class}::{class}("),
-    "cpp/bindings/register_{}.cpp": names("cpp/bindings/register_{}.cpp", '(module, "{class}")'),
+    "cpp/bindings/register_synchronizers.cpp": names(
+        "cpp/bindings/register_synchronizers.cpp", 'module, "{class}")'
+    ),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "class {class}:"),
 }
 

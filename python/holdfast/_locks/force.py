@@ -7,7 +7,6 @@ import re
 import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
@@ -229,8 +228,7 @@ def forcing(
     ``owners``: as ``Owner.id``. ``within``: how many seconds the server has to answer; ``None``:
     the command time-out.
     """
-    ask = partial(_core.send_commands, core, key, within=within)
-    forced = read_forced(ask, key)
+    forced = read_forced(lambda commands: _core.send_commands(core, key, commands, within), key)
     return next((each for each in forced if any(one in owners for one in each.owners)), None)
 
 
