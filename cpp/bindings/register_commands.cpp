@@ -62,8 +62,7 @@ Sending sending_of(Client& client, const std::string& name, const std::vector<Wo
                    std::optional<Duration> within) {
   const auto context = client.started();
   const auto operation =
-      std::make_shared<sync::CommandOperation>(context, LockName(name), commands);
-  if (within) operation->deadline = after(context->clock.now(), *within);
+      std::make_shared<sync::CommandOperation>(context, LockName(name), commands, within);
   return {operation, [operation, context] {
             py::list replies;
             const std::string server = context->topology->text();

@@ -21,7 +21,7 @@ Status closed() { return Status::closed("the client was closed"); }
 }  // namespace
 
 Closing::Closing(std::shared_ptr<const sync::Context> context, Options options)
-    : Awaited(std::move(context)), options_(std::move(options)) {}
+    : Exchange(std::move(context)), options_(std::move(options)) {}
 
 std::shared_ptr<Closing> Closing::begin(std::shared_ptr<const sync::Context> context,
                                         Options options) {

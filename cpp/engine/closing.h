@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "sync/operation/awaited.h"
+#include "sync/operation/exchange.h"
 
 namespace holdfast::engine {
 
@@ -14,7 +14,7 @@ namespace holdfast::engine {
 // that still arrive are given back, for `timeout` at most; then the connections are closed, and
 // within 100 ms more all attempts have ended. What is held then is lost later: see
 // LeaseKeeper::close(). Thread-safe.
-class Closing final : public sync::Awaited, public std::enable_shared_from_this<Closing> {
+class Closing final : public sync::Exchange, public std::enable_shared_from_this<Closing> {
  public:
   struct Options {
     Millis timeout{0};

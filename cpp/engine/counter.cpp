@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sync/operation/acquire.h"
-#include "sync/operation/counter_calls.h"
+#include "sync/operation/calls.h"
 
 namespace holdfast::engine {
 

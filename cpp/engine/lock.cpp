@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "sync/operation/acquire.h"
-#include "sync/operation/lock_calls.h"
+#include "sync/operation/calls.h"
 #include "sync/operation/query_operation.h"
 #include "sync/recipes/kinds.h"
 
@@ -58,9 +58,9 @@ sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
 }
 
 std::string Lock::end_detach(OwnerNumber owner) const {
-  lease::Transfers& transfers = client_->context()->keeper->transfers();
-  const auto detached = transfers.detached(name(), owner);
-  if (!detached || !transfers.end_detach(name(), owner)) return {};
+  lease::Releases& releases = client_->context()->keeper->releases();
+  const auto detached = releases.detached(name(), owner);
+  if (!detached || !releases.end_detach(name(), owner)) return {};
   return sync::to_text({std::string(movable_as()), detached->field, detached->token,
                         detached->lease, detached->minimum, name().text()});
 }

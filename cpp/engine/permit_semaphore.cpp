@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sync/operation/acquire.h"
-#include "sync/operation/counter_calls.h"
+#include "sync/operation/calls.h"
 #include "sync/operation/hold_release.h"
 #include "sync/operation/query_operation.h"
 

@@ -12,7 +12,7 @@
 #include "guard/guard.h"
 #include "guard/held_page.h"
 #include "guard/settings.h"
-#include "lease/held_records.h"
+#include "lease/hold.h"
 #include "net/endpoint.h"
 #include "topology/topology.h"
 

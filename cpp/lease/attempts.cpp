@@ -8,6 +8,31 @@
 
 namespace holdfast::lease {
 
+namespace {
+
+// The next grant would hide the loss: no release has raised it, and no acquire. A release whose
+// lease ran out before it had an answer has raised, and a fixed lease that ran out is over.
+bool hides_loss(const Hold& hold) {
+  if (hold.state != HoldState::kLost || hold.reported || hold.refused || hold.excused) return false;
+  const std::string reason = hold.reason();
+  return reason != kReleaseExpired && (reason != kRanOut || hold.renewed());
+}
+
+}  // namespace
+
+namespace {
+
+HeldRecords::Id record_at(const std::vector<HeldRecords::Id>& records, std::int64_t place) {
+  const auto at = static_cast<std::size_t>(place);
+  return at < records.size() ? records[at] : 0;
+}
+
+}  // namespace
+
+bool Attempt::is_excluded(const Holds::Entry* entry) const {
+  return !under_way_ && exclusive() && entry->attempts > 0;
+}
+
 bool Attempt::begin() { return attempts_->enter_alone(*this); }
 
 void Attempt::begin_beside() { attempts_->enter_beside(*this); }
@@ -20,40 +45,62 @@ Holds::Entry* Attempts::entry_of(const Attempt& attempt) {
 }
 
 AttemptPlan Attempts::begin(Attempt& attempt) {
+  using Verdict = AttemptPlan::Verdict;
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, entry_of(attempt));
   Hold* const hold = entry ? entry->current() : nullptr;
   // A reply that comes later must not revive a hold that this attempt takes for gone.
   if (hold != nullptr) (void)book_.lose_if_over(*hold);
-  AttemptPlan plan;
-  plan.verdict = judge(attempt, entry.get());
-  if (plan.verdict != AttemptPlan::Verdict::kBegun) return plan;
+  if (book_.closing) return {Verdict::kClosed};
+  if (attempt.is_excluded(entry.get())) return {Verdict::kUnderWay};
+  if (would_hide(*attempt.name_, attempt.owner_, hold)) return {Verdict::kLost};
   if (!attempt.under_way_) enter(attempt, entry.get());
+  AttemptPlan plan;
   plan.takes_over = entry && book_.holds.take_over(*entry);
   if (hold != nullptr && hold->held()) plan.count = hold->levels.count() + 1;
   return plan;
 }
 
-// `entry`: its owner's; null: none.
-AttemptPlan::Verdict Attempts::judge(const Attempt& attempt, const Holds::Entry* entry) const {
-  using Verdict = AttemptPlan::Verdict;
-  if (book_.closing) return Verdict::kClosed;
-  const bool admits = attempt.under_way_ || !attempt.exclusive() || entry->attempts == 0;
-  if (!admits) return Verdict::kUnderWay;
-  const bool hides = may_hide(*attempt.name_, entry == nullptr ? nullptr : entry->current()) &&
-                     book_.hidden_loss(*attempt.name_, attempt.owner_).has_value();
-  return hides ? Verdict::kLost : Verdict::kBegun;
-}
-
 // Usually not: then nothing is looked up.
-bool Attempts::may_hide(const LockName& name, const Hold* hold) const {
+bool Attempts::would_hide(const LockName& name, OwnerNumber owner, const Hold* hold) {
   const bool lost = hold != nullptr && !hold->held();
-  return lost || name.side() != Side::kWhole || !book_.blocks.empty();
+  if (!lost && name.side() == Side::kWhole && book_.blocks.empty()) return false;
+  return hidden_loss(name, owner).has_value();
 }
 
 std::optional<std::string> Attempts::refuse(const LockName& name, OwnerNumber owner) {
   const MutexLock guard(book_.mutex);
-  return book_.refuse(name, owner);
+  std::optional<std::string> loss = hidden_loss(name, owner);
+  if (Hold* const hold = loss ? hidden(name, owner) : nullptr) hold->refused = true;
+  return loss;
+}
+
+std::optional<std::string> Attempts::hidden_loss(const LockName& name, OwnerNumber owner) {
+  const OpenBlocks::Loss* const open =
+      book_.blocks.empty() ? nullptr : book_.blocks.refusing(name, owner);
+  if (open != nullptr) {
+    return open->reason +
+           "; nothing was acquired, as a `with` block that lost it is open: leave it";
+  }
+  const Hold* const hold = hidden(name, owner);
+  if (hold == nullptr) return std::nullopt;
+  return hold->reason() + "; nothing was acquired: call release() or acquire again";
+}
+
+// A lost hold of the owner's, on any side of the name.
+Hold* Attempts::hidden(const LockName& name, OwnerNumber owner) {
+  constexpr Side kSides[] = {Side::kRead, Side::kWrite};
+  Hold* const whole = book_.holds.hold(name, owner);
+  if (whole != nullptr && hides_loss(*whole)) return whole;
+  if (name.side() == Side::kWhole) return nullptr;
+  for (const Side side : kSides) {
+    Hold* const hold =
+        side == name.side() ? nullptr : book_.holds.hold(LockName(name, side), owner);
+    if (hold == nullptr) continue;
+    (void)book_.lose_if_over(*hold);
+    if (hides_loss(*hold)) return hold;
+  }
+  return nullptr;
 }
 
 void Attempts::forget_block(const LockName& name, OwnerNumber owner) {
@@ -100,36 +147,28 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   for (std::int64_t i = 0; i < grant.amount; ++i) {
     const bool known = i == 0 && entry != nullptr;
     if (!known) entry = &book_.holds.at(grant.name, owner_after(grant.owner, i));
-    const auto place = static_cast<std::size_t>(i);
-    add(*entry, grant, place < records.size() ? records[place] : 0);
+    book_.drop_release(*entry);
+    if (!entry->hold || !entry->hold->held()) {
+      Hold& fresh = book_.holds.grant(*entry, HoldPtr(new Hold(grant, entry->owner)));
+      fresh.group = static_cast<std::uint32_t>(book_.holds.grants() / RenewalBatch::kMostKeys);
+      if (book_.tracks) fresh.next_look = after(fresh.since, kYoung);
+      book_.events.count(fresh, Stats::Counter::kHeld);
+    }
+    Hold& hold = *entry->hold;
+    hold.add_level(grant);
+    if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
+    if (book_.records) book_.record(hold, record_at(records, i));
+    book_.arm(hold, grant.sent);
+    hold.trace(Hold::Step::kGranted);
   }
   return true;
 }
 
-void Attempts::add(Holds::Entry& entry, const Grant& grant, HeldRecords::Id record) {
-  book_.drop_release(entry);
-  if (!entry.hold || !entry.hold->held()) {
-    if (entry.hold) book_.holds.end(entry);
-    Hold& fresh = book_.holds.grant(entry, HoldPtr(new Hold(grant, entry.owner)));
-    fresh.group = static_cast<std::uint32_t>(book_.holds.grants() / RenewalBatch::kMostKeys);
-    if (book_.tracks) fresh.next_look = after(fresh.since, kYoung);
-    book_.events.count(fresh, Stats::Counter::kHeld);
-  }
-  Hold& hold = *entry.hold;
-  hold.add_level(grant);
-  if (grant.block) ++hold.blocks;
-  if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
-  if (book_.records) book_.record(hold, record);
-  book_.arm(hold, grant.sent);
-  hold.trace(Hold::Step::kGranted);
-}
-
 void Attempts::introduce(const Grant& grant, std::string about) {
+  Attempt attempt(*this, grant.name, grant.owner, Attempt::Kind::kAround);
+  if (!granted(grant, attempt)) return;
   const MutexLock guard(book_.mutex);
-  if (book_.closing) return;
-  Holds::Entry& entry = book_.holds.at(grant.name, grant.owner);
-  add(entry, grant, 0);
-  Hold& hold = *entry.hold;
+  Hold& hold = *book_.holds.hold(grant.name, grant.owner);
   hold.extras().about = std::move(about);
   hold.internal = true;
   hold.next_renewal = grant.sent;
@@ -151,7 +190,7 @@ bool Attempts::any() const {
 bool Attempts::enter_alone(Attempt& attempt) {
   const MutexLock guard(book_.mutex);
   Holds::Entry* const entry = entry_of(attempt);
-  if (attempt.exclusive() && entry->attempts > 0) return false;
+  if (attempt.is_excluded(entry)) return false;
   enter(attempt, entry);
   return true;
 }

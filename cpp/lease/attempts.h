@@ -8,7 +8,6 @@
 
 #include "base/mutex.h"
 #include "base/types.h"
-#include "lease/held_records.h"
 #include "lease/hold.h"
 #include "lease/hold_book.h"
 
@@ -60,6 +59,7 @@ class Attempt {
 
   bool exclusive() const { return kind_ != Kind::kPart; }
   bool counted() const { return kind_ != Kind::kAround; }
+  bool is_excluded(const Holds::Entry* entry) const;  // by another attempt of its owner's
 
   Attempts* const attempts_;
   const LockName* const name_;
@@ -131,13 +131,15 @@ class Attempts {
   void end(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
 
   Holds::Entry* entry_of(const Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
-  AttemptPlan::Verdict judge(const Attempt& attempt, const Holds::Entry* entry) const
+  // Whether a grant would hide a loss; `hold`: the owner's current one, or null.
+  bool would_hide(const LockName& name, OwnerNumber owner, const Hold* hold)
       HOLDFAST_REQUIRES(book_.mutex);
-  bool may_hide(const LockName& name, const Hold* hold) const HOLDFAST_REQUIRES(book_.mutex);
+  // The loss of the owner's that an acquire would hide, with what to do; nothing: none.
+  std::optional<std::string> hidden_loss(const LockName& name, OwnerNumber owner)
+      HOLDFAST_REQUIRES(book_.mutex);
+  Hold* hidden(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(book_.mutex);
   void enter(Attempt& attempt, Holds::Entry* entry) HOLDFAST_REQUIRES(book_.mutex);
   void leave(Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
-  void add(Holds::Entry& entry, const Grant& grant, HeldRecords::Id record)
-      HOLDFAST_REQUIRES(book_.mutex);
 
   HoldBook& book_;
 };

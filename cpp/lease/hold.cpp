@@ -54,6 +54,7 @@ void Hold::set_lease(TimePoint sent, Millis given, TimePoint now) {
 void Hold::add_level(const Grant& grant) {
   levels.set_count(grant.count - 1);
   levels.push(grant.lease.renewed);
+  if (grant.block) ++blocks;
   listen(grant.listener);
   token = grant.token.value_or(token);
   if (grant.lease.renewed) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,10 +16,8 @@
 #include "base/timer_wheel.h"
 #include "base/trace.h"
 #include "base/types.h"
-#include "lease/held_records.h"
 #include "lease/look_budget.h"
 #include "lease/renewal.h"
-#include "lease/sending.h"
 
 namespace holdfast::lease {
 
@@ -40,6 +39,23 @@ inline constexpr const char* kClientClosed = "its client was closed";
 
 // By the reason of a loss.
 Event::Cause cause_of(const std::string& reason);
+
+// Where a client keeps a record of every hold that the server may have of it, for a guard process,
+// which releases them after the program's death. A record that is left ends at its moment. Called
+// with the keeper's lock held; makes no system call.
+class HeldRecords {
+ public:
+  // 0: no record, on which the other calls have no effect.
+  using Id = std::uint64_t;
+
+  virtual ~HeldRecords() = default;
+
+  // The owner may have it from now on, at most until `until`. 0: there is no room for it.
+  virtual Id add(const LockName& name, OwnerNumber owner, const Renewal& kind, TimePoint until) = 0;
+  // False: the record had ended, and its room is taken back.
+  virtual bool set_until(Id record, TimePoint until) = 0;
+  virtual void remove(Id record) = 0;
+};
 
 // What the server has granted to one owner of one lock.
 struct Grant {
@@ -118,6 +134,31 @@ class ShortenedLease {
   TimePoint ends_{};
 };
 
+// Whether commands about a hold may go out still, and whether the one that is in flight has gone
+// out. What encodes a command has the connection's lock, what stops a hold the keeper's: so both
+// are changed at once, without a lock.
+class Sending {
+ public:
+  // Another command is to go out.
+  void begin() { state_.fetch_and(kStopped); }
+  // It goes out. False: the hold was stopped before, and it does not.
+  bool write() {
+    std::uint8_t state = state_.load();
+    while ((state & kStopped) == 0) {
+      if (state_.compare_exchange_weak(state, state | kWritten)) return true;
+    }
+    return false;
+  }
+  void stop() { state_.fetch_or(kStopped); }
+  bool stopped() const { return (state_.load() & kStopped) != 0; }
+  bool written() const { return (state_.load() & kWritten) != 0; }
+
+ private:
+  static constexpr std::uint8_t kStopped = 1;
+  static constexpr std::uint8_t kWritten = 2;
+  std::atomic<std::uint8_t> state_{0};
+};
+
 // What only few holds have: made when the first of it is set. Guarded as the hold.
 struct HoldExtras {
   // A detach that gives it the field of a ticket, or has no answer and may do so yet.
@@ -130,7 +171,7 @@ struct HoldExtras {
   std::vector<std::uint64_t> listeners;  // to its loss, each once
   std::string about;                     // of one that is internal: what its key says; constant
   std::string reason;                    // of the loss
-  std::unique_ptr<Move> move;            // once a detach was begun: see lease/transfers.h
+  std::unique_ptr<Move> move;            // once a detach was begun: see Releases::begin_detach()
   TimePoint closed_until{};              // the lock, whenever it is released
   // The end of the part of its lease that other programs leave, while it is renewed.
   TimePoint relied_until = kNever;

@@ -8,18 +8,6 @@
 
 namespace holdfast::lease {
 
-namespace {
-
-// The next grant would hide the loss: no release has raised it, and no acquire. A release whose
-// lease ran out before it had an answer has raised, and a fixed lease that ran out is over.
-bool hides_loss(const Hold& hold) {
-  if (hold.state != HoldState::kLost || hold.reported || hold.refused || hold.excused) return false;
-  const std::string reason = hold.reason();
-  return reason != kReleaseExpired && (reason != kRanOut || hold.renewed());
-}
-
-}  // namespace
-
 void HoldBook::drive() const { loop_.drive(watchdog_.lock()); }
 
 namespace {
@@ -137,42 +125,18 @@ void HoldBook::forget_late_renewals() {
                       late_renewals.end());
 }
 
+void HoldBook::begin_lease(Hold& hold, Millis lease, TimePoint now) {
+  hold.levels.all_leased();
+  hold.fixed_lease = lease;
+  hold.set_until = std::min(hold.set_until, trusted_until(now, lease));
+  ++hold.extensions;
+  arm(hold, now);
+}
+
 std::string HoldBook::ran_out(const Hold& hold) const {
   if (closed) return kClientClosed;
   if (!hold.renewed()) return kRanOut;
   return renewal_failure.empty() ? kNotRenewed : kNotRenewed + (": " + renewal_failure);
-}
-
-std::optional<std::string> HoldBook::hidden_loss(const LockName& name, OwnerNumber owner) {
-  const OpenBlocks::Loss* const open = blocks.empty() ? nullptr : blocks.refusing(name, owner);
-  if (open != nullptr) {
-    return open->reason +
-           "; nothing was acquired, as a `with` block that lost it is open: leave it";
-  }
-  const Hold* const hold = hidden(name, owner);
-  if (hold == nullptr) return std::nullopt;
-  return hold->reason() + "; nothing was acquired: call release() or acquire again";
-}
-
-std::optional<std::string> HoldBook::refuse(const LockName& name, OwnerNumber owner) {
-  std::optional<std::string> loss = hidden_loss(name, owner);
-  if (Hold* const hold = loss ? hidden(name, owner) : nullptr) hold->refused = true;
-  return loss;
-}
-
-// A lost hold of the owner's, on any side of the name.
-Hold* HoldBook::hidden(const LockName& name, OwnerNumber owner) {
-  constexpr Side kSides[] = {Side::kRead, Side::kWrite};
-  Hold* const whole = holds.hold(name, owner);
-  if (whole != nullptr && hides_loss(*whole)) return whole;
-  if (name.side() == Side::kWhole) return nullptr;
-  for (const Side side : kSides) {
-    Hold* const hold = side == name.side() ? nullptr : holds.hold(LockName(name, side), owner);
-    if (hold == nullptr) continue;
-    (void)lose_if_over(*hold);
-    if (hides_loss(*hold)) return hold;
-  }
-  return nullptr;
 }
 
 void HoldBook::drop_present_release(Holds::Entry& entry) {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/timer_wheel.h"
-#include "lease/held_records.h"
 #include "lease/hold_events.h"
 #include "lease/holds.h"
 #include "lease/open_blocks.h"
@@ -52,6 +51,9 @@ class HoldBook {
   // sent, then.
   void plan_first_renewal(Hold& hold, TimePoint sent) const HOLDFAST_REQUIRES(mutex);
   void plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const HOLDFAST_REQUIRES(mutex);
+  // A command is about to set another lease, after which it is not renewed. Until an answer is
+  // there, the shorter lease counts.
+  void begin_lease(Hold& hold, Millis lease, TimePoint now) HOLDFAST_REQUIRES(mutex);
   // It is held as before an attempt to give it back: the renewal, or the look, that was put off
   // meanwhile is due now.
   void resume(Hold& hold) HOLDFAST_REQUIRES(mutex);
@@ -84,12 +86,6 @@ class HoldBook {
   void lose_if_over(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex) {
     if (hold.held() && now >= hold.trusted() && !hold.internal) lose(hold, ran_out(hold));
   }
-  // The loss of the owner's that an acquire would hide, with what to do; nothing: none.
-  std::optional<std::string> hidden_loss(const LockName& name, OwnerNumber owner)
-      HOLDFAST_REQUIRES(mutex);
-  // For that loss an acquire is refused, once if no block is open that lost its grant by it.
-  std::optional<std::string> refuse(const LockName& name, OwnerNumber owner)
-      HOLDFAST_REQUIRES(mutex);
   // What the owner does next does the work of the pending release; a hold that was being released
   // counts as released.
   void drop_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex) {
@@ -131,7 +127,6 @@ class HoldBook {
  private:
   void keep_late_renewal(Hold& hold) HOLDFAST_REQUIRES(mutex);
   void drop_present_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
-  Hold* hidden(const LockName& name, OwnerNumber owner) HOLDFAST_REQUIRES(mutex);
   void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
   void keep_record(Hold& hold) HOLDFAST_REQUIRES(mutex);
 

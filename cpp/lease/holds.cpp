@@ -77,17 +77,12 @@ void Holds::tidy(Entry& entry) {
 }
 
 Hold& Holds::grant(Entry& entry, HoldPtr hold) {
+  if (entry.hold) end(entry);
   forget_old();
   hold->serial = ++numbers_;
   ++grants_;
   entry.hold = std::move(hold);
   return *entry.hold;
-}
-
-void Holds::leave(Entry& entry) {
-  tracked.remove(*entry.hold);
-  entry.hold->state = HoldState::kReleasing;
-  entry.hold->stop_renewing();
 }
 
 void Holds::lose(Hold& hold) {
@@ -116,13 +111,6 @@ void Holds::revoke(Entry& entry) {
   entry.command.reset();
 }
 
-void Holds::set_release(Entry& entry, Release state) {
-  pending_ -= entry.pending() ? 1 : 0;
-  entry.release = state;
-  entry.end = 0;
-  pending_ += entry.pending() ? 1 : 0;
-}
-
 void Holds::open(Entry& entry, Command command, TimePoint until) {
   revoke(entry);
   entry.until = entry.release == Release::kNone ? until : std::max(entry.until, until);
@@ -135,12 +123,6 @@ bool Holds::take_over(Entry& entry) {
   revoke(entry);
   set_release(entry, Release::kTakenOver);
   return true;
-}
-
-Holds::Released Holds::settle(Entry& entry) {
-  set_release(entry, Release::kNone);
-  entry.command.reset();
-  return {take_leaving(entry), std::exchange(entry.caller, Caller::kAwaits)};
 }
 
 void Holds::keep(Entry& entry, Release state) {

@@ -68,6 +68,7 @@ class Holds {
     Entry(LockName its_name, OwnerNumber its_owner) : name(std::move(its_name)), owner(its_owner) {}
 
     bool leaves() const { return hold && hold->state == HoldState::kReleasing; }
+    bool leaves_with(const HoldPtr& which) const { return leaves() && hold == which; }
     Hold* current() const { return leaves() ? nullptr : hold.get(); }
     // The owner holds it, acquires it or releases it.
     bool in_use() const {
@@ -116,10 +117,14 @@ class Holds {
   // The entry ends if nothing is left of it.
   void tidy(Entry& entry);
 
-  // Of the hold. A new one, where there is none.
+  // Of the hold. A new one; a lost one ends.
   Hold& grant(Entry& entry, HoldPtr hold);
   // Its last release begins.
-  void leave(Entry& entry);
+  void leave(Entry& entry) {
+    tracked.remove(*entry.hold);
+    entry.hold->state = HoldState::kReleasing;
+    entry.hold->stop_renewing();
+  }
   // It is lost: held or taken out before. It stays, unless later losses take its place.
   void lose(Hold& hold);
   void put_back(Entry& entry, HoldPtr lost);
@@ -136,7 +141,11 @@ class Holds {
     HoldPtr hold;  // null: an attempt was taken back
     Caller caller = Caller::kAwaits;
   };
-  Released settle(Entry& entry);
+  Released settle(Entry& entry) {
+    set_release(entry, Release::kNone);
+    entry.command.reset();
+    return {take_leaving(entry), std::exchange(entry.caller, Caller::kAwaits)};
+  }
   // The same, where the owner's next release is to report it, or to try again.
   void keep(Entry& entry, Release state);
   // What the owner does next does its work.
@@ -163,7 +172,12 @@ class Holds {
   };
 
   static void revoke(Entry& entry);
-  void set_release(Entry& entry, Release state);
+  void set_release(Entry& entry, Release state) {
+    pending_ -= entry.pending() ? 1 : 0;
+    entry.release = state;
+    entry.end = 0;
+    pending_ += entry.pending() ? 1 : 0;
+  }
   void forget_old();
 
   HashIndex<Entry*> entries_;

@@ -1,5 +1,6 @@
 #include "lease/lease_keeper.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lease/hold.h"
@@ -12,8 +13,7 @@ LeaseKeeper::LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client
                                        HoldEvents(std::move(events), std::move(stats)))),
       watchdog_(std::make_shared<Watchdog>(book_)),
       attempts_(*book_),
-      releases_(*book_),
-      transfers_(*book_) {
+      releases_(*book_) {
   book_->set_watchdog(watchdog_);
 }
 
@@ -82,6 +82,29 @@ std::vector<LeaseKeeper::Held> LeaseKeeper::held() const {
     if (held) all.push_back({hold->name, hold->owner, hold->renewal, hold->internal});
   }
   return all;
+}
+
+std::uint32_t LeaseKeeper::begin_extension(const LockName& name, OwnerNumber owner, Millis lease) {
+  const MutexLock guard(book_->mutex);
+  Hold* hold = book_->holds.hold(name, owner);
+  if (hold == nullptr || !hold->held() || hold->move() != nullptr || book_->closed) return 0;
+  book_->begin_lease(*hold, lease, book_->clock.now());
+  hold->trace(Hold::Step::kExtended);
+  return hold->extensions;
+}
+
+void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, const Extension& extension,
+                           TimePoint sent) {
+  const MutexLock guard(book_->mutex);
+  Hold* hold = book_->holds.hold(name, owner);
+  if (hold == nullptr || !hold->held()) return;
+  const TimePoint until = trusted_until(sent, extension.lease);
+  const bool newest = extension.number == hold->extensions;
+  hold->set_until = newest ? until : std::min(hold->set_until, until);
+  if (newest && hold->few() != nullptr) hold->few()->cut_until = kNever;
+  book_->arm(*hold, sent);
+  book_->renew_record(*hold);
+  hold->trace(Hold::Step::kExtended);
 }
 
 void LeaseKeeper::lose(const LockName& name, OwnerNumber owner, const std::string& reason) {

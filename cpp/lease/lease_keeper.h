@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,7 +14,6 @@
 #include "lease/hold.h"
 #include "lease/hold_book.h"
 #include "lease/releases.h"
-#include "lease/transfers.h"
 #include "lease/watchdog.h"
 #include "net/pollable.h"
 
@@ -34,8 +34,8 @@ struct Known {
 // 10 000 are known until the owner's next grant or end; a `with` block that lost its grant is known
 // until its end.
 //
-// What changes holds is in its parts: attempts(), releases() and transfers(). It answers itself
-// what is held, and by which owners. Thread-safe, as its parts.
+// What changes holds is in its parts: attempts() and releases(), and the extensions. It answers
+// itself what is held, and by which owners. Thread-safe, as its parts.
 class LeaseKeeper {
  public:
   LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client_id,
@@ -47,7 +47,6 @@ class LeaseKeeper {
 
   Attempts& attempts() { return attempts_; }
   Releases& releases() { return releases_; }
-  Transfers& transfers() { return transfers_; }
   Watchdog& watchdog() { return *watchdog_; }
 
   // How many holds the owner has, as far as the client knows; 0 when they are lost.
@@ -67,6 +66,19 @@ class LeaseKeeper {
     bool internal;  // the client's key
   };
   std::vector<Held> held() const;
+
+  // A new fixed lease is about to be requested: from now on the hold is not renewed, and until the
+  // answer is there, the shorter one of both leases counts. The number of the extension; 0: none
+  // is begun, as the hold is not there, or is being detached.
+  std::uint32_t begin_extension(const LockName& name, OwnerNumber owner, Millis lease);
+  // The lease was set by a command sent at `sent`. When another extension has begun since, which
+  // may have been executed, too, the shorter one counts still.
+  struct Extension {
+    std::uint32_t number;
+    Millis lease;
+  };
+  void extended(const LockName& name, OwnerNumber owner, const Extension& extension,
+                TimePoint sent);
 
   // The hold turned out to be gone.
   void lose(const LockName& name, OwnerNumber owner, const std::string& reason);
@@ -115,7 +127,6 @@ class LeaseKeeper {
   const std::shared_ptr<Watchdog> watchdog_;
   Attempts attempts_;
   Releases releases_;
-  Transfers transfers_;
 };
 
 }  // namespace holdfast::lease

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "lease/hold.h"
@@ -16,6 +17,22 @@ TimePoint surely_over(const Hold& hold, TimePoint now) {
   return surely_over(now, std::max(hold.set_until, after(now, std::max(hold.lease, sent))));
 }
 
+// What the command has to say of the hold.
+void describe(ReleasePlan& plan, const Hold& hold) {
+  plan.trusted = hold.trusted();
+  plan.closed_until = hold.closed_until();
+  if (hold.move() != nullptr) plan.other = hold.move()->other;
+}
+
+// Of a hold that is lost: `lost` stays to be seen until the next grant; the error comes once.
+ReleasePlan report_loss(Hold& hold) {
+  ReleasePlan plan;
+  describe(plan, hold);
+  plan.reason = hold.reason();
+  if (!std::exchange(hold.reported, true)) plan.verdict = ReleasePlan::Verdict::kLost;
+  return plan;
+}
+
 ReleasePlan under_way() {
   ReleasePlan plan;
   plan.verdict = ReleasePlan::Verdict::kUnderWay;
@@ -27,28 +44,6 @@ ReleasePlan under_way() {
 Millis ReleasePlan::closed_for(TimePoint now) const {
   if (closed_until <= now) return Millis(0);
   return std::chrono::ceil<Millis>(closed_until - now);
-}
-
-void describe(ReleasePlan& plan, const Hold& hold) {
-  plan.trusted = hold.trusted();
-  plan.closed_until = hold.closed_until();
-  if (hold.move() != nullptr) plan.other = hold.move()->other;
-}
-
-ReleasePlan plan_release(Hold& hold, bool all) {
-  using Verdict = ReleasePlan::Verdict;
-  ReleasePlan plan;
-  describe(plan, hold);
-  plan.reason = hold.reason();
-  if (hold.held()) {
-    plan.remaining = all ? 0 : hold.levels.count() - 1;
-    plan.ended = hold.levels.count() - plan.remaining;
-    plan.verdict = plan.remaining > 0 ? Verdict::kPartial : Verdict::kFinal;
-  } else {
-    // `lost` stays to be seen until the next grant; the error comes once.
-    plan.verdict = std::exchange(hold.reported, true) ? Verdict::kNotOwned : Verdict::kLost;
-  }
-  return plan;
 }
 
 ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, bool all, Start start) {
@@ -114,25 +109,30 @@ ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Start& start) {
   if (hold == nullptr) return plan_pending(entry, start);
   const TimePoint now = start.at ? *start.at : book_.clock.now();
   book_.lose_if_over(*hold, now);
-  if (book_.closed && hold->held()) return {};  // it stays, until it is lost
-  ReleasePlan plan = plan_release(*hold, all);
+  if (!hold->held()) return report_loss(*hold);
+  if (book_.closed) return {};  // it stays, until it is lost
+  ReleasePlan plan;
+  describe(plan, *hold);
+  plan.remaining = all ? 0 : hold->levels.count() - 1;
+  plan.ended = hold->levels.count() - plan.remaining;
   // It says itself how many holds are left. It counts at once: what its owner does before the
   // answer has come, in a signal handler, builds on it.
-  if (plan.verdict == ReleasePlan::Verdict::kPartial) {
+  if (plan.remaining > 0) {
+    plan.verdict = ReleasePlan::Verdict::kPartial;
     plan.hold = entry.hold;
     hold->levels.set_count(plan.remaining);
     book_.drop_release(entry);
     book_.notify_if_idle();
+    return plan;
   }
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    book_.events.count_end(*hold, now);
-    hold->trace(Hold::Step::kReleased);
-    book_.note_late_renewal(*hold, now);
-    book_.blocks.release(entry.name, entry.owner, std::exchange(hold->blocks, 0));
-    book_.holds.leave(entry);
-    entry.caller = start.caller;
-    open(entry, plan, start, surely_over(*hold, now));
-  }
+  plan.verdict = ReleasePlan::Verdict::kFinal;
+  book_.events.count_end(*hold, now);
+  hold->trace(Hold::Step::kReleased);
+  book_.note_late_renewal(*hold, now);
+  book_.blocks.release(entry.name, entry.owner, std::exchange(hold->blocks, 0));
+  book_.holds.leave(entry);
+  entry.caller = start.caller;
+  open(entry, plan, start, surely_over(*hold, now));
   return plan;
 }
 
@@ -160,33 +160,36 @@ ReleasePlan Releases::plan_pending(Holds::Entry& entry, Start& start) {
   return plan;
 }
 
-void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan) {
+void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
+                    const std::string& lost) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    const Released settled = settle(entry.get(), plan);
+  if (plan.verdict != ReleasePlan::Verdict::kFinal) return done_in_part(entry.get(), plan, lost);
+  Released settled;
+  const bool newest = entry && entry->is_open(plan.command);
+  if (newest) {
+    settled = book_.holds.settle(*entry);
+  } else if (entry && entry->leaves_with(plan.hold)) {
+    // An attempt of the owner's has taken it over: what it may be granted stays pending.
+    settled = {book_.holds.take_leaving(*entry), entry->caller};
+  }
+  if (lost.empty()) {
     book_.count_released(settled.hold.get(), settled.caller);
     if (settled.hold) book_.end_record(settled.hold->record);
-    return book_.notify_if_idle();
+  } else if (plan.deferred()) {
+    lose_after_release(entry.get(), newest, plan.hold, lost);
+  } else if (settled.hold) {
+    lose(*entry, std::move(settled.hold), lost);
   }
-  const Hold* const hold = entry ? entry->current() : nullptr;
-  if (hold == nullptr || hold != plan.hold.get()) return;
-  book_.events.count(*hold, Stats::Counter::kReleased, plan.ended);
+  book_.notify_if_idle();
 }
 
-void Releases::found_nothing(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
-                             const std::string& reason) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  if (plan.deferred()) return lose_deferred(entry.get(), plan, reason);
-  if (!entry) return;
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    if (HoldPtr hold = settle(entry.get(), plan).hold) lose(*entry, std::move(hold), reason);
-    return book_.notify_if_idle();
-  }
-  Hold* const hold = entry->current();
+void Releases::done_in_part(const Holds::Entry* entry, const ReleasePlan& plan,
+                            const std::string& lost) {
+  Hold* const hold = entry == nullptr ? nullptr : entry->current();
   if (hold == nullptr || hold != plan.hold.get()) return;
-  lose_in_release(*hold, reason);
+  if (!lost.empty()) return lose_in_release(*hold, lost);
+  book_.events.count(*hold, Stats::Counter::kReleased, plan.ended);
 }
 
 // It turned out during its release that the hold is lost; that release reports it.
@@ -276,6 +279,52 @@ void Releases::end_together(const LockName& name, const Owners& owners, bool rel
   }
 }
 
+ReleasePlan Releases::begin_detach(const LockName& name, OwnerNumber owner, Millis lease) {
+  const MutexLock guard(book_.mutex);
+  Hold* hold = book_.holds.hold(name, owner);
+  if (hold == nullptr) return {};
+  const TimePoint now = book_.lose_if_over(*hold);
+  if (!hold->held()) return report_loss(*hold);
+  if (book_.closed) return {};
+  ReleasePlan plan;
+  plan.verdict = ReleasePlan::Verdict::kFinal;
+  describe(plan, *hold);
+  std::unique_ptr<Hold::Move>& move = hold->extras().move;
+  if (!move) {
+    const std::string other = owner_field(fresh_uuid(), ticket_number(next_owner_number()));
+    move = std::make_unique<Hold::Move>(Hold::Move{other});
+  }
+  move->lease = lease;
+  move->minimum = plan.closed_for(now);
+  book_.begin_lease(*hold, lease, now);
+  plan.other = move->other;
+  return plan;
+}
+
+bool Releases::end_detach(const LockName& name, OwnerNumber owner) {
+  const MutexLock guard(book_.mutex);
+  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
+  Hold* const hold = entry ? entry->current() : nullptr;
+  if (hold == nullptr || !hold->held()) return false;
+  book_.events.count(*hold, Stats::Counter::kReleased);
+  book_.events.count_end(*hold, book_.clock.now());
+  hold->trace(Hold::Step::kReleased);
+  book_.end_record(hold->record);
+  book_.holds.end(*entry);
+  return true;
+}
+
+std::optional<Releases::Detached> Releases::detached(const LockName& name,
+                                                     OwnerNumber owner) const {
+  const MutexLock guard(book_.mutex);
+  const Hold* hold = book_.holds.hold(name, owner);
+  if (hold == nullptr || hold->move() == nullptr || !hold->held()) return std::nullopt;
+  const Hold::Move& move = *hold->move();
+  std::optional<std::int64_t> token;
+  if (hold->token != 0) token = hold->token;
+  return Detached{move.other, token, move.lease, move.minimum};
+}
+
 void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
@@ -307,27 +356,8 @@ void Releases::report_trouble(const LockName& name, OwnerNumber owner, const Rel
     book_.events.post_unreleased(name, owner, reason);
 }
 
-// The server has answered. Where an attempt of the owner's has taken the release over, only what
-// the attempt may be granted is pending from now on.
-Releases::Released Releases::settle(Holds::Entry* entry, const ReleasePlan& plan) {
-  if (entry == nullptr) return {};
-  if (entry->is_open(plan.command)) return book_.holds.settle(*entry);
-  const bool taken_over = plan.deferred() && entry->leaves() && entry->hold == plan.hold;
-  if (!taken_over) return {};
-  return {book_.holds.take_leaving(*entry), entry->caller};
-}
-
-// The server no longer had it. What its owner has got since is left alone.
-void Releases::lose_deferred(Holds::Entry* entry, const ReleasePlan& plan,
-                             const std::string& reason) {
-  const bool newest = entry != nullptr && entry->is_open(plan.command);
-  (void)settle(entry, plan);
-  lose_after_release(newest ? entry : nullptr, plan.hold, reason);
-  book_.notify_if_idle();
-}
-
-// `entry`: null: the owner has done something else since.
-void Releases::lose_after_release(Holds::Entry* entry, const HoldPtr& hold,
+// `newest`: the owner has done nothing else since; the entry is there.
+void Releases::lose_after_release(Holds::Entry* entry, bool newest, const HoldPtr& hold,
                                   const std::string& reason) {
   book_.end_record(hold->record);
   if (hold->state == HoldState::kLost) return;
@@ -335,7 +365,7 @@ void Releases::lose_after_release(Holds::Entry* entry, const HoldPtr& hold,
   hold->extras().reason = reason;
   hold->reported = true;
   book_.events.post(*hold, Event::Kind::kLostAfterRelease);
-  const bool stays = entry != nullptr && !book_.closed && !entry->hold;
+  const bool stays = newest && !book_.closed && !entry->hold;
   if (!stays) {
     hold->state = HoldState::kLost;
     return;
@@ -351,7 +381,7 @@ void Releases::end_deferred(Holds::Entry& entry, End how, const std::string& why
   }
   const Released settled = book_.holds.settle(entry);
   if (!settled.hold) return;
-  if (how == End::kExpired) return lose_after_release(&entry, settled.hold, kReleaseExpired);
+  if (how == End::kExpired) return lose_after_release(&entry, true, settled.hold, kReleaseExpired);
   book_.end_record(settled.hold->record);
   book_.count_released(settled.hold.get(), settled.caller);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,11 +46,6 @@ struct ReleaseStart {
   std::optional<TimePoint> at{};  // nothing: now
 };
 
-// What the command has to say of the hold.
-void describe(ReleasePlan& plan, const Hold& hold);
-// The plan for a current hold; its loss is reported by it.
-ReleasePlan plan_release(Hold& hold, bool all);
-
 // The releases of one client: what each has to do, and what has become of it: see Holds. A part of
 // the client's LeaseKeeper. Thread-safe.
 class Releases {
@@ -75,12 +71,10 @@ class Releases {
   // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
   std::optional<ReleasePlan> begin_of_held(const LockName& name, OwnerNumber owner,
                                            Start start = {}) HOLDFAST_EXCLUDES(book_.mutex);
-  // The second half, after the server has answered.
-  void done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan)
-      HOLDFAST_EXCLUDES(book_.mutex);
-  // The same where the owner's field was not there: the hold is lost, which this release reports.
-  void found_nothing(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
-                     const std::string& reason) HOLDFAST_EXCLUDES(book_.mutex);
+  // The second half, after the server has answered. `lost`: not empty: the owner's field was not
+  // there, so the hold is lost, for that reason, which this release reports.
+  void done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
+            const std::string& lost = {}) HOLDFAST_EXCLUDES(book_.mutex);
 
   // The caller of that last release leaves without waiting for the answer: from now on its end is
   // posted (Event::kLostAfterRelease, kReleased, kUnreleased), and another release of the owner's
@@ -121,6 +115,24 @@ class Releases {
   void end_together(const LockName& name, const Owners& owners, bool released)
       HOLDFAST_EXCLUDES(book_.mutex);
 
+  // The hold is to be given the field of a ticket, with another lease, and ends here then: see
+  // sync/operation/transfer_operation.h. From now on (even if it fails) it is not renewed, and is
+  // trusted for the shorter one of both leases; a release gives it back under either field. The
+  // verdict: kFinal, and the field is in `other`; kNotOwned, kLost.
+  ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease)
+      HOLDFAST_EXCLUDES(book_.mutex);
+  // Its caller gets the ticket: the hold ends. False: it has been lost.
+  bool end_detach(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
+  // What a ticket has to contain of a hold whose detach was begun; nothing when it is not held.
+  struct Detached {
+    std::string field;
+    std::optional<std::int64_t> token;
+    Millis lease;
+    Millis minimum;  // that the lock is to stay closed, from the beginning of the detaching
+  };
+  std::optional<Detached> detached(const LockName& name, OwnerNumber owner) const
+      HOLDFAST_EXCLUDES(book_.mutex);
+
   // The hold is left to its lease, which may be set anew to `lease`, without a release.
   void leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease)
       HOLDFAST_EXCLUDES(book_.mutex);
@@ -141,11 +153,10 @@ class Releases {
   void expire(Holds::Entry& entry, HoldPtr hold) HOLDFAST_REQUIRES(book_.mutex);
 
   // Of deferred releases.
-  Released settle(Holds::Entry* entry, const ReleasePlan& plan) HOLDFAST_REQUIRES(book_.mutex);
-  void lose_deferred(Holds::Entry* entry, const ReleasePlan& plan, const std::string& reason)
+  void done_in_part(const Holds::Entry* entry, const ReleasePlan& plan, const std::string& lost)
       HOLDFAST_REQUIRES(book_.mutex);
-  void lose_after_release(Holds::Entry* entry, const HoldPtr& hold, const std::string& reason)
-      HOLDFAST_REQUIRES(book_.mutex);
+  void lose_after_release(Holds::Entry* entry, bool newest, const HoldPtr& hold,
+                          const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
   void end_deferred(Holds::Entry& entry, End how, const std::string& why)
       HOLDFAST_REQUIRES(book_.mutex);
 

@@ -225,10 +225,10 @@ Calls WaitRegistry::release_answered(const std::string& channel) {
 }
 
 WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr waiter,
-                                       std::optional<std::uint64_t> seen, WakePolicy policy) {
+                                       std::optional<std::uint64_t> seen, Waiting waiting) {
   Trace::record({TraceEntry::Step::kQueued, channel});
   const MutexLock guard(mutex_);
-  if (policy == WakePolicy::kApart) {
+  if (waiting == Waiting::kBackOff) {
     const Waiter* key = waiter.get();
     apart_.emplace(key, std::move(waiter));
     return Place::kHead;
@@ -240,7 +240,7 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   const bool late = waiter->since > queue.requested;
   const std::int64_t wants = waiter->wants;
   if (fresh || late) subscriptions_.subscribe(channel);
-  if (policy == WakePolicy::kTogether) {
+  if (waiting == Waiting::kTogether) {
     queue.together.push_back(std::move(waiter));
   } else {
     queue.waiters.push_back(std::move(waiter));

@@ -18,7 +18,16 @@
 
 namespace holdfast::wait {
 
-class NextWaiter;  // of the layer above: sync/operation/next_waiter.h
+// How the waiters of a lock are notified that it may be free.
+enum class Waiting {
+  kInTurn,    // one channel; of a client's waiters only the head of the queue is woken
+  kTogether,  // one channel; all of a client's waiters are, or, if they want permits, the first
+              // ones for which the number in the message is enough
+  kInLine,    // the server keeps the queue: each waiter has a channel, and a place to give up
+  kBackOff,   // not at all: each polls. Other kinds may subscribe to the channel, as kInTurn
+};
+
+class NextWaiter;  // of the layer above: sync/operation/hold_release.h
 
 // A waiter of this client for a channel. Called on any thread, without the registry's lock.
 class Waiter {
@@ -39,7 +48,7 @@ class Waiter {
   // try: older ones do not.
   TimePoint since = TimePoint::min();
   // To be set before join(): the permits that it needs; 0: whatever is free is enough. With
-  // WakePolicy::kTogether it is not woken for fewer. In a queue, newcomers that need fewer do not
+  // Waiting::kTogether it is not woken for fewer. In a queue, newcomers that need fewer do not
   // hold back behind it, and what is too little for the head is for those behind it.
   std::int64_t wants = 0;
 };
@@ -133,12 +142,8 @@ class WaitRegistry {
   // That release is over, or is pending.
   Calls release_answered(const std::string& channel);
 
-  // Which waiters a message wakes. kInTurn: the head of the queue; kTogether: all, or, if they want
-  // permits, the first ones for which the number in the message is enough; kApart: none.
-  enum class WakePolicy { kInTurn, kTogether, kApart };
-
-  // Takes a place at the end of the queue (together: beside it, as another head), subscribing
-  // unless that has been done; apart: no place, it is only notified when the client is closed.
+  // Takes a place at the end of the queue (kTogether: beside it, as another head), subscribing
+  // unless that has been done; kBackOff: no place, it is only notified when the client is closed.
   // `seen`: the sequence before the waiter's last attempt, if it made one. What the newcomer should
   // do follows:
   enum class Place {
@@ -148,7 +153,7 @@ class WaitRegistry {
     kQueued,  // it is neither: sleep until a call
   };
   Place join(const std::string& channel, WaiterPtr waiter, std::optional<std::uint64_t> seen,
-             WakePolicy policy = WakePolicy::kInTurn);
+             Waiting waiting = Waiting::kInTurn);
 
   // The reply to an attempt that needs more: `permits` are free.
   Calls left_over(const std::string& channel, std::int64_t permits);

@@ -125,10 +125,11 @@ BREAKS = (
     Break(
         (10,),
         "renewal goes on while the release is on its way",
-        "cpp/lease/holds.cpp",
+        "cpp/lease/holds.h",
         (
             (
-                "  entry.hold->state = HoldState::kReleasing;\n  entry.hold->stop_renewing();\n",
+                "    entry.hold->state = HoldState::kReleasing;\n"
+                "    entry.hold->stop_renewing();\n",
                 "",
             ),
         ),

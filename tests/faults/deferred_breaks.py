@@ -60,9 +60,9 @@ DEFERRED_BREAKS = (
         "cpp/lease/releases.cpp",
         (
             (
-                "    open(entry, plan, start, surely_over(*hold, now));\n",
-                "    open(entry, plan, start, surely_over(*hold, now));\n"
-                "    if (start.caller == Caller::kMayLeave) (void)book_.holds.settle(entry);\n",
+                "  open(entry, plan, start, surely_over(*hold, now));\n",
+                "  open(entry, plan, start, surely_over(*hold, now));\n"
+                "  if (start.caller == Caller::kMayLeave) (void)book_.holds.settle(entry);\n",
             ),
         ),
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",

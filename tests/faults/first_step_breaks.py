@@ -31,17 +31,17 @@ def lost(what: str, file: str, old: str, new: str = "") -> Break:
 
 
 BREAKS = (
-    # Acquire: begin, may_send, encode, granted, complete, cancel, stopped_by
+    # Acquire: begin, encode, granted, complete, cancel, stopped_by
     lost(
         "an attempt goes before other waiters of its client",
         ACQUIRE,
-        "  if (!request_.synchronizer->idle(context(), request_.owner)) return false;\n",
+        "                     !request_.synchronizer->idle(context(), request_.owner, now) ||\n",
     ),
     lost(
         "an attempt does not ask whether its owner is acquiring",
         ACQUIRE,
-        "  return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;\n",
-        "  return true;\n",
+        "  if (waits || plan_.verdict != lease::AttemptPlan::Verdict::kBegun) {\n",
+        "  if (waits) {\n",
     ),
     lost(
         "a nested attempt asks for the first hold",
@@ -136,8 +136,8 @@ BREAKS = (
     lost(
         "a second acquisition of an owner begins",
         CONTENDED,
-        "    refused = acquire_.attempt_.begin() ? loss(context(), request())\n",
-        "    refused = acquire_.attempt_.begin() || true ? loss(context(), request())\n",
+        "    refused = acquire_.attempt_.begin()\n",
+        "    refused = acquire_.attempt_.begin() || true\n",
     ),
     lost(
         "a refusal does not settle the release that the attempt overtook",
@@ -200,8 +200,8 @@ BREAKS = (
     lost(
         "a release whose caller got an error is not sent again",
         PENDING,
-        "  end({Verdict::kFailed, why});\n  go_on(refused_for_now);\n",
-        "  end({Verdict::kFailed, why});\n  (void)refused_for_now;\n",
+        "  finish({Verdict::kFailed, why});\n  go_on(refused_for_now);\n",
+        "  finish({Verdict::kFailed, why});\n  (void)refused_for_now;\n",
     ),
     lost(
         "the answer to a release that goes on without a caller is not believed",

@@ -16,7 +16,6 @@ from tests.support.breaking import Break, main_of_cpp
 ATTEMPTS = "cpp/lease/attempts.cpp"
 BOOK = "cpp/lease/hold_book.cpp"
 RELEASES = "cpp/lease/releases.cpp"
-TRANSFERS = "cpp/lease/transfers.cpp"
 KEEPER = "cpp/lease/lease_keeper.cpp"
 PAGE = "cpp/guard/held_page.cpp"
 OF_GUARD = "cpp/guard/releases.cpp"
@@ -49,8 +48,8 @@ RECORDS = (
     recorded(
         "a grant of several permits is recorded twice",
         ATTEMPTS,
-        "place < records.size() ? records[place] : 0);",
-        "place == 0 && !records.empty() ? records[place] : 0);",
+        "return at < records.size() ? records[at] : 0;",
+        "return at == 0 && !records.empty() ? records[at] : 0;",
     ),
     recorded(
         "an attempt without an answer is not recorded any more",
@@ -94,13 +93,14 @@ RECORDS = (
     ),
     recorded(
         "a detached hold stays recorded",
-        TRANSFERS,
-        "  book_.end_record(hold->record);\n",
+        RELEASES,
+        "  book_.end_record(hold->record);\n  book_.holds.end(*entry);\n  return true;\n",
+        "  book_.holds.end(*entry);\n  return true;\n",
     ),
     recorded(
         "an extension does not count",
-        TRANSFERS,
-        "  book_.renew_record(*hold);\n",
+        KEEPER,
+        "  book_->renew_record(*hold);\n",
     ),
     recorded(
         "a renewal does not count",

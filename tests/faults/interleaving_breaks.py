@@ -69,7 +69,12 @@ BREAKS = (
         (45,),
         "a release at rest is forgotten with its caller",
         "cpp/sync/operation/release.cpp",
-        (("  end({Verdict::kCancelled});\n  go_on(true);\n", "  end({Verdict::kCancelled});\n"),),
+        (
+            (
+                "  finish({Verdict::kCancelled});\n  go_on(true);\n",
+                "  finish({Verdict::kCancelled});\n",
+            ),
+        ),
         "tasks",
     ),
     Break(
@@ -90,14 +95,14 @@ BREAKS = (
         (41,),
         "a waiter whose attempt is under way waits for a message instead of its reply",
         "cpp/sync/operation/contended.cpp",
-        (("  if (machine_.asleep() && policy", "  if (policy"),),
+        (("  if (machine_.asleep() && waiting", "  if (waiting"),),
         "threads",
     ),
     Break(
         (41,),
         "messages may lie while a waiter sleeps where it waited for its reply",
         "cpp/sync/operation/operation.cpp",
-        (("  if (!by_this_thread()) to->expect();\n", ""),),
+        (("  if (!caller_.by_this_thread()) to->expect();\n", ""),),
         "deferring_threads",
     ),
     Break(
@@ -113,7 +118,7 @@ BREAKS = (
         "cpp/sync/operation/operation.cpp",
         (
             (
-                "  control().listens.store(false);\n  wake(parker());\n",
+                "  control().listens.store(false);\n  wake(caller_.thread);\n",
                 "  control().listens.store(false);\n",
             ),
         ),

@@ -106,8 +106,8 @@ RENEWAL_BREAKS = (
     Break(
         (65,),
         "a time-out asks who holds the lock for as long as any command may take",
-        "cpp/sync/operation/command_operation.cpp",
-        (("deadline == kNever ? submit() : submit(deadline);", "submit();"),),
+        "cpp/sync/operation/command_operation.h",
+        (("within.value_or(this->context().command_timeout)", "this->context().command_timeout"),),
         f"{_LABELS}test_a_time_out_does_not_wait_for_a_server_that_hangs",
     ),
 )

@@ -53,23 +53,25 @@ def names(form: str, text: str) -> Callable[[str], bool]:
     return check
 
 
-def has_lock_row(word: str) -> bool:
-    sides = ("read_lock", "write_lock") if word == "read_write_lock" else (word,)
-    return all(
-        names("cpp/sync/recipes/kinds.h", f'{{"{side}", &{side}_recipe')(word) for side in sides
-    )
+def of_sides(form: str, text: str) -> Callable[[str], bool]:
+    """As ``names()``, of each lock that the word stands for."""
+
+    def check(word: str) -> bool:
+        sides = ("read_lock", "write_lock") if word == "read_write_lock" else (word,)
+        return all(names(form, text)(side) for side in sides)
+
+    return check
 
 
 def has_counter_row(word: str) -> bool:
     declared = names("cpp/sync/recipes/kinds.h", "const CounterKind& {}();")
-    kind = names("cpp/sync/recipes/{}.cpp", 'CounterKind kind{"{}",')
     rows = (
         (ROOT / "cpp/sync/recipes/kinds.h")
         .read_text()
         .partition("kCounterKinds{")[2]
         .partition("}")[0]
     )
-    return declared(word) and kind(word) and f"&{word}" in rows.split(", ")
+    return declared(word) and f"&{word}" in rows.split(", ")
 
 
 def is_public(package: ModuleType) -> Callable[[str], bool]:
@@ -119,9 +121,16 @@ EVERY: Places = {
 KIND: Places = {
     "python/holdfast/_locks/kinds.py": names("python/holdfast/_locks/kinds.py", '"{}",')
 }
-RECIPE: Places = KIND | {"cpp/sync/recipes/{}.cpp": is_file("cpp/sync/recipes/{}.cpp")}
-OF_LOCKS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_lock_row}
-OF_COUNTERS: Places = RECIPE | {"cpp/sync/recipes/kinds.h": has_counter_row}
+OF_LOCKS: Places = KIND | {
+    "cpp/sync/recipes/kinds.h": of_sides("cpp/sync/recipes/kinds.h", '{"{}", &{}_recipe'),
+    "cpp/sync/recipes/locks.cpp": of_sides("cpp/sync/recipes/locks.cpp", " {}_recipe() {"),
+}
+OF_COUNTERS: Places = KIND | {
+    "cpp/sync/recipes/kinds.h": has_counter_row,
+    "cpp/sync/recipes/counters.cpp": names(
+        "cpp/sync/recipes/counters.cpp", 'CounterKind kind{"{}",'
+    ),
+}
 OF_QUORUMS: Places = {
     "cpp/sync/quorum/quorum_round.h": names("cpp/sync/quorum/quorum_round.h", " {}_rule("),
     "cpp/bindings/register_synchronizers.cpp": names(
@@ -129,7 +138,8 @@ OF_QUORUMS: Places = {
     ),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
 }
-OF_PERMITS: Places = RECIPE | {
+OF_PERMITS: Places = KIND | {
+    "cpp/sync/recipes/{}.cpp": is_file("cpp/sync/recipes/{}.cpp"),
     "cpp/sync/recipes/{}.h": is_file("cpp/sync/recipes/{}.h"),
     "cpp/engine/{}.h": names("cpp/engine/{}.h", "class {class} "),
     "cpp/engine/{}.cpp": names("cpp/engine/{}.cpp", "{class}::{class}("),

@@ -10,7 +10,7 @@
 namespace holdfast::sync {
 
 Acquire::Acquire(std::shared_ptr<const Context> context, AcquireRequest request)
-    : Operation(std::move(context), request.name()),
+    : Operation(std::move(context), request.name(), Role::kAcquire),
       request_(std::move(request)),
       attempt_(this->context().keeper->attempts(), name(), request_.owner,
                request_.attempt_kind()) {}
@@ -22,7 +22,13 @@ Acquire::~Acquire() = default;
 bool Acquire::begin(TimePoint now) {
   begun_ = now;
   time_ = request_.time(now);
-  if (!may_send(now)) {
+  // Not sent where other waiters of this client are ahead, replicas confirm grants, the client is
+  // closed, or the owner is acquiring it already: then nothing is begun.
+  const bool waits = context().acknowledger ||
+                     !request_.synchronizer->idle(context(), request_.owner, now) ||
+                     (!request_.lease.renewed && held_up());
+  if (!waits) plan_ = begin_attempt();
+  if (waits || plan_.verdict != lease::AttemptPlan::Verdict::kBegun) {
     contend().begin();
     return false;
   }
@@ -30,16 +36,6 @@ bool Acquire::begin(TimePoint now) {
   deadline = std::min(after(now, context().command_timeout), time_.latest());
   connect_deadline = request_.connect_deadline.value_or(time_.connect_deadline());
   return true;
-}
-
-// Not where other waiters of this client are ahead, replicas confirm grants, the client is closed,
-// or the owner is acquiring it already: then nothing is begun.
-bool Acquire::may_send(TimePoint now) {
-  if (context().acknowledger) return false;
-  if (!request_.synchronizer->idle(context(), request_.owner, now)) return false;
-  if (!request_.lease.renewed && held_up()) return false;
-  plan_ = begin_attempt();
-  return plan_.verdict == lease::AttemptPlan::Verdict::kBegun;
 }
 
 void Acquire::write(script::Writer& out) const {

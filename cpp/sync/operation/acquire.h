@@ -34,7 +34,6 @@ class Acquire final : public Operation {
   ~Acquire() override;
 
   void cancel() override;
-  Role role() const override { return Role::kAcquire; }
   About about() override { return request().about(); }
   int preload(std::string& out) const override { return script::load(out, recipe().scripts()); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
@@ -58,7 +57,6 @@ class Acquire final : public Operation {
   // Its slot and owner may change: take_slot(). Of a lock they stay.
   const AcquireRequest& request() const HOLDFAST_UNCHECKED { return request_; }
   const Recipe& recipe() const { return request().recipe(); }
-  bool may_send(TimePoint now) HOLDFAST_REQUIRES(mutex_);
   // True: the reply is a grant, which is recorded, and the end.
   bool granted(const resp::Reply& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
   Contended& contend() HOLDFAST_REQUIRES(mutex_);

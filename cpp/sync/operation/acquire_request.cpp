@@ -10,8 +10,6 @@ namespace holdfast::sync {
 
 namespace {
 
-using WakePolicy = wait::WaitRegistry::WakePolicy;
-
 // Two acquisitions have different pauses.
 BackoffSequence backoff(const AcquireRequest& request, const Context& context) {
   const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
@@ -26,12 +24,6 @@ constexpr Millis kBriefly{200};
 Millis refusal_budget(const AcquireRequest& request, const Context& context) {
   if (request.refusal_budget == RefusalBudget::kNone) return Millis(0);
   return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
-}
-
-// A queue belongs to one channel: if two names share a channel, only the waiters of the first queue
-// up.
-bool in_turn(const Recipe& recipe, const LockName& name) {
-  return recipe.waiting() == Waiting::kInTurn && !shares_channels(name);
 }
 
 }  // namespace
@@ -60,7 +52,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.again = request.again;
   options.has_permits = recipe.has_permits();
   options.by_count = by_count(recipe, request.name());
-  options.yields = request.blocking && in_turn(recipe, request.name());
+  options.yields = request.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
   options.undone_for_good = recipe.undone_for_good();
   options.connect_deadline = request.connect_deadline_at(begun);
   return options;
@@ -70,18 +62,9 @@ bool by_count(const Recipe& recipe, const LockName& name) {
   return recipe.has_permits() && !shares_channels(name);
 }
 
-WakePolicy wake_policy(const Recipe& recipe, const LockName& name) {
-  switch (recipe.waiting()) {
-    case Waiting::kTogether:
-    case Waiting::kByCount:
-      return WakePolicy::kTogether;
-    case Waiting::kBackOff:
-      return WakePolicy::kApart;
-    case Waiting::kInTurn:
-      return in_turn(recipe, name) ? WakePolicy::kInTurn : WakePolicy::kTogether;
-    default:
-      return WakePolicy::kInTurn;
-  }
+Waiting waiting_for(const Recipe& recipe, const LockName& name) {
+  const bool shared = recipe.waiting() == Waiting::kInTurn && shares_channels(name);
+  return shared ? Waiting::kTogether : recipe.waiting();
 }
 
 }  // namespace holdfast::sync

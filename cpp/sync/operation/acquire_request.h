@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/stats.h"
 #include "base/types.h"
 #include "lease/attempts.h"
 #include "sync/operation/acquire_machine.h"
-#include "sync/operation/acquire_stats.h"
 #include "sync/operation/callers_time.h"
 #include "sync/operation/context.h"
 #include "sync/operation/operation.h"
@@ -42,6 +42,64 @@ struct AcquireArguments {
   // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
   TimePoint latest = kNever;  // of a member: the latest moment of its caller
+};
+
+// Counts one acquisition in the figures of its client. Used with its operation's lock held.
+class AcquireStats {
+ public:
+  struct What {
+    bool counted = true;  // of a lock or of permits, and not a repeated one
+    bool part = false;    // of a lock made of locks: only a grant counts
+    std::int64_t amount = 1;
+    bool lasting = false;  // what is granted has no owner and no end
+  };
+  AcquireStats(Stats& stats, What what) : stats_(stats), what_(what) {}
+
+  // It begins to wait; no effect when repeated.
+  void waits() {
+    if (waiting_ || !what_.counted) return;
+    waiting_ = true;
+    stats_.add(Stats::Counter::kWaiting);
+  }
+  // One of the two, once: it is granted after `took`, or it ends otherwise.
+  void granted(Duration took) {
+    if (!what_.counted) return;
+    waits_no_longer();
+    stats_.granted(waiting_, took, what_.amount);
+    if (what_.lasting) stats_.add(Stats::Counter::kTaken, what_.amount);
+  }
+  void refused(Verdict verdict) {
+    if (!what_.counted) return;
+    waits_no_longer();
+    if (!what_.part) stats_.add(counter(verdict));
+  }
+
+  // The counter for this end of an acquisition.
+  static Stats::Counter counter(Verdict verdict) {
+    switch (verdict) {
+      case Verdict::kGranted:
+        return Stats::Counter::kAcquired;
+      case Verdict::kBusy:
+      case Verdict::kTimedOut:
+        return Stats::Counter::kTimedOut;
+      case Verdict::kCancelled:
+        return Stats::Counter::kCancelled;
+      case Verdict::kGone:
+      case Verdict::kExpired:
+      case Verdict::kFailed:
+        break;
+    }
+    return Stats::Counter::kFailed;
+  }
+
+ private:
+  void waits_no_longer() {
+    if (waiting_) stats_.add(Stats::Counter::kWaiting, -1);
+  }
+
+  Stats& stats_;
+  const What what_;
+  bool waiting_ = false;
 };
 
 // The request for one acquisition of a synchronizer.
@@ -103,7 +161,8 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
 // there are. Of two names that share a channel, it does not say whose permits: each tries.
 bool by_count(const Recipe& recipe, const LockName& name);
 
-// Which waiters for this name a message wakes.
-wait::WaitRegistry::WakePolicy wake_policy(const Recipe& recipe, const LockName& name);
+// How waiters for this name wait. A queue belongs to one channel: if two names share a channel,
+// only the waiters of the first queue up.
+Waiting waiting_for(const Recipe& recipe, const LockName& name);
 
 }  // namespace holdfast::sync

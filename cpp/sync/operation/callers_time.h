@@ -1,9 +1,11 @@
 #pragma once
 
 #include <algorithm>
+#include <sstream>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/shown.h"
 #include "base/status.h"
 
 namespace holdfast::sync {
@@ -48,7 +50,11 @@ class CallersTime {
     return now >= deadline_ && why.code() == Code::kUnreachable;
   }
   // Then: `why`, with the name and the seconds.
-  Status late(std::string_view name, const Status& why) const;
+  Status late(std::string_view name, const Status& why) const {
+    std::ostringstream seconds;
+    seconds << std::chrono::duration<double>(timeout_).count();
+    return why.prefixed(quoted(name) + ": no answer within " + seconds.str() + " s: ");
+  }
 
  private:
   // For a server that restarts: the wait of a try, which is answered within 0.3 s; and after the

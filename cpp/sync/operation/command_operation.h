@@ -4,45 +4,87 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "resp/command.h"
-#include "resp/reply.h"
+#include "client/request.h"
 #include "sync/operation/operation.h"
 
 namespace holdfast::sync {
 
 // Plain commands, sent in order to the server of `name`; their replies are kept unchanged, error
 // replies included. After a lost connection a command is sent again, so each of them must be safe
-// to repeat.
-class CommandOperation final : public Operation {
+// to repeat. The loop reads the replies.
+class CommandOperation final : public Exchange,
+                               public std::enable_shared_from_this<CommandOperation> {
  public:
   using Words = std::vector<std::string>;
-  // Each command by its words; `commands` is not empty. A deadline that is set before the beginning
-  // is that of each; without one, each has the command timeout.
+  // Each command by its words; `commands` is not empty. `within`: for each; by default the command
+  // time-out.
   CommandOperation(std::shared_ptr<const Context> context, LockName name,
-                   const std::vector<Words>& commands);
+                   std::vector<Words> commands, std::optional<Duration> within)
+      : Exchange(std::move(context)),
+        name_(std::move(name)),
+        commands_(std::move(commands)),
+        within_(within.value_or(this->context().command_timeout)),
+        replies_(commands_.size()) {}
 
+  const LockName& name() const final { return name_; }
   // After the end with kGranted: a reply for each command, in order.
   const std::vector<std::optional<resp::Reply>>& replies() const { return replies_; }
 
-  void cancel() override;
-
-  resp::ReplyKinds encode(std::string& out, bool /*by_text*/) const override;
-  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  void cancel() final {
+    const MutexLock lock(mutex_);
+    if (!finished()) end({Verdict::kCancelled});
+  }
 
  private:
-  bool begin(TimePoint now) override;
-  void time_is_up(TimePoint /*now*/) override {}
-  Status submit_followers() HOLDFAST_EXCLUDES(mutex_);
-  void leave_followers() HOLDFAST_REQUIRES(mutex_);
-  void answered(std::size_t index, Result<resp::Reply> reply);
+  std::shared_ptr<Timed> timed() final { return shared_from_this(); }
+  void time_is_up(TimePoint /*now*/) final {}
 
-  const std::vector<resp::Command> commands_;
+  void start(Parker* /*here*/) final {
+    const auto to = context().topology->route(name_.bytes(), topology::Traffic::kCalls);
+    const TimePoint by = after(now(), within_);
+    for (std::size_t i = 0; i < commands_.size(); ++i) {
+      auto request = std::make_shared<client::PlainRequest>(
+          resp::Command(std::vector<std::string_view>(commands_[i].begin(), commands_[i].end())),
+          resp::ReplyKinds::any(),
+          [self = shared_from_this(), i](Result<resp::Reply> reply, const client::Sent& /*sent*/) {
+            self->answered(i, std::move(reply));
+          },
+          name_.bytes());
+      request->deadline = by;
+      {
+        const MutexLock lock(mutex_);
+        if (finished()) return;
+        requests_.push_back(request);
+      }
+      // The answer may come on this thread, and takes the lock.
+      if (const Status refused = to->submit(request); !refused.ok()) return answered(i, refused);
+    }
+  }
+
+  void answered(std::size_t index, Result<resp::Reply> reply) {
+    const MutexLock lock(mutex_);
+    if (finished()) return;
+    if (!reply.ok()) return end({Verdict::kFailed, unreachable_status(reply.status(), name_)});
+    replies_[index] = std::move(reply.value());
+    if (++answered_ == commands_.size()) end({});
+  }
+
+  void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_) {
+    for (const client::RequestPtr& request : requests_) request->abandon();
+    requests_.clear();
+    finish(std::move(outcome));
+  }
+
+  const LockName name_;
+  const std::vector<Words> commands_;
+  const Duration within_;
   std::vector<std::optional<resp::Reply>> replies_;
-  std::size_t missing_ HOLDFAST_GUARDED_BY(mutex_);
-  std::vector<client::RequestPtr> followers_
-      HOLDFAST_GUARDED_BY(mutex_);  // of all commands but the first
+  std::size_t answered_ HOLDFAST_GUARDED_BY(mutex_) = 0;
+  std::vector<client::RequestPtr> requests_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::sync

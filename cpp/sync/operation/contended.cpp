@@ -48,8 +48,9 @@ void Acquire::Contended::begin() {
   Status refused;
   {
     const MutexLock lock(acquire_.mutex_);
-    refused = acquire_.attempt_.begin() ? loss(context(), request())
-                                        : under_way_status(acquire_.name(), acquire_.by_thread());
+    refused = acquire_.attempt_.begin()
+                  ? loss(context(), request())
+                  : under_way_status(acquire_.name(), acquire_.caller_.by_thread());
   }
   if (!refused.ok()) return deliver(Event::of(Event::Kind::kFailed, refused));
   start();
@@ -230,7 +231,7 @@ AcquireMachine::Event Acquire::Contended::join(bool afresh) {
   stats_.waits();
   if (afresh) seen_.reset();
   const Place place = context().waits->join(channel_, self(), seen_,
-                                            wake_policy(acquire_.recipe(), acquire_.name()));
+                                            waiting_for(acquire_.recipe(), acquire_.name()));
   // A closing client first sets this state and then ends all waits.
   if (context().keeper->closing()) {
     return Event::of(Event::Kind::kFailed, closed_status(acquire_.name()));
@@ -255,10 +256,9 @@ void Acquire::Contended::sleep(const Action& action) {
   if (action.give_back) acquire_.take_back(action.count - 1);
   if (action.new_request) acquire_.take_slot();
   acquire_.wake_at(action.until);
-  using Policy = wait::WaitRegistry::WakePolicy;
-  const Policy policy = wake_policy(acquire_.recipe(), acquire_.name());
-  if (machine_.asleep() && policy != Policy::kApart) {
-    acquire_.listen(channel_, policy == Policy::kInTurn);
+  const Waiting waiting = waiting_for(acquire_.recipe(), acquire_.name());
+  if (machine_.asleep() && waiting != Waiting::kBackOff) {
+    acquire_.listen(channel_, waiting != Waiting::kTogether);
   }
 }
 

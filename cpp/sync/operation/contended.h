@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "sync/operation/acquire.h"
-#include "sync/operation/acquire_stats.h"
-#include "sync/operation/next_waiter.h"
+#include "sync/operation/hold_release.h"
 
 namespace holdfast::sync {
 

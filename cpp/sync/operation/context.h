@@ -9,7 +9,7 @@
 #include "script/writer.h"
 #include "sync/operation/replica_acknowledger.h"
 #include "sync/operation/timers.h"
-#include "sync/recipes/request_slots.h"
+#include "sync/recipes/counter.h"
 #include "topology/topology.h"
 #include "wait/wait_registry.h"
 

@@ -9,14 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/parker.h"
 #include "client/reader_election.h"
 #include "client/request.h"
 #include "sync/operation/acquire_machine.h"
-
-namespace holdfast::client {
-class Connection;
-}
+#include "sync/operation/context.h"
 
 namespace holdfast::sync {
 
@@ -51,42 +49,53 @@ class Interrupt {
   virtual bool pending() = 0;
 };
 
+// Who waits for an exchange: a thread in wait(), a completion, or no caller (any more).
+struct Caller {
+  Parker* thread = nullptr;  // which leaves only after finish()
+  Parker* reader = nullptr;  // of the thread that reads for this exchange among others
+  std::shared_ptr<Completion> completion{};
+  std::uint64_t id = 0;
+
+  bool by_thread() const { return thread != nullptr; }
+  bool by_this_thread() const { return thread == &Parker::of_this_thread(); }
+};
+
 // One exchange of a caller with its servers, however many commands it takes. There are two ways to
 // wait for it: wait() blocks the calling thread, which does the I/O itself; finish_to() reports to
 // a Completion. Exactly one of them is called, after which the exchange has begun.
-class Exchange {
+class Exchange : public Timed {
  public:
-  virtual ~Exchange() = default;
+  // What its caller wants, which says what the outcome means to it.
+  enum class Role : std::uint8_t { kCall, kAcquire, kRelease };
+
+  explicit Exchange(std::shared_ptr<const Context> context, Role role = Role::kCall)
+      : context_(std::move(context)), role_(role) {}
 
   // Blocks until the outcome. Nothing when `interrupt` (may be null: never) stopped it: then it has
   // been cancelled.
-  virtual std::optional<Outcome> wait(Interrupt* interrupt) = 0;
+  std::optional<Outcome> wait(Interrupt* interrupt) HOLDFAST_UNCHECKED;
 
-  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id) {
-    finish_to(std::move(completion), id, nullptr);
+  // `reader`: of a thread that waits for several exchanges at once and reads for each in serve(),
+  // until stop_serving(); null where the loop reads.
+  void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
+                 Parker* reader = nullptr) HOLDFAST_UNCHECKED;
+  // That thread: reads until `until` is over, or `slice` is. By default the loop reads for it.
+  virtual void serve(Parker& parker, const client::ServeControl& /*until*/, TimePoint slice) {
+    parker.park(context_->clock, slice);
   }
-  // The same, where a thread waits for several exchanges at once and reads for each in serve(),
-  // until stop_serving(). `reader` is its Parker, null where the loop reads.
-  virtual void finish_to(std::shared_ptr<Completion> completion, std::uint64_t id,
-                         Parker* reader) = 0;
-  // That thread: reads until `until` is over, or `slice` is.
-  virtual void serve(Parker& parker, const client::ServeControl& until, TimePoint slice) = 0;
   // What it reads, for all that read the same; null: nothing.
   virtual const client::Connection* reads() const { return nullptr; }
   // That thread leaves, whether the exchange is over or not.
-  virtual void stop_serving(Parker& parker) = 0;
+  void stop_serving(Parker& parker);
 
   // Any thread (after wait(): the one that waited): the caller no longer waits. A pending grant is
   // released; so is a grant that has arrived, which the caller will never see.
   virtual void cancel() = 0;
 
-  // What its caller wants, which says what the outcome means to it.
-  enum class Role { kCall, kAcquire, kRelease };
-  virtual Role role() const { return Role::kCall; }
-
+  Role role() const { return role_; }
   virtual const LockName& name() const = 0;
-  // Of the client whose exchange it is; empty: of none.
-  virtual std::string_view client_id() const { return {}; }
+  // Of the client whose exchange it is.
+  std::string_view client_id() const { return context_->client_id; }
 
   // For observers, before its beginning and after its end: of an acquisition and a release of a
   // lock, which kind of lock, and whose.
@@ -106,6 +115,49 @@ class Exchange {
   virtual std::vector<Part> parts() const {
     return {{std::string(client_id()), std::string(name().bytes()), {}}};
   }
+
+ protected:
+  virtual std::shared_ptr<Timed> timed() = 0;  // this
+  // Before any other thread knows of it. `here`: the thread in wait(); null: there is none.
+  virtual void start(Parker* here) HOLDFAST_EXCLUDES(mutex_) = 0;
+  // That thread waits, and reads what it can, until control() is over, or `slice` is.
+  virtual void wait_in(Parker& here, TimePoint slice) HOLDFAST_EXCLUDES(mutex_) {
+    serve(here, control_, slice);
+  }
+  // That thread has left: what it would have read is for others to read.
+  virtual void left(Parker& /*here*/) HOLDFAST_EXCLUDES(mutex_) {}
+  virtual void time_is_up(TimePoint now) HOLDFAST_EXCLUDES(mutex_) = 0;  // wake_at() has come
+  // Asks it on the thread in wait(). It may run a signal handler, while another thread reads the
+  // reply and ends the exchange.
+  virtual bool stopped_by(Interrupt& interrupt) { return interrupt.pending(); }
+
+  // For subclasses, with mutex_ held.
+  void wake_at(TimePoint at) HOLDFAST_REQUIRES(mutex_);
+  void finish(Outcome outcome) HOLDFAST_REQUIRES(mutex_);
+  bool finished() const HOLDFAST_REQUIRES(mutex_) { return outcome_.has_value(); }
+  const std::optional<Outcome>& outcome() const HOLDFAST_REQUIRES(mutex_) { return outcome_; }
+  static void wake(Parker* parker);
+
+  client::ServeControl& control() { return control_; }  // of that thread, or of the reader
+  const Context& context() const { return *context_; }
+  const std::shared_ptr<const Context>& shared_context() const { return context_; }
+  TimePoint now() const { return context_->clock.now(); }
+
+  Mutex mutex_;
+  // After finish() it may become no caller: the exchange goes on, and its next finish() only ends
+  // it.
+  Caller caller_ HOLDFAST_GUARDED_BY(mutex_);
+
+ private:
+  void on_time() final { time_is_up(now()); }
+  void give_up();
+  void give_up_quietly() noexcept;
+
+  const std::shared_ptr<const Context> context_;
+  const Role role_;
+  client::ServeControl control_;
+  bool timed_ HOLDFAST_GUARDED_BY(mutex_) = false;  // the loop has its timer
+  std::optional<Outcome> outcome_ HOLDFAST_GUARDED_BY(mutex_);
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 

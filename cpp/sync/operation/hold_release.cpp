@@ -10,7 +10,7 @@ namespace holdfast::sync {
 
 HoldRelease::HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer,
                          What what)
-    : Release(std::move(context), synchronizer->name(), what.owner),
+    : Release(std::move(context), synchronizer->name(), what.owner, Role::kRelease),
       synchronizer_(std::move(synchronizer)),
       recipe_(*synchronizer_->recipe().holding()),
       what_(what) {}
@@ -45,10 +45,10 @@ void HoldRelease::follow(const Plan& plan) {
 // Not sent where the owner holds nothing, nor at once where a waiter of this client may get the
 // lock in the same step.
 bool HoldRelease::begin(TimePoint now) {
-  using Caller = lease::Releases::Caller;
+  using Leaves = lease::Releases::Caller;
   lease::Releases& releases = context().keeper->releases();
   lease::ReleaseStart start{shared_from_this(),
-                            what_.deferred ? Caller::kMayLeave : Caller::kAwaits, now};
+                            what_.deferred ? Leaves::kMayLeave : Leaves::kAwaits, now};
   plan_ = what_.block ? releases.end_block(name(), owner_, std::move(start))
                       : releases.begin(name(), owner_, what_.all, std::move(start));
   give_up_after(now);
@@ -70,7 +70,8 @@ void HoldRelease::begin_apart() {
   const MutexLock lock(mutex_);
   switch (plan_.verdict) {
     case Plan::Verdict::kNotOwned:
-      return not_owned();
+      if (!context().keeper->closed()) return finish({Verdict::kBusy});
+      return finish({Verdict::kFailed, closed_status(name())});
     case Plan::Verdict::kLost:
       // The hold is over by the client's clock; what remains of it on the server need not delay the
       // caller.
@@ -83,18 +84,13 @@ void HoldRelease::begin_apart() {
     case Plan::Verdict::kDone:
       return finish({});
     case Plan::Verdict::kUnderWay:
-      return finish({Verdict::kFailed, under_way_status(name(), by_thread())});
+      return finish({Verdict::kFailed, under_way_status(name(), caller_.by_thread())});
     default:
-      if (may_hand_over() && hand_over()) return;
+      if (hand_over()) return;
       deferred = what_.deferred;
       send();
       await_writing();
   }
-}
-
-void HoldRelease::not_owned() {
-  if (!context().keeper->closed()) return finish({Verdict::kBusy});
-  finish({Verdict::kFailed, closed_status(name())});
 }
 
 bool HoldRelease::post_first(Parker* here) {
@@ -134,22 +130,24 @@ void HoldRelease::defer() {
   const bool yields = recipe_.waiting() == Waiting::kInTurn && !waits.idle();
   in_flight_ = yields && waits.release_begins(channel());
   finish({});
-  let_caller_go();
+  caller_ = {};
   if (backing_off_) back_off();  // by another timer, without its caller
 }
 
-void HoldRelease::end(Outcome outcome) {
-  if (std::exchange(in_flight_, false)) calls_.append(context().waits->release_answered(channel()));
-  finish(std::move(outcome));
+// What is to be done without mutex_. Its own end is the answer for which new operations wait.
+wait::Calls HoldRelease::take_calls() {
+  const bool goes_on = life_ == Life::kLeft && backing_off_;
+  if (in_flight_ && !goes_on) {
+    in_flight_ = false;
+    calls_.append(context().waits->release_answered(channel()));
+  }
+  return std::exchange(calls_, {});
 }
 
 // Not for a hold that may be under another field by now, nor for a lock that has to stay closed.
-bool HoldRelease::may_hand_over() const {
-  const bool plain = plan_.other.empty() && plan_.closed_for(now()) == Millis(0);
-  return plain && recipe_.transfers() && !shares_channels(name());
-}
-
 bool HoldRelease::hand_over() {
+  const bool plain = plan_.other.empty() && plan_.closed_for(now()) == Millis(0);
+  if (!plain || !recipe_.transfers() || shares_channels(name())) return false;
   const wait::WaiterPtr waiter = context().waits->next_waiter(channel(), now());
   next_waiter_ = waiter ? waiter->next_waiter() : nullptr;
   sends_text = SendsText::kNever;  // it might come behind what the waiter sends when it gives up
@@ -196,7 +194,7 @@ void HoldRelease::time_is_up(TimePoint now) {
   {
     const MutexLock lock(mutex_);
     defer_if_written(writing_ == Writing::kDone);
-    calls = std::exchange(calls_, {});
+    calls = take_calls();
   }
   calls.run();
 }
@@ -209,13 +207,22 @@ void HoldRelease::write(script::Writer& out) const {
     step.lease = terms.lease;
     return terms.recipe.steps().transfer.write(out, step);
   }
-  if (step.count == 0) step.other = plan_.other;
-  if (step.count == 0 && plan_.closed_until > TimePoint{}) step.stays = plan_.closed_for(now());
-  recipe_.release(out, step);
+  const Steps& steps = recipe_.steps();
+  const Row* row = &steps.release;
+  if (step.count == 0 && !plan_.other.empty() && steps.release_either) {
+    step.other = plan_.other;
+    row = &steps.release_either;
+  }
+  if (step.count == 0 && plan_.closed_until > TimePoint{} && steps.retain) {
+    step.other = plan_.other;
+    step.stays = plan_.closed_for(now());
+    if (step.stays > Millis(0)) row = &steps.retain;
+  }
+  row->write(out, step);
 }
 
 void HoldRelease::answered_here(resp::Reply&& reply, const client::Sent& sent) {
-  Release::answered_here(std::move(reply), sent);
+  answered(reply, sent);
   calls_.run();
 }
 
@@ -237,7 +244,7 @@ void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
       }
     }
     judge(reply, sent);
-    calls = std::exchange(calls_, {});
+    calls = take_calls();
   }
   calls.run();
   if (next_waiter) answer_offer(*next_waiter, answer, reply, sent);
@@ -256,7 +263,7 @@ void HoldRelease::answer_offer(wait::NextWaiter& next_waiter, const Answer& answ
 void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*/) {
   if (life_ == Life::kPending) return ended(End::kDone);
   if (reply.is_nil() && !done_before()) {
-    context().keeper->releases().found_nothing(name(), owner_, plan_, lease::kGone);
+    context().keeper->releases().done(name(), owner_, plan_, lease::kGone);
     return gone(lease::kGone);
   }
   report_done();
@@ -267,14 +274,14 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
   const bool others = !next_waiter_ && received >= 1 && (received > 1 || !waits.idle());
   if (others && one_at_a_time(recipe_.waiting()))
     calls_ = waits.published(channel(), received - 1, context().clock.now());
-  end({});
+  finish({});
 }
 
 void HoldRelease::gone(const std::string& reason) {
   // The loss stays visible until the owner's next grant, if there can be one.
   if (!recipe_.owners_return()) context().keeper->owner_ended(owner_);
   const Status why = Status::invalid(reason);
-  end({Verdict::kGone, why});
+  finish({Verdict::kGone, why});
 }
 
 void HoldRelease::refused(std::string_view text) {

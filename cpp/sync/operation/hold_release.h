@@ -1,13 +1,40 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/sync_points.h"
-#include "sync/operation/next_waiter.h"
 #include "sync/operation/release.h"
 #include "sync/operation/synchronizer.h"
+
+namespace holdfast::wait {
+
+// The waiter to which a release of the same client hands its lock over by a command. Any thread.
+class NextWaiter {
+ public:
+  // The owner and the lease that the command asks for, and the kind whose script it is.
+  struct Terms {
+    std::string owner_field;
+    Millis lease;
+    const sync::Recipe& recipe;
+  };
+
+  virtual ~NextWaiter() = default;
+
+  // False if the waiter no longer needs it. Otherwise calls `send` with the next waiter's lock
+  // held, so that a release, if the next waiter gives up, stands behind the command.
+  virtual bool accept_offer(const std::function<void()>& send) = 0;
+  // Then, once: the command was answered so; refused (kHeld: never executed, else with the reason
+  // in `why`: an earlier sending may have been executed), or not answered at all: on_failure().
+  virtual void offer_answered(const sync::Answer& answer, const client::Sent& sent,
+                              const Status& why) = 0;
+  virtual void on_failure(const Status& why) = 0;
+  virtual Terms terms() const = 0;
+};
+
+}  // namespace holdfast::wait
 
 namespace holdfast::sync {
 
@@ -36,7 +63,6 @@ class HoldRelease final : public Release {
                            OwnerNumber owner);
 
   void cancel() override;
-  Role role() const override { return Role::kRelease; }
   About about() override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   void written() override;
@@ -57,12 +83,10 @@ class HoldRelease final : public Release {
   void follow(const Plan& plan) HOLDFAST_EXCLUDES(mutex_);
 
   void send() HOLDFAST_REQUIRES(mutex_) override;
-  bool may_hand_over() const HOLDFAST_REQUIRES(mutex_);
   bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to
   void answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
                     const Result<resp::Reply>& reply, const client::Sent& sent) const
       HOLDFAST_EXCLUDES(mutex_);
-  void not_owned() HOLDFAST_REQUIRES(mutex_);
   void await_writing() HOLDFAST_REQUIRES(mutex_);
   void defer_if_written(bool written) HOLDFAST_REQUIRES(mutex_);
   void defer() HOLDFAST_REQUIRES(mutex_);
@@ -72,7 +96,7 @@ class HoldRelease final : public Release {
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_) override;
   void refused_for_good(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
   void leave_pending(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_) override;
-  void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_) override;
+  wait::Calls take_calls() HOLDFAST_REQUIRES(mutex_);
 
   // Of one whose owner's field is gone: it was sent before, and the lease cannot have ended since,
   // so the first sending has released it. A release that leaves holds leaves the field, too.

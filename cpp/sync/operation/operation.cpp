@@ -19,8 +19,8 @@ std::optional<std::int64_t> number_of(const resp::Reply& reply) {
   return value;
 }
 
-Operation::Operation(std::shared_ptr<const Context> context, LockName name)
-    : Awaited(std::move(context)),
+Operation::Operation(std::shared_ptr<const Context> context, LockName name, Role role)
+    : Exchange(std::move(context), role),
       name_(std::move(name)),
       connection_(this->context().topology->route(key(), topology::Traffic::kCalls)) {}
 
@@ -110,7 +110,7 @@ Status Operation::submit(TimePoint by) {
 }
 
 Status Operation::send_soon() {
-  if (!by_this_thread()) return submit();
+  if (!caller_.by_this_thread()) return submit();
   if (context().topology->route(key(), topology::Traffic::kCalls) != connection_) return submit();
   await_again();
   deadline = std::min(after(now(), context().command_timeout), latest());
@@ -121,21 +121,21 @@ Status Operation::send_soon() {
 
 // Who reads the reply to a request; null: another thread, or the loop.
 Parker* Operation::reader_of_reply() {
-  if (!by_thread()) return reader();
-  if (!control().listens.load()) return parker();
+  if (!caller_.by_thread()) return caller_.reader;
+  if (!control().listens.load()) return caller_.thread;
   // Where a message is for many waiters, each sleeps on until its reply is there.
-  if (!by_this_thread() && !listening_.excludes) return nullptr;
+  if (!caller_.by_this_thread() && !listening_.excludes) return nullptr;
   control().listens.store(false);
-  wake(parker());
-  return parker();
+  wake(caller_.thread);
+  return caller_.thread;
 }
 
 void Operation::listen(const std::string& channel, bool excludes) {
   auto to = context().topology->subscriber(channel);
   if (!to) return;
-  if (!by_thread()) return to->listen();
+  if (!caller_.by_thread()) return to->listen();
   // It sleeps where it waited for the reply that another thread has read, and need not wake.
-  if (!by_this_thread()) to->expect();
+  if (!caller_.by_this_thread()) to->expect();
   listening_ = {std::move(to), &channel, excludes};
   control().listens.store(true, std::memory_order_release);
 }

@@ -9,16 +9,16 @@
 #include "base/parker.h"
 #include "client/direct_exchange.h"
 #include "resp/error_reply.h"
-#include "sync/operation/awaited.h"
+#include "sync/operation/exchange.h"
 
 namespace holdfast::sync {
 
 // An exchange about one name, with the server that answers for it.
-class Operation : public Awaited,
+class Operation : public Exchange,
                   public client::Request,
                   public std::enable_shared_from_this<Operation> {
  public:
-  Operation(std::shared_ptr<const Context> context, LockName name);
+  Operation(std::shared_ptr<const Context> context, LockName name, Role role = Role::kCall);
 
   void serve(Parker& parker, const client::ServeControl& until, TimePoint slice) final {
     connection_->serve(parker, until, slice);
@@ -64,7 +64,7 @@ class Operation : public Awaited,
   void wait_in(Parker& here, TimePoint slice) final;
   void left(Parker& here) final;
   bool send_here(Parker& here) HOLDFAST_EXCLUDES(mutex_);
-  Parker* first_reader() const HOLDFAST_UNCHECKED { return reader(); }
+  Parker* first_reader() const HOLDFAST_UNCHECKED { return caller_.reader; }
   Parker* reader_of_reply() HOLDFAST_REQUIRES(mutex_);
 
   const LockName name_;

@@ -27,7 +27,7 @@ void Release::take_back(Millis lease) {
 }
 
 void Release::go_on(bool refused_for_now) {
-  let_caller_go();
+  caller_ = {};
   life_ = Life::kPending;
   persistent = true;
   deferred = false;
@@ -40,7 +40,7 @@ void Release::cancel() {
   if (finished() || life_ != Life::kAwaited) return;
   cancelled_ = true;
   if (!backing_off_) return;  // complete() follows
-  end({Verdict::kCancelled});
+  finish({Verdict::kCancelled});
   go_on(true);
 }
 
@@ -67,10 +67,6 @@ void Release::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   judge(reply, sent);
 }
 
-void Release::answered_here(resp::Reply&& reply, const client::Sent& sent) {
-  answered(reply, sent);
-}
-
 void Release::judge(const Result<resp::Reply>& reply, const client::Sent& sent) {
   if (!reply.ok()) return failed(reply.status());
   if (reply.value().is_error()) return refused(reply.value().text());
@@ -94,15 +90,15 @@ void Release::refused(std::string_view text) {
 
 void Release::refused_for_good(const Status& why) {
   ended(End::kRefused, why.message());
-  end({Verdict::kFailed, why});
+  finish({Verdict::kFailed, why});
 }
 
 // Revoked, its owner has acquired the lock again, and the result of that counts.
 void Release::failed(const Status& why) {
   const Code code = why.code();
-  if (code == Code::kRevoked) return end({});
+  if (code == Code::kRevoked) return finish({});
   const Status named = unreachable_status(why, name());
-  if (code == Code::kClosed) return end({Verdict::kFailed, named});
+  if (code == Code::kClosed) return finish({Verdict::kFailed, named});
   if (life_ != Life::kPending) return leave_pending(named, code == Code::kServer);
   code == Code::kUnreachable ? wait_for_server() : refused_for_good(named);
 }
@@ -110,7 +106,7 @@ void Release::failed(const Status& why) {
 void Release::wait_for_server() { now() < until_ ? back_off() : ended(End::kExpired); }
 
 void Release::leave_pending(const Status& why, bool refused_for_now) {
-  end({Verdict::kFailed, why});
+  finish({Verdict::kFailed, why});
   go_on(refused_for_now);
 }
 
@@ -142,14 +138,14 @@ void StepRelease::answered(const resp::Reply& reply, const client::Sent& sent) {
   ended(End::kDone);
   std::optional<std::int64_t> value = number_of(reply);
   if (what_.answered) what_.answered(value, sent);
-  end({Verdict::kGranted, {}, value});
+  finish({Verdict::kGranted, {}, value});
 }
 
 // Its caller knows, if it has one.
 void StepRelease::refused_for_good(const Status& why) {
   if (life_ == Life::kPending) return Release::refused_for_good(why);
   ended(End::kDone);
-  end({Verdict::kFailed, why});
+  finish({Verdict::kFailed, why});
 }
 
 }  // namespace holdfast::sync

@@ -42,13 +42,16 @@ class Release : public Operation {
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  protected:
-  void answered_here(resp::Reply&& reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
+  void answered_here(resp::Reply&& reply, const client::Sent& sent) HOLDFAST_UNCHECKED override {
+    answered(reply, sent);
+  }
 
   enum class Life : std::uint8_t { kAwaited, kLeft, kPending };
   using End = lease::Releases::End;
 
-  Release(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner)
-      : Operation(std::move(context), name), owner_(owner) {}
+  Release(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner,
+          Role role = Role::kCall)
+      : Operation(std::move(context), name, role), owner_(owner) {}
 
   virtual void answered(const resp::Reply& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(mutex_) = 0;
@@ -56,8 +59,6 @@ class Release : public Operation {
   virtual void refused_for_good(const Status& why) HOLDFAST_REQUIRES(mutex_);
   // Its caller gets that error, and it goes on without one.
   virtual void leave_pending(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
-  // Its caller gets that, unless it has gone.
-  virtual void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_) { finish(std::move(outcome)); }
   void time_is_up(TimePoint now) override;
 
   // The caller's time has begun.

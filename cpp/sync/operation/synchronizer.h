@@ -15,17 +15,21 @@ namespace holdfast::sync {
 // name share one.
 class Synchronizer {
  public:
-  Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options = {});
+  Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options = {})
+      : recipe_(recipe), name_(std::move(name)), options_(options) {}
 
   const Recipe& recipe() const { return recipe_; }
   const LockName& name() const { return name_; }
-  const AcquireOptions& options() const;
+  const AcquireOptions& options() const { return options_; }
 
   // The channel of its releases; where the server keeps the queue (Waiting::kInLine), each owner
   // has another one, and this is the one of no owner.
   std::string channel() const { return recipe_.channel(name_, {}).bytes(); }
   // The one whose messages wake `owner`.
-  std::string channel(const Context& with, OwnerNumber owner) const;
+  std::string channel(const Context& with, OwnerNumber owner) const {
+    const bool in_line = recipe_.waiting() == Waiting::kInLine;
+    return recipe_.channel(name_, in_line ? owner_field(with.client_id, owner) : "").bytes();
+  }
 
   // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
   bool idle(const Context& with, OwnerNumber owner, TimePoint now) const {
@@ -47,7 +51,7 @@ class Synchronizer {
  private:
   const Recipe& recipe_;
   const LockName name_;
-  const std::unique_ptr<const AcquireOptions> options_;  // null: the usual ones
+  const AcquireOptions options_;
   mutable std::atomic<bool> foreign_{false};
   mutable std::atomic<OwnerNumber> waiter_{OwnerNumber(0)};
 };

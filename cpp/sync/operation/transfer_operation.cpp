@@ -79,7 +79,7 @@ void TransferOperation::failed(const Status& why) {
 
 DetachOperation::DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                                  LockName name, OwnerNumber owner, Millis lease)
-    : TransferOperation(std::move(context), recipe, std::move(name)),
+    : TransferOperation(std::move(context), recipe, std::move(name), Role::kRelease),
       owner_(owner),
       lease_(lease) {}
 
@@ -91,7 +91,7 @@ Exchange::About DetachOperation::about() {
 void DetachOperation::start() {
   const MutexLock lock(mutex_);
   using Plan = lease::ReleasePlan::Verdict;
-  lease::ReleasePlan plan = context().keeper->transfers().begin_detach(name(), owner_, lease_);
+  lease::ReleasePlan plan = context().keeper->releases().begin_detach(name(), owner_, lease_);
   if (plan.verdict == Plan::kLost) return finish({Verdict::kGone, Status::invalid(plan.reason)});
   if (plan.verdict == Plan::kNotOwned) {
     if (!context().keeper->closed()) return finish({Verdict::kBusy});
@@ -118,7 +118,7 @@ void DetachOperation::not_there() {
 
 AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                                  LockName name, Ticket ticket, const Recipient& recipient)
-    : TransferOperation(std::move(context), recipe, std::move(name)),
+    : TransferOperation(std::move(context), recipe, std::move(name), Role::kAcquire),
       ticket_(std::move(ticket)),
       recipient_(recipient) {}
 

@@ -28,8 +28,9 @@ class TransferOperation : public Operation {
   void complete(Result<resp::Reply> reply, const client::Sent& sent) final;
 
  protected:
-  TransferOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name)
-      : Operation(std::move(context), std::move(name)), recipe_(recipe) {}
+  TransferOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
+                    Role role)
+      : Operation(std::move(context), std::move(name), role), recipe_(recipe) {}
 
   virtual void start() HOLDFAST_EXCLUDES(mutex_) = 0;
   // All with mutex_ held.
@@ -63,14 +64,13 @@ class TransferOperation : public Operation {
 
 // The first half, in the owner's process: from the owner's field to that of a ticket.
 // Outcome::verdict: kGranted (moved), kBusy (the caller holds nothing), kGone (its hold was lost;
-// `why` says how), kFailed. After kGranted, Transfers::end_detach() follows. Else the hold is left
-// to its lease, for its owner to release: see Transfers::begin_detach().
+// `why` says how), kFailed. After kGranted, Releases::end_detach() follows. Else the hold is left
+// to its lease, for its owner to release: see Releases::begin_detach().
 class DetachOperation final : public TransferOperation {
  public:
   DetachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   OwnerNumber owner, Millis lease);
 
-  Role role() const override { return Role::kRelease; }
   About about() override;
 
  private:
@@ -96,7 +96,6 @@ class AttachOperation final : public TransferOperation {
   AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   Ticket ticket, const Recipient& recipient);
 
-  Role role() const override { return Role::kAcquire; }
   About about() override { return {recipe().kind(), recipient_.owner}; }
 
   // Returns the hold of `owner`, if it has it, to the ticket; does not wait for the answer.

@@ -14,8 +14,9 @@ namespace {
 constexpr Millis kReading{1};
 }  // namespace
 
-Composite::Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members)
-    : Awaited(std::move(context)), name_(std::move(name)) {
+Composite::Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members,
+                     Role role)
+    : Exchange(std::move(context), role), name_(std::move(name)) {
   calls_.reserve(members);
   arrived_.reserve(members);
 }
@@ -135,13 +136,13 @@ ExchangePtr Composite::drop(std::vector<MemberCall>::iterator place) {
 
 void Composite::wake_at(TimePoint at) {
   until_ = at;
-  Awaited::wake_at(at);
+  Exchange::wake_at(at);
 }
 
 void Composite::finish(Outcome outcome) {
   while (!calls_.empty()) (void)drop(calls_.begin());
   leave();
-  Awaited::finish(std::move(outcome));
+  Exchange::finish(std::move(outcome));
 }
 
 }  // namespace holdfast::sync

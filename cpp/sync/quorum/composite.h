@@ -9,7 +9,7 @@
 
 #include "base/mutex.h"
 #include "base/parker.h"
-#include "sync/operation/awaited.h"
+#include "sync/operation/exchange.h"
 
 namespace holdfast::sync {
 
@@ -19,7 +19,7 @@ namespace holdfast::sync {
 // sockets), and leaves late replies to the loop. After finish_to() the loop reads for all members.
 // handle() of a subclass runs on one thread at a time: the waiting one, or the loop's, but for the
 // beginning and a cancel(), which are the caller's: before a task ends its members are released.
-class Composite : public Awaited,
+class Composite : public Exchange,
                   public Completion,
                   public std::enable_shared_from_this<Composite> {
  public:
@@ -31,7 +31,7 @@ class Composite : public Awaited,
   };
 
   // `context`: that of any member. `members`: how many there are.
-  Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members);
+  Composite(std::shared_ptr<const Context> context, LockName name, std::size_t members, Role role);
 
   void cancel() final;
   const LockName& name() const final { return name_; }

@@ -9,7 +9,7 @@
 namespace holdfast::sync {
 
 FanOutCall::FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan)
-    : Composite(std::move(context), std::move(name), plan.rule.members),
+    : Composite(std::move(context), std::move(name), plan.rule.members, plan.role),
       plan_(std::move(plan)),
       answers_(plan_.rule.members) {
   operations_.reserve(plan_.members.size());

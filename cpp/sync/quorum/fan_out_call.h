@@ -34,8 +34,6 @@ class FanOutCall final : public Composite {
 
   FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan);
 
-  Role role() const override { return plan_.role; }
-
  private:
   void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
   void run(const Places& members) HOLDFAST_REQUIRES(mutex_);

@@ -2,14 +2,14 @@
 
 #include <utility>
 
-#include "sync/operation/acquire_stats.h"
+#include "sync/operation/acquire_request.h"
 
 namespace holdfast::sync {
 
 QuorumAcquire::QuorumAcquire(const std::shared_ptr<const Context>& context, LockName name,
                              std::unique_ptr<const QuorumMembers> members,
                              QuorumMachine::Options options, const CallersTime& time)
-    : Composite(context, std::move(name), options.rule.members),
+    : Composite(context, std::move(name), options.rule.members, Role::kAcquire),
       stats_(context->stats),
       members_(std::move(members)),
       all_needed_(options.rule.spare() == 0),
@@ -24,7 +24,7 @@ Status QuorumAcquire::enter() {
     attempts_.push_back(members_->attempt(member));
     if (!attempts_.back().begin()) {
       attempts_.clear();
-      return members_->under_way(member, by_thread());
+      return members_->under_way(member, caller_.by_thread());
     }
   }
   return {};

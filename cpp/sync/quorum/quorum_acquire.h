@@ -35,8 +35,6 @@ class QuorumAcquire final : public Composite {
                 std::unique_ptr<const QuorumMembers> members, QuorumMachine::Options options,
                 const CallersTime& time);
 
-  Role role() const override { return Role::kAcquire; }
-
  private:
   using Machine = QuorumMachine;
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sync/recipes/counter.h"
-#include "sync/recipes/permit_id.h"
 #include "sync/recipes/recipe.h"
 
 namespace holdfast::sync {

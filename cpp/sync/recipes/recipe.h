@@ -13,6 +13,7 @@
 #include "sync/recipes/backoff.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/step.h"
+#include "wait/wait_registry.h"
 
 namespace holdfast::sync {
 
@@ -50,14 +51,7 @@ struct AcquireOptions {
   Millis at_least{0};        // minimum hold time from the first grant
 };
 
-// How the waiters of a kind are notified that it may be free.
-enum class Waiting {
-  kInTurn,    // one channel; of a client's waiters only the first tries
-  kTogether,  // one channel; all of a client's waiters try at once
-  kByCount,   // one channel; as many try as the message has permits for
-  kInLine,    // the server keeps the queue: each waiter has a channel, and a place to give up
-  kBackOff,   // not at all: each polls. Other kinds may subscribe to the channel, as kInTurn
-};
+using wait::Waiting;
 
 // Only one of its waiters is to go on when it is free.
 constexpr bool one_at_a_time(Waiting waiting) {

@@ -281,7 +281,7 @@ class BaseSlots(Synchronizer):
         return "\n".join(self._values).encode()
 
     def _number_of(self, permit: str) -> int:
-        """The owner's number in a permit's id of this client; see ``permit_id.cpp``."""
+        """The owner's number in a permit's id of this client; see ``recipes/step.cpp``."""
         mixed = int(_core.permit_id(self._client.id, 0)[16:], 16)
         return mixed ^ int(permit[16:], 16)
 

@@ -34,8 +34,8 @@ TEST_F(DeferredReleaseTest, AnotherReleaseFindsNothing) {
 
 TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
   const ReleasePlan plan = leave();
-  keeper().releases().found_nothing(name, kAlice, plan, kGone);
-  keeper().releases().found_nothing(name, kAlice, plan, kGone);
+  keeper().releases().done(name, kAlice, plan, kGone);
+  keeper().releases().done(name, kAlice, plan, kGone);
   EXPECT_EQ(events, kLostAfterRelease);
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
@@ -44,7 +44,7 @@ TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
 TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   const ReleasePlan plan = leave();
   EXPECT_TRUE(attempt(kAlice).takes_over);
-  keeper().releases().found_nothing(name, kAlice, plan, kGone);
+  keeper().releases().done(name, kAlice, plan, kGone);
   EXPECT_FALSE(keeper().known(name, kAlice).lost);
   grant(kAlice, 1, {kLease, true});
   EXPECT_FALSE(keeper().known(name, kAlice).lost);

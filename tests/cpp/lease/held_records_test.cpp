@@ -1,9 +1,8 @@
-#include "lease/held_records.h"
-
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "lease/hold.h"
 #include "lease/keeper_fixture.h"
 #include "sync/recipes/permit_semaphore.h"
 
@@ -200,8 +199,8 @@ TEST_F(HeldRecordsTest, AnAttemptWhoseRecordWasReclaimedIsRecordedAgainByTheNext
 
 TEST_F(HeldRecordsTest, AnExtensionMovesTheMoment) {
   fixed(kAlice, Millis(1000));
-  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(60000));
-  keeper().transfers().extended(name, kAlice, {number, Millis(60000)}, world.now());
+  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(60000));
+  keeper().extended(name, kAlice, {number, Millis(60000)}, world.now());
   EXPECT_EQ(until(), trusted_until(world.now(), Millis(60000)));
 }
 
@@ -213,9 +212,9 @@ TEST_F(HeldRecordsTest, AHoldThatIsLostIsNotRecorded) {
 
 TEST_F(HeldRecordsTest, AHoldThatWasDetachedIsNotRecorded) {
   renewed(kAlice);
-  (void)keeper().transfers().begin_detach(name, kAlice, kLease);
+  (void)keeper().releases().begin_detach(name, kAlice, kLease);
   EXPECT_EQ(records(), 1U);
-  keeper().transfers().end_detach(name, kAlice);
+  keeper().releases().end_detach(name, kAlice);
   EXPECT_EQ(records(), 0U);
 }
 

@@ -326,9 +326,9 @@ TEST_F(LeaseKeeperTest, AForcedReleaseLeavesWhatWasRequestedAfterIt) {
 
 TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
   renewed(kAlice);
-  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(20000));
+  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(20000));
   EXPECT_EQ(keeper().known(name, kAlice).left, Millis(2968));
-  keeper().transfers().extended(name, kAlice, {number, Millis(20000)}, world.now());
+  keeper().extended(name, kAlice, {number, Millis(20000)}, world.now());
   EXPECT_EQ(keeper().known(name, kAlice).left, Millis(19798));
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
@@ -337,7 +337,7 @@ TEST_F(LeaseKeeperTest, AnExtensionReplacesTheLeaseAndEndsTheRenewals) {
 
 TEST_F(LeaseKeeperTest, AnExtensionToLessCountsBeforeItsAnswer) {
   renewed(kAlice);
-  (void)keeper().transfers().begin_extension(name, kAlice, Millis(100));
+  (void)keeper().begin_extension(name, kAlice, Millis(100));
   EXPECT_EQ(keeper().known(name, kAlice).left, Millis(97));
   pass(Millis(200));
   EXPECT_EQ(events, Strings{"lock of 1 lost: its lease ran out"});
@@ -347,9 +347,9 @@ TEST_F(LeaseKeeperTest, ARenewalFromBeforeAnExtensionPromisesNoMoreThanTheExtens
   fixed(kAlice, Millis(120'000));
   renewed(kAlice, 2);
   while (renewals.empty()) pass(Millis(1));  // executed; its reply is on its way
-  const Transfers::Extension extension{
-      keeper().transfers().begin_extension(name, kAlice, Millis(6000)), Millis(6000)};
-  keeper().transfers().extended(name, kAlice, extension, world.now());
+  const LeaseKeeper::Extension extension{keeper().begin_extension(name, kAlice, Millis(6000)),
+                                         Millis(6000)};
+  keeper().extended(name, kAlice, extension, world.now());
   renewed(kAlice, 3);
   pass(kSoon);
   EXPECT_LE(*keeper().known(name, kAlice).left, Millis(6000));
@@ -357,11 +357,11 @@ TEST_F(LeaseKeeperTest, ARenewalFromBeforeAnExtensionPromisesNoMoreThanTheExtens
 
 TEST_F(LeaseKeeperTest, TheAnswerToAnEarlierExtensionPromisesNoMoreThanTheLaterOne) {
   renewed(kAlice);
-  const std::uint32_t first = keeper().transfers().begin_extension(name, kAlice, Millis(2000));
-  const std::uint32_t second = keeper().transfers().begin_extension(name, kAlice, Millis(100));
-  keeper().transfers().extended(name, kAlice, {first, Millis(2000)}, world.now());
+  const std::uint32_t first = keeper().begin_extension(name, kAlice, Millis(2000));
+  const std::uint32_t second = keeper().begin_extension(name, kAlice, Millis(100));
+  keeper().extended(name, kAlice, {first, Millis(2000)}, world.now());
   EXPECT_EQ(keeper().known(name, kAlice).left, Millis(97));
-  keeper().transfers().extended(name, kAlice, {second, Millis(100)}, world.now());
+  keeper().extended(name, kAlice, {second, Millis(100)}, world.now());
   EXPECT_EQ(keeper().known(name, kAlice).left, Millis(97));
 }
 

@@ -1,9 +1,8 @@
-#include "lease/notice_limit.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "lease/hold_events.h"
 #include "lease/keeper_fixture.h"
 
 namespace holdfast::lease {

@@ -142,7 +142,7 @@ TEST_F(OpenBlocksTest, TheEndOfALaterBlockLeavesTheEarlierOneLost) {
 TEST_F(OpenBlocksTest, AReleaseThatFindsNothingLeavesItsBlockLost) {
   enter();
   const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
-  keeper().releases().found_nothing(name, kAlice, plan, kReason);
+  keeper().releases().done(name, kAlice, plan, kReason);
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());

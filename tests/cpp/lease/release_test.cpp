@@ -157,7 +157,7 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = begin_release();
-  keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
+  keeper().releases().done(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
@@ -169,7 +169,7 @@ TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
   const ReleasePlan plan = begin_release();
   keeper().forced(name, world.now());
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
-  keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
+  keeper().releases().done(name, kAlice, plan, "it is gone");
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
   EXPECT_EQ(events.size(), 1U);
 }
@@ -177,7 +177,7 @@ TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
 TEST_F(ReleaseTest, ALastReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().releases().found_nothing(name, kAlice, plan, "it is gone");
+  keeper().releases().done(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);

@@ -211,10 +211,10 @@ TEST_F(RenewalBatchTest, TheAnswerToABatchIsNothingToAHoldThatWasReleasedMeanwhi
 TEST_F(RenewalBatchTest, ABatchPromisesNoMoreThanAnExtensionThatHasBegunMeanwhile) {
   hold_locks(3);
   begin_for_all();
-  const std::uint32_t number = keeper().transfers().begin_extension(lock(1), kAlice, Millis(1500));
+  const std::uint32_t number = keeper().begin_extension(lock(1), kAlice, Millis(1500));
   resume();
   command({"PEXPIRE", "lock1", "1500"});
-  keeper().transfers().extended(lock(1), kAlice, {number, Millis(1500)}, world.now());
+  keeper().extended(lock(1), kAlice, {number, Millis(1500)}, world.now());
   EXPECT_LE(keeper().known(lock(1), kAlice).left, Millis(1500));
   EXPECT_GE(keeper().known(lock(0), kAlice).left, Millis(2000));
   EXPECT_EQ(events, Strings{});
@@ -224,7 +224,7 @@ TEST_F(RenewalBatchTest, ABatchPromisesNoMoreThanAnExtensionThatHasBegunMeanwhil
 TEST_F(RenewalBatchTest, ABatchThatMeetsAHoldBeingPassedOnIsNoLoss) {
   hold_locks(3);
   begin_for_all();
-  const ReleasePlan plan = keeper().transfers().begin_detach(lock(1), kAlice, Millis(2000));
+  const ReleasePlan plan = keeper().releases().begin_detach(lock(1), kAlice, Millis(2000));
   command({"HDEL", "lock1", owner_field("client", kAlice)});
   command({"HSET", "lock1", plan.other, "1"});
   resume();
@@ -234,11 +234,11 @@ TEST_F(RenewalBatchTest, ABatchThatMeetsAHoldBeingPassedOnIsNoLoss) {
 TEST_F(RenewalBatchTest, AHoldWhoseDetachHasNoAnswerIsLeftToTheShorterLease) {
   hold_locks(2);
   const TimePoint until = after(world.now(), Millis(2000));
-  (void)keeper().transfers().begin_detach(lock(1), kAlice, Millis(2000));
-  EXPECT_EQ(keeper().transfers().begin_extension(lock(1), kAlice, kLease), 0U);
+  (void)keeper().releases().begin_detach(lock(1), kAlice, Millis(2000));
+  EXPECT_EQ(keeper().begin_extension(lock(1), kAlice, kLease), 0U);
   pass(Millis(1900));
   EXPECT_EQ(keeper().count(lock(1), kAlice), 1);
-  (void)keeper().transfers().begin_detach(lock(1), kAlice, kLease);
+  (void)keeper().releases().begin_detach(lock(1), kAlice, kLease);
   EXPECT_LE(after(world.now(), *keeper().known(lock(1), kAlice).left), until);
   pass(Millis(200));
   EXPECT_EQ(keeper().count(lock(1), kAlice), 0);

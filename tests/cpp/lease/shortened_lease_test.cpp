@@ -147,8 +147,8 @@ TEST_F(ShortenedLeaseTest, AnInnerHoldWithAShortLeaseDoesNotProlongTheBelief) {
 TEST_F(ShortenedLeaseTest, AHoldThatIsNotRenewedAnyLongerHasItsWholeLease) {
   read(kAlice);
   live_beside(Millis(3000), kOurs);
-  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(60'000));
-  keeper().transfers().extended(name, kAlice, {number, Millis(60'000)}, world.now());
+  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(60'000));
+  keeper().extended(name, kAlice, {number, Millis(60'000)}, world.now());
   pass(Millis(50'000));
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
@@ -157,9 +157,9 @@ TEST_F(ShortenedLeaseTest, AnOwnExtensionCutsNothing) {
   read(kAlice);
   pass_until_renewed();
   const Millis shorter{20'000};
-  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, shorter);
+  const std::uint32_t number = keeper().begin_extension(name, kAlice, shorter);
   cut(shorter);
-  keeper().transfers().extended(name, kAlice, {number, shorter}, world.now());
+  keeper().extended(name, kAlice, {number, shorter}, world.now());
   read(kAlice, 2);
   pass_until_renewed();
   pass_until_renewed();  // at its client's moment

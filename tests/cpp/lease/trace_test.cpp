@@ -45,9 +45,9 @@ TEST_F(TraceTest, AHoldThatIsRenewedAndReleasedIsRecordedStepByStep) {
 
 TEST_F(TraceTest, AnExtensionIsRecordedWhenItBeginsAndWhenItIsConfirmed) {
   fixed(kAlice, Millis(1000));
-  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(500));
+  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(500));
   EXPECT_EQ(kept.until, trusted_until(world.now(), Millis(500)));
-  keeper().transfers().extended(name, kAlice, {number, Millis(500)}, world.now());
+  keeper().extended(name, kAlice, {number, Millis(500)}, world.now());
   EXPECT_EQ(kept.steps, (std::vector{Step::kGranted, Step::kExtended, Step::kExtended}));
 }
 

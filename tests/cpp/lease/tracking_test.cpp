@@ -175,9 +175,9 @@ TEST_F(HoldTrackingTest, ALeaseThatWasCutLastsAsLongAsAnExtensionSays) {
   pass(kOld);
   command({"PEXPIRE", name.text(), "1500"});
   pass(kAtOnce);
-  const std::uint32_t number = keeper().transfers().begin_extension(name, kAlice, Millis(30000));
+  const std::uint32_t number = keeper().begin_extension(name, kAlice, Millis(30000));
   command({"PEXPIRE", name.text(), "30000"});
-  keeper().transfers().extended(name, kAlice, {number, Millis(30000)}, world.now());
+  keeper().extended(name, kAlice, {number, Millis(30000)}, world.now());
   EXPECT_GE(keeper().known(name, kAlice).left, Millis(29000));
   pass(Millis(5000));
   EXPECT_EQ(events, Strings{});
@@ -285,7 +285,7 @@ TEST_F(HoldTrackingTest, AHoldThatIsReleasedIsNotLost) {
 
 TEST_F(HoldTrackingTest, AHoldThatIsBeingPassedOnIsNotLookedAt) {
   grant(kAlice, 1, {Millis(240), true});  // its renewal and the first look fall due together
-  (void)keeper().transfers().begin_detach(name, kAlice, Millis(60000));
+  (void)keeper().releases().begin_detach(name, kAlice, Millis(60000));
   pass(Millis(150));
   EXPECT_EQ(looks() + lock_renewals(), 0);
   EXPECT_EQ(tracked(), 0U);

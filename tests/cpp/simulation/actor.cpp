@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sync/operation/calls.h"
 #include "sync/operation/hold_release.h"
-#include "sync/operation/lock_calls.h"
 
 namespace holdfast::simulation {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "support/calls.h"
-#include "sync/operation/counter_calls.h"
+#include "sync/operation/calls.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
 

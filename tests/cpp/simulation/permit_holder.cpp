@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "support/calls.h"
-#include "sync/operation/counter_calls.h"
+#include "sync/operation/calls.h"
 #include "sync/operation/release.h"
 #include "sync/recipes/permit_semaphore.h"
 

@@ -45,7 +45,7 @@ class TransferHistory::Courier final : public CounterUser {
   std::string field() const { return owner_field(client_->plan().id, owner_); }
   // That of the ticket, once a detach was begun; else empty.
   std::string other_field() const {
-    const auto detached = client_->keeper().transfers().detached(name(), owner_);
+    const auto detached = client_->keeper().releases().detached(name(), owner_);
     return detached ? detached->field : std::string();
   }
 
@@ -146,9 +146,9 @@ class TransferHistory::Courier final : public CounterUser {
 
   void detached(Verdict verdict) {
     lease::LeaseKeeper& keeper = client_->keeper();
-    const auto detached = keeper.transfers().detached(name(), owner_);
+    const auto detached = keeper.releases().detached(name(), owner_);
     const bool done =
-        verdict == Verdict::kGranted && detached && keeper.transfers().end_detach(name(), owner_);
+        verdict == Verdict::kGranted && detached && keeper.releases().end_detach(name(), owner_);
     if (done) {
       const auto kind = std::string(recipe().ticket_kind());
       const Millis sure = lease_ * 98 / 100 - Millis(2);

@@ -11,8 +11,6 @@
 namespace holdfast::sync {
 namespace {
 
-using WakePolicy = wait::WaitRegistry::WakePolicy;
-
 class AcquireRequestTest : public ::testing::Test {
  protected:
   AcquireMachine::Options options(const Recipe& recipe = lock_recipe()) {
@@ -58,8 +56,8 @@ TEST_F(AcquireRequestTest, AWaiterInTurnLooksWhoGoesFirst) {
 TEST_F(AcquireRequestTest, OfTwoNamesThatShareAChannelOneHasAQueue) {
   name = LockName("{orders}");
   EXPECT_FALSE(options().yields);
-  EXPECT_EQ(wake_policy(lock_recipe(), LockName("orders")), WakePolicy::kInTurn);
-  EXPECT_EQ(wake_policy(lock_recipe(), name), WakePolicy::kTogether);
+  EXPECT_EQ(waiting_for(lock_recipe(), LockName("orders")), Waiting::kInTurn);
+  EXPECT_EQ(waiting_for(lock_recipe(), name), Waiting::kTogether);
 }
 
 TEST_F(AcquireRequestTest, AWaiterOfAFairLockHasAPlaceUnlessItLeavesAtOnce) {
@@ -75,7 +73,7 @@ TEST_F(AcquireRequestTest, AWaiterOfAFairLockHasAPlaceUnlessItLeavesAtOnce) {
 TEST_F(AcquireRequestTest, AWaiterOfASpinLockBacksOff) {
   EXPECT_TRUE(options(spin_lock_recipe()).backoff);
   EXPECT_FALSE(options().backoff);
-  EXPECT_EQ(wake_policy(spin_lock_recipe(), name), WakePolicy::kApart);
+  EXPECT_EQ(waiting_for(spin_lock_recipe(), name), Waiting::kBackOff);
 }
 
 TEST_F(AcquireRequestTest, ReplicasConfirmAHoldTheFirstTime) {

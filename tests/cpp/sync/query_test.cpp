@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sync/call_fixture.h"
-#include "sync/operation/counter_calls.h"
+#include "sync/operation/calls.h"
 #include "sync/operation/query_operation.h"
 
 namespace holdfast::sync {

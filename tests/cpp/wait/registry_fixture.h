@@ -57,7 +57,7 @@ class WaitRegistryTest : public ::testing::Test, public Subscriptions {
   // These `waiters` stand together, subscribed, and want `wanted` permits each.
   void together(const std::vector<std::shared_ptr<Sleeper>>& waiters, std::int64_t wanted) {
     for (const auto& waiter : waiters) {
-      (void)registry.join(kChannel, waiter, {}, WaitRegistry::WakePolicy::kTogether);
+      (void)registry.join(kChannel, waiter, {}, Waiting::kTogether);
     }
     registry.subscribed(kChannel).run();
     for (const auto& waiter : waiters) {

@@ -25,12 +25,10 @@ class Named final : public Waiter {
 };
 
 TEST_F(WaitRegistryTest, ThoseTogetherAreNotifiedBeforeTheHead) {
-  using WakePolicy = WaitRegistry::WakePolicy;
   Notified order;
   (void)registry.join(kChannel, std::make_shared<Named>("writer", order), {});
   for (const char* reader : {"one reader", "another reader"}) {
-    (void)registry.join(kChannel, std::make_shared<Named>(reader, order), {},
-                        WakePolicy::kTogether);
+    (void)registry.join(kChannel, std::make_shared<Named>(reader, order), {}, Waiting::kTogether);
   }
   registry.subscribed(kChannel).run();
   order.clear();
@@ -39,11 +37,10 @@ TEST_F(WaitRegistryTest, ThoseTogetherAreNotifiedBeforeTheHead) {
 }
 
 TEST_F(WaitRegistryTest, ThoseTogetherAreAllNotifiedOfAMessage) {
-  using WakePolicy = WaitRegistry::WakePolicy;
   queue({first});
-  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel), WakePolicy::kTogether),
+  EXPECT_EQ(registry.join(kChannel, second, registry.sequence(kChannel), Waiting::kTogether),
             Place::kHead);
-  EXPECT_EQ(registry.join(kChannel, third, {}, WakePolicy::kTogether), Place::kTryNow);
+  EXPECT_EQ(registry.join(kChannel, third, {}, Waiting::kTogether), Place::kTryNow);
   registry.message(kChannel).run();
   EXPECT_EQ(first->notified, Notified{"signal"});
   EXPECT_EQ(second->notified, Notified{"signal"});
@@ -62,12 +59,11 @@ TEST_F(WaitRegistryTest, ThoseTogetherReceiveTheMessage) {
 }
 
 TEST_F(WaitRegistryTest, AMessageThatMayBeOlderThanAWaiterIsNoWordForIt) {
-  using WakePolicy = WaitRegistry::WakePolicy;
   first->since = kZero;
   second->since = kZero + Millis(20);
-  (void)registry.join(kChannel, first, {}, WakePolicy::kTogether);
+  (void)registry.join(kChannel, first, {}, Waiting::kTogether);
   registry.subscribed(kChannel, kZero + Millis(10)).run();
-  (void)registry.join(kChannel, second, {}, WakePolicy::kTogether);
+  (void)registry.join(kChannel, second, {}, Waiting::kTogether);
   EXPECT_EQ(asked, (Notified{"subscribe channel", "subscribe channel"}));
   first->notified.clear();
   registry.message(kChannel, "0").run();
@@ -165,9 +161,8 @@ TEST_F(WaitRegistryTest, ASubscriptionRegainedWakesAllWhoWantPermits) {
 }
 
 TEST_F(WaitRegistryTest, AWaiterApartIsCalledAtTheEndOnly) {
-  using WakePolicy = WaitRegistry::WakePolicy;
-  EXPECT_EQ(registry.join(kChannel, first, {}, WakePolicy::kApart), Place::kHead);
-  EXPECT_EQ(registry.join(kChannel, second, {}, WakePolicy::kApart), Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, first, {}, Waiting::kBackOff), Place::kHead);
+  EXPECT_EQ(registry.join(kChannel, second, {}, Waiting::kBackOff), Place::kHead);
   EXPECT_EQ(asked, Notified{});
   EXPECT_EQ(registry.next_waiter(kChannel, kZero), nullptr);
   EXPECT_EQ(registry.holds_back(kChannel), TimePoint{});

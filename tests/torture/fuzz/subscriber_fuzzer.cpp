@@ -31,7 +31,7 @@ class Permits final : public wait::Waiter {
 class Sink final : public client::Subscriber::Sink {
  public:
   Sink() {
-    using Policy = wait::WaitRegistry::WakePolicy;
+    using Policy = wait::Waiting;
     for (const char* channel : kChannels) {
       registry_.join(channel, std::make_shared<Permits>(), std::nullopt, Policy::kTogether);
       registry_.join(channel, std::make_shared<Permits>(), std::nullopt, Policy::kInTurn);

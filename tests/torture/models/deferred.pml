@@ -98,7 +98,7 @@ end:
        it = 0;
        beside = false
      }
-  :: atomic {                        /* Releases::lose_deferred */
+  :: atomic {                        /* Releases::done, the hold lost */
        replies?nothing, it, _ ->
        reports[it]++;
        if

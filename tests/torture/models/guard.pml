@@ -54,7 +54,7 @@ active proctype Program() {
   od;
   STEP(line!detach);
   AWAIT(owner != PROGRAM);
-  STEP(recorded = false);            /* Transfers::end_detach */
+  STEP(recorded = false);            /* Releases::end_detach */
 end:
   skip
 }

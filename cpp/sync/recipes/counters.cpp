@@ -29,7 +29,7 @@ class Semaphore final : public TakingRecipe {
  public:
   Semaphore()
       : TakingRecipe(kSemaphoreSteps,
-                     {"semaphore", keys::kSemaphoreChannel, Waiting::kByCount, {}, true}) {}
+                     {"semaphore", keys::kSemaphoreChannel, Waiting::kTogether, {}, true}) {}
 
   std::vector<const script::Script*> scripts() const override {
     return {&lua::semaphore_acquire, &lua::semaphore_undo, &lua::semaphore_add_permits};
@@ -66,6 +66,58 @@ constexpr auto kGiven = CounterStep::Permits::kGiven;
 constexpr auto kGivenIfThere = CounterStep::Permits::kGivenIfThere;
 constexpr auto kTaken = CounterStep::Permits::kTaken;
 
+constexpr std::string_view kOpens = "0";
+
+// An attempt reads the count and leaves nothing behind.
+constexpr Steps latch_steps() {
+  Steps of;
+  of.acquire = {lua::semaphore_value, {P::kName}};
+  return of;
+}
+constexpr Steps kLatchSteps = latch_steps();
+
+class CountDownLatch final : public Recipe {
+ public:
+  CountDownLatch() : Recipe(kLatchSteps, {{}, keys::kLatchChannel, Waiting::kTogether}) {}
+
+  // By now it may be closed again.
+  std::optional<std::string_view> granting_message() const override { return kOpens; }
+
+  Answer acquired(const resp::Reply& reply) const override {
+    const bool open = reply.is_nil() || reply.integer() <= 0;
+    return {open ? Answer::Kind::kGranted : Answer::Kind::kHeld, kWithoutTtl};
+  }
+};
+
+constexpr Row kTrySetCount{lua::count_down_latch_try_set_count,
+                           {P::kName, P::kRequest, P::kLatchChannel, P::kMemory, P::kRequestNumber,
+                            P::kAmount, P::kPublish}};
+constexpr Row kCountDown{
+    lua::count_down_latch_count_down,
+    {P::kName, P::kRequest, P::kLatchChannel, P::kMemory, P::kRequestNumber, P::kPublish}};
+constexpr Row kDeleteLatch{
+    lua::count_down_latch_delete,
+    {P::kName, P::kRequest, P::kLatchChannel, P::kMemory, P::kRequestNumber, P::kPublish}};
+
+// An attempt compares the revision with the one that the caller knows, and leaves nothing behind.
+constexpr Steps revision_steps() {
+  Steps of;
+  of.acquire = {lua::revision_changed, {P::kName, P::kState, P::kAmount}};
+  return of;
+}
+constexpr Steps kRevisionSteps = revision_steps();
+
+class Revision final : public Recipe {
+ public:
+  Revision() : Recipe(kRevisionSteps, {{}, keys::kChangedChannel, Waiting::kTogether}) {}
+
+  // A refusal says when the state may change without a message: with the lease of its owner.
+  Answer acquired(const resp::Reply& reply) const override {
+    if (reply.is_nil()) return {};
+    return {Answer::Kind::kHeld, Millis(reply.integer())};
+  }
+};
+
 }  // namespace
 
 const CounterKind& semaphore() {
@@ -78,6 +130,22 @@ const CounterKind& semaphore() {
                                  {"try_set_permits", kTrySetPermits},
                                  {"drain_permits", kDrainPermits, false, kTaken},
                                  {"delete", kDeleteSemaphore}}};
+  return kind;
+}
+
+const CounterKind& count_down_latch() {
+  static const CountDownLatch recipe;
+  static const CounterKind kind{"count_down_latch",
+                                recipe,
+                                {{"try_set_count", kTrySetCount},
+                                 {"count_down", kCountDown, true},
+                                 {"delete", kDeleteLatch}}};
+  return kind;
+}
+
+const CounterKind& revision() {
+  static const Revision recipe;
+  static const CounterKind kind{"revision", recipe, {}};
   return kind;
 }
 

@@ -9,6 +9,18 @@
 
 namespace holdfast::sync {
 
+// Calls with answers that change the client's record of its holds.
+
+// Sets the owner's lease anew, from now on (even if it fails) without renewal; to be begun at once.
+// Outcome::value: 1, or 0 when the server does not know the hold any more; then it is lost.
+ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
+                   const LockName& name, OwnerNumber owner, Millis lease);
+
+// Frees the lock, regardless of its owner. Outcome::value: 1 when it was held. `by`: whose call it
+// is.
+ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
+                          const LockName& name, OwnerNumber by);
+
 // Counters have no owner, so a repeated step looks like a second one. Therefore each step is a
 // *request* with a number in a slot (RequestSlots), under whose id ("uuid:slot") the server keeps
 // the number and the reply for a while: a repeat gets that reply and changes nothing. A late copy

@@ -1,4 +1,4 @@
-#include "sync/operation/awaited.h"
+#include "sync/operation/exchange.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,9 +7,9 @@
 
 namespace holdfast::sync {
 
-std::optional<Outcome> Awaited::wait(Interrupt* interrupt) {
+std::optional<Outcome> Exchange::wait(Interrupt* interrupt) {
   Parker& here = Parker::of_this_thread();
-  wait_by(here);
+  caller_.thread = &here;  // before any other thread knows of it
   try {
     start(&here);
     TimePoint look = kNever;  // when `interrupt` is to be asked
@@ -26,15 +26,15 @@ std::optional<Outcome> Awaited::wait(Interrupt* interrupt) {
         return std::nullopt;
       }
     }
-    return final_outcome();
-  } catch (...) {  // no memory, threads or descriptors
+    return outcome_;  // written before `control_.done`, and not again
+  } catch (...) {     // no memory, threads or descriptors
     give_up_quietly();
     throw;
   }
 }
 
-void Awaited::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) {
-  report_to(std::move(completion), id, reader);
+void Exchange::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) {
+  caller_ = {nullptr, reader, std::move(completion), id};
   try {
     start(nullptr);
   } catch (...) {
@@ -43,32 +43,26 @@ void Awaited::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id
   }
 }
 
-void Awaited::stop_serving(Parker& parker) {
+void Exchange::stop_serving(Parker& parker) {
   {
     const MutexLock lock(mutex_);
-    reader_ = nullptr;
+    caller_.reader = nullptr;
     if (finished()) return;
   }
   left(parker);
 }
 
-void Awaited::report_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) {
-  completion_ = std::move(completion);
-  id_ = id;
-  reader_ = reader;
-}
-
-void Awaited::give_up() {
+void Exchange::give_up() {
   cancel();
   {
     const MutexLock lock(mutex_);
-    parker_ = nullptr;  // what still comes must not look for this thread
+    caller_.thread = nullptr;  // what still comes must not look for this thread
   }
   left(Parker::of_this_thread());
 }
 
 // What it has begun must not go on for a caller that does not know of it.
-void Awaited::give_up_quietly() noexcept {
+void Exchange::give_up_quietly() noexcept {
   try {
     give_up();
   } catch (...) {
@@ -76,30 +70,30 @@ void Awaited::give_up_quietly() noexcept {
   }
 }
 
-void Awaited::wake_at(TimePoint at) {
+void Exchange::wake_at(TimePoint at) {
   const bool was_timed = timed_;
   // To wake the thread only for it to sleep again, for a shorter time, would cost more.
-  timed_ = parker_ == nullptr || (!by_this_thread() && at < control_.end());
+  timed_ = !caller_.by_thread() || (!caller_.by_this_thread() && at < control_.end());
   if (timed_) return context_->timers->arm(timed(), at);
   if (was_timed) context_->timers->disarm(*this);
   control_.set_until(at);
 }
 
-void Awaited::finish(Outcome outcome) {
+void Exchange::finish(Outcome outcome) {
   if (timed_) context_->timers->disarm(*this);
   if (finished()) return;
   outcome_ = std::move(outcome);
-  if (const auto completion = std::exchange(completion_, nullptr)) {
-    reader_ = nullptr;
-    return completion->done(id_, *outcome_);
+  if (const auto completion = std::exchange(caller_.completion, nullptr)) {
+    caller_.reader = nullptr;
+    return completion->done(caller_.id, *outcome_);
   }
-  if (parker_ == nullptr) return;
+  if (!caller_.by_thread()) return;
   control_.done.store(true, std::memory_order_release);
-  wake(parker_);
+  wake(caller_.thread);
 }
 
 // The waiting thread itself, busy with its own reply, sees for itself.
-void Awaited::wake(Parker* parker) {
+void Exchange::wake(Parker* parker) {
   if (parker != &Parker::of_this_thread()) WakeBatch::notify(*parker);
 }
 
