@@ -34,6 +34,7 @@ class CompletionQueue final : public sync::Completion,
   // On the loop's thread, in a Scope of loop(), with an id that is not 0: begins an exchange.
   // Returns its outcome if it ends at once; otherwise drain() returns it.
   std::optional<sync::Outcome> begin(sync::Exchange& exchange, std::uint64_t id) {
+    at_once_.reset();  // of an exchange that threw, and was cancelled for that
     beginning_ = id;
     exchange.finish_to(shared_from_this(), id);
     beginning_ = 0;

@@ -110,6 +110,49 @@ def test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted(
     assert child.wait() == 0
 
 
+NEXT_TASK = """
+async def one(limit, arguments, hint):
+    async with (
+        holdfast.asyncio.Client(URL, retries=0) as client,
+        holdfast.asyncio.Client(URL, retries=0) as other,
+    ):
+        both = client.multi_lock(client.lock("a"), other.lock("b"))
+        limit(*arguments)
+        try:
+            outcome = await both.acquire(timeout=0)
+        except holdfast.ConnectionError as error:
+            outcome = error
+        limit_lifted()
+        lock = client.lock("next")
+        assert await lock.acquire() is True, repr(outcome)
+        await lock.release()
+        if outcome is True:
+            await both.release()
+    say(judged(outcome, hint))
+
+for limit in LIMITS:
+    asyncio.run(one(*limit))
+say("over")
+"""
+
+
+@pytest.mark.parametrize("limits", [DESCRIPTORS, THREADS], ids=["descriptors", "threads"])
+def test_the_next_operation_of_a_task_is_not_answered_for_one_that_could_not_begin(
+    start_child: StartChild, server: Server, refusals: Refusals, limits: str
+) -> None:
+    """Fault 62: a lock of several clients' locks is cancelled when it cannot begin."""
+    child = start_child(
+        f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{NEXT_TASK}",
+        URL=server.url,
+        environment=refusals.environment,
+    )
+    lines = []
+    while (line := child.next_line()) != "over":
+        lines.append(line)
+    assert lines[0] == "no start"
+    assert child.wait() == 0
+
+
 CLOSING = """
 def one(limited, count):
     made = {"free": lambda: None, "limit": lambda: free_descriptors(count)}
