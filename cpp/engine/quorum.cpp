@@ -68,10 +68,9 @@ class Quorum::Acquired final : public sync::QuorumMembers {
     return lock(member).acquire(arguments);
   }
 
-  lease::Attempt attempt(std::size_t member) const override {
+  lease::Attempt attempt(std::size_t member, lease::Attempt::Kind kind) const override {
     const auto context = lock(member).client().started();
-    return {context->keeper->attempts(), lock(member).name(), arguments_.owner,
-            lease::Attempt::Kind::kAround};
+    return {context->keeper->attempts(), lock(member).name(), arguments_.owner, kind};
   }
 
   Status under_way(std::size_t member, bool by_thread) const override {

@@ -329,6 +329,28 @@ def test_a_cancelled_wait_leaves_nothing(alice: Any, bob: Any, cluster: Cluster)
     eventually(lambda: cluster.holders() == before)
 
 
+def test_a_close_amid_a_multi_lock_leaves_no_member(
+    alice: Any, bob: Any, carol: Any, cluster: Cluster, make_client: MakeClient
+) -> None:
+    """54: its client waits for the other member's answer, then for the release."""
+    free, taken = (make_client(server.url, command_timeout=BOUND) for server in cluster.servers[:2])
+    carol.do(make_client(cluster.servers[1].url).lock(NAME).acquire)
+    bob.do(taken.ping)
+    multi = free.multi_lock(free.lock(NAME), taken.lock(NAME))
+    cluster.servers[1].pause()
+    try:
+        asked = alice.begin(multi.acquire, blocking=False)
+        eventually(lambda: cluster.servers[0].keys() != set())
+        closed = bob.begin(free.close)
+        eventually(lambda: "closed" in repr(free))
+        stays(lambda: not closed.done(), during=0.2)
+    finally:
+        cluster.servers[1].resume()
+    assert asked.result(BOUND) is False
+    closed.result(BOUND)
+    assert cluster.servers[0].keys() == set()
+
+
 @pytest.mark.costly
 @BREAKS
 def test_a_multi_lock_needs_every_server(

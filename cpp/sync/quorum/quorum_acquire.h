@@ -19,8 +19,8 @@ class QuorumMembers {
 
   virtual ~QuorumMembers() = default;
   virtual ExchangePtr acquire(std::size_t member, How how) const = 0;
-  // The lock of locks, as its owner's only acquisition of the member, which outlives it.
-  virtual lease::Attempt attempt(std::size_t member) const = 0;
+  // The lock of locks, as an acquisition of the member by its owner. The member outlives it.
+  virtual lease::Attempt attempt(std::size_t member, lease::Attempt::Kind kind) const = 0;
   // A call for the member that its owner is acquiring; see under_way_status().
   virtual Status under_way(std::size_t member, bool by_thread) const = 0;
   // The remaining validity of the hold by the client's clock; unset when it is not held.
@@ -38,12 +38,14 @@ class QuorumAcquire final : public Composite {
  private:
   using Machine = QuorumMachine;
 
+  bool stopped_by(Interrupt& interrupt) override;
   Status enter() HOLDFAST_REQUIRES(mutex_) override;
   void leave() HOLDFAST_REQUIRES(mutex_) override;
   void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
   void apply(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
   void call(std::size_t member, QuorumMembers::How how) HOLDFAST_REQUIRES(mutex_);
   void give_back(std::size_t member) HOLDFAST_REQUIRES(mutex_);
+  void note_wait(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
   std::vector<TimePoint> trusted() const;
 
   const std::shared_ptr<Stats> stats_;
@@ -58,6 +60,9 @@ class QuorumAcquire final : public Composite {
   std::vector<Called> called_;
   Machine machine_;
   std::vector<lease::Attempt> attempts_;
+  // Of each member that may have to be given back: its client waits for that in close().
+  std::vector<lease::Attempt> parts_;
+  std::optional<std::size_t> waits_for_;  // the first member; set by the thread in wait()
 };
 
 }  // namespace holdfast::sync
