@@ -19,9 +19,8 @@ struct ServeControl {
   bool sends = false;  // it has a command to send, and awaits nothing; of that thread only
 
   void set_until(TimePoint at) { until.store(at.time_since_epoch().count()); }
-  bool over(TimePoint now) const {
-    return sends || done.load(std::memory_order_acquire) || now >= end();
-  }
+  bool ready() const { return sends || done.load(std::memory_order_acquire); }
+  bool over(TimePoint now) const { return ready() || now >= end(); }
   bool serves(TimePoint now) const { return !over(now) && !listens.load(); }
   bool awaits_message(TimePoint now) const { return !over(now) && listens.load(); }
   TimePoint end() const { return TimePoint(Duration(until.load())); }

@@ -16,6 +16,14 @@ constexpr Millis kSignalLook{100};
 // How long the loop reads for a waiter that is not in wait_for_message().
 constexpr Millis kShared{1000};
 
+// Beside the calling thread. That it still waits is looked at last: then its place was counted.
+// Under a lock with which subscribe() is called.
+bool others_wait(const Subscriber::Sink& sink, const ServeControl& control, TimePoint now) {
+  if (sink.has_waiters(1)) return true;
+  const bool waits = control.awaits_message(now) || (control.sends && !control.done.load());
+  return !waits && sink.has_waiters(0);
+}
+
 bool over(const Subscriber::Listener& listener, TimePoint now, TimePoint slice) {
   return !listener.control.awaits_message(now) || now >= slice;
 }
@@ -243,10 +251,9 @@ void Subscriber::read_here(TimePoint now) {
 void Subscriber::end_read(const Listener& listener) {
   const WakeBatch wakes;
   const TimePoint now = clock_.now();
-  const bool is_back_soon = listener.control.awaits_message(now);
-  const bool waits = is_back_soon || listener.control.sends;
   const std::shared_ptr<Sink> sink = sink_.lock();
-  const bool wanted = sink && sink->has_waiters(waits ? 1 : 0);  // as in find_reader()
+  const bool wanted = sink && others_wait(*sink, listener.control, now);
+  const bool is_back_soon = listener.control.awaits_message(now);
   const MutexLock lock(mutex_);
   if (!election_.is_reader(listener.parker)) return;
   if (!wanted && !election_.has_parked()) return election_.leave();

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
+import holdfast
 from tests.contract.kinds import KINDS, Kind
 from tests.faults.conftest import NAME, holds
 from tests.support.processes import Child, StartChild
@@ -239,6 +240,48 @@ def test_an_interrupted_acquire_keeps_its_watcher(
         assert child.expect("lost") == []
         child.kill()
         server.inspect.delete(NAME)
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a reader"])
+def test_a_waiter_takes_its_turn_while_its_handler_waits_for_another_lock(
+    start_child: StartChild, proxy: FaultProxy, server: Server, beside: bool
+) -> None:
+    """58: else the lock stays free, or held without a record, until the handler has ended."""
+    program = """
+    def handler():
+        say("waits")
+        return client.lock("other").acquire()
+
+    def report():
+        until(lambda: client.stats().acquired == 2)
+        say("granted")
+
+    if BESIDE:
+        threading.Thread(target=client.lock("third").acquire, daemon=True).start()
+        until(lambda: client.stats().waiting == 1)
+    threading.Thread(target=report, daemon=True).start()
+    say("ready")
+    step(lock.acquire)
+    """
+    with holdfast.Client(server.url) as outside:
+        first, second, third = (outside.lock(name) for name in (NAME, "other", "third"))
+        second.acquire()
+        third.acquire()
+        child = _start(start_child, proxy, LOCK, program.replace("BESIDE", str(beside)))
+        first.acquire()
+        child.send("go")
+        eventually(lambda: len(server.subscribed_channels()) == 1 + beside)
+        child.signal(signal.SIGUSR1)
+        child.expect("in")
+        child.expect("waits")
+        eventually(lambda: len(server.subscribed_channels()) == 2 + beside)
+        first.release()
+        child.expect("granted")
+        second.release()
+        assert child.expect("result") == ["True"]
+        assert child.expect("returned") == ["True"]
+        third.release()
+        child.kill()
 
 
 @pytest.mark.parametrize("inner", ["lock", "other", "both"], ids=["the lock", "other", "both"])

@@ -19,9 +19,9 @@ std::optional<Outcome> Exchange::wait(Interrupt* interrupt) {
       if (control_.done.load(std::memory_order_acquire)) break;
       const TimePoint now = this->now();
       if (now >= control_.end()) time_is_up(now);
-      if (interrupt == nullptr || now < look || control_.done.load()) continue;
+      if (interrupt == nullptr || now < look || control_.ready()) continue;
       look = kNever;
-      if (stopped_by(*interrupt)) {
+      if (ask(*interrupt)) {
         give_up();
         return std::nullopt;
       }
@@ -31,6 +31,17 @@ std::optional<Outcome> Exchange::wait(Interrupt* interrupt) {
     give_up_quietly();
     throw;
   }
+}
+
+bool Exchange::ask(Interrupt& interrupt) {
+  const auto note = [this](bool interrupted) {
+    const MutexLock lock(mutex_);
+    caller_.interrupted = interrupted;
+  };
+  note(true);
+  const bool stopped = stopped_by(interrupt);
+  note(false);
+  return stopped;
 }
 
 void Exchange::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) {

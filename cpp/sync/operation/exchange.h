@@ -55,9 +55,10 @@ struct Caller {
   Parker* reader = nullptr;  // of the thread that reads for this exchange among others
   std::shared_ptr<Completion> completion{};
   std::uint64_t id = 0;
+  bool interrupted = false;  // that thread may run a signal handler, which may wait, too
 
   bool by_thread() const { return thread != nullptr; }
-  bool by_this_thread() const { return thread == &Parker::of_this_thread(); }
+  bool by_this_thread() const { return thread == &Parker::of_this_thread() && !interrupted; }
 };
 
 // One exchange of a caller with its servers, however many commands it takes. There are two ways to
@@ -150,6 +151,7 @@ class Exchange : public Timed {
 
  private:
   void on_time() final { time_is_up(now()); }
+  bool ask(Interrupt& interrupt) HOLDFAST_EXCLUDES(mutex_);
   void give_up();
   void give_up_quietly() noexcept;
 

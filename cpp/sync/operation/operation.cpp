@@ -122,6 +122,7 @@ Status Operation::send_soon() {
 // Who reads the reply to a request; null: another thread, or the loop.
 Parker* Operation::reader_of_reply() {
   if (!caller_.by_thread()) return caller_.reader;
+  if (caller_.interrupted) return nullptr;
   if (!control().listens.load()) return caller_.thread;
   // Where a message is for many waiters, each sleeps on until its reply is there.
   if (!caller_.by_this_thread() && !listening_.excludes) return nullptr;
