@@ -9,7 +9,16 @@ find_package(pybind11 3.0.2 CONFIG REQUIRED)
 
 file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/*.cpp")
 pybind11_add_module(_core MODULE NO_EXTRAS ${binding_sources})
-set_target_properties(_core PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+set_target_properties(_core PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY} UNITY_BUILD_MODE GROUP)
+set_source_files_properties(${binding_sources} PROPERTIES UNITY_GROUP calls)
+# What an import runs, and what makes clients and errors: small rather than fast.
+file(GLOB once_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/register_*.cpp")
+foreach(part errors module observer passwords)
+  list(APPEND once_sources "${PROJECT_SOURCE_DIR}/cpp/bindings/${part}.cpp")
+endforeach()
+set_source_files_properties(${once_sources} PROPERTIES UNITY_GROUP once)
+set_source_files_properties("${PROJECT_BINARY_DIR}/CMakeFiles/_core.dir/Unity/unity_once_cxx.cxx"
+                            PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 holdfast_own(_core)
 target_link_libraries(_core PRIVATE holdfast_engine)
 if(APPLE)

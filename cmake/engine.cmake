@@ -39,12 +39,15 @@ endfunction()
 holdfast_compile_together(io base net resp)
 holdfast_compile_together(sync sync/recipes sync/operation sync/quorum)
 holdfast_compile_together(client client)
-holdfast_compile_together(topology topology)
 holdfast_compile_together(holds script lease wait)
 holdfast_compile_together(engine engine)
+holdfast_compile_together(topology topology engine/closing engine/engine engine/guarded
+                          engine/reauthentication client/greeting client/login net/endpoint
+                          net/resolver net/tls_transport sync/operation/replica_acknowledger
+                          sync/operation/ticket)
 holdfast_compile_together(guard guard/enrolment guard/guard guard/held_page guard/releases guard/settings)
 
-# Where servers are found, and the guard: small rather than fast.
+# Where servers are found, what makes and ends clients, and the guard: small rather than fast.
 foreach(group topology guard)
   set_source_files_properties(
     "${PROJECT_BINARY_DIR}/CMakeFiles/holdfast_engine.dir/Unity/unity_${group}_cxx.cxx"
