@@ -69,7 +69,9 @@ BOUNDS = {
     "import KB": 1.1,
     **{f"{what} {of}": 1.0 for what in WALKED for of in ("functions", "file pairs")},
     **dict.fromkeys(OF_KERNEL, 1.05),
-    "renewal calls": 1.25,
+    "contended pair calls": 1.25,
+    "contended pair switches": 1.25,
+    "renewal calls": 2.0,
 }
 
 #: The amounts of the short and of the long run.
