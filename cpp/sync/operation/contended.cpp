@@ -221,7 +221,9 @@ AcquireMachine::Event Acquire::Contended::attempt(TimePoint until) {
 Acquire::Contended::Next Acquire::Contended::send(const Action& action) {
   acquire_.count_ = action.count;
   acquire_.connect_deadline = action.connect_deadline;
-  const Status closed = acquire_.send_soon();
+  // Where others wait, a message may wake them too: this thread submits their attempts in the order
+  // of the queue, which its own is to keep.
+  const Status closed = context().waits->has_waiters(1) ? acquire_.submit() : acquire_.send_soon();
   if (closed.ok()) return std::nullopt;
   return Event::of(Event::Kind::kFailed, closed);
 }
