@@ -4,7 +4,7 @@
 
 #include "byte_stream.h"
 #include "resp/reply.h"
-#include "topology/cluster_reply.h"
+#include "topology/slots_query.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace holdfast;
