@@ -12,7 +12,7 @@ std::size_t visit(const resp::Reply& reply) {
                      (reply.is_error() ? 1U : 0U) + (reply.is_push() ? 1U : 0U);
   for (std::size_t i = 0; i < reply.size(); ++i) {
     seen += reply.text_at(i).size() + static_cast<std::size_t>(reply.integer_at(i) & 1) +
-            (reply.is_nil_at(i) ? 1U : 0U) + visit(reply.at(i));
+            visit(reply.at(i));
   }
   return seen + reply.text_at(reply.size()).size();
 }
