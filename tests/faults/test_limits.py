@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.processes import StartChild
+from tests.support.processes import Child, StartChild
 from tests.support.refusals import REFUSALS, Refusals
 from tests.support.servers import Server
 
@@ -92,22 +92,24 @@ say("over")
 """
 
 
+def first_line(child: Child) -> str:
+    """The first line of a program, which has to end its rounds and to exit without an error."""
+    lines = []
+    while (line := child.next_line()) != "over":
+        lines.append(line)
+    assert child.wait() == 0
+    return lines[0]
+
+
 @pytest.mark.parametrize("limits", [DESCRIPTORS, THREADS], ids=["descriptors", "threads"])
 @pytest.mark.parametrize("program", [BY_THREADS, BY_TASKS], ids=["threads", "tasks"])
 def test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted(
     start_child: StartChild, server: Server, refusals: Refusals, program: str, limits: str
 ) -> None:
     """Fault 62."""
-    child = start_child(
-        f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{program}",
-        URL=server.url,
-        environment=refusals.environment,
-    )
-    lines = []
-    while (line := child.next_line()) != "over":
-        lines.append(line)
-    assert lines[0] == "no start no start"
-    assert child.wait() == 0
+    rounds = f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{program}"
+    child = start_child(rounds, URL=server.url, environment=refusals.environment)
+    assert first_line(child) == "no start no start"
 
 
 NEXT_TASK = """
@@ -141,16 +143,9 @@ def test_the_next_operation_of_a_task_is_not_answered_for_one_that_could_not_beg
     start_child: StartChild, server: Server, refusals: Refusals, limits: str
 ) -> None:
     """Fault 62: a lock of several clients' locks is cancelled when it cannot begin."""
-    child = start_child(
-        f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{NEXT_TASK}",
-        URL=server.url,
-        environment=refusals.environment,
-    )
-    lines = []
-    while (line := child.next_line()) != "over":
-        lines.append(line)
-    assert lines[0] == "no start"
-    assert child.wait() == 0
+    rounds = f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{NEXT_TASK}"
+    child = start_child(rounds, URL=server.url, environment=refusals.environment)
+    assert first_line(child) == "no start"
 
 
 CLOSING = """
