@@ -285,6 +285,8 @@ KINDS = (
         channel=_lock_channel,
         holds=_hash_holds,
         suffixes=_TWO,
+        # The message of each member may make a waiter try, where they come one by one.
+        commands_per_acquisition=lambda clients: 4 + clients,
     ),
     Kind(
         name="red_lock",
