@@ -24,6 +24,7 @@ HIREDIS_SOURCES = ("alloc", "async", "hiredis", "net", "read", "sds")
 
 ALONE = frozenset({"pair", "pair-apart", "threads"})
 WAITING = frozenset({"wake", "dead-holder", "hand-over-threads", "hand-over-processes"})
+WAITING |= {"hand-over-processes-8"}
 CROWD = frozenset({"crowd-threads", "crowd-processes"})
 WATCHDOG = frozenset({"watchdog-10k", "watchdog-100k"})
 DEFERRED = frozenset({"pair", "pair-apart"})

@@ -28,6 +28,7 @@ CASES: tuple[Case, ...] = (
     DeadHolder(),
     HandOver("hand-over-threads", "Hand-overs among 8 threads of one process", 1, 8),
     HandOver("hand-over-processes", "Hand-overs among 4 processes", 4, 1),
+    HandOver("hand-over-processes-8", "Hand-overs among 8 processes", 8, 1),
     Crowd("crowd-threads", "200 waiters in one process, each holds for 1 ms", 1),
     Crowd("crowd-processes", "200 waiters in 4 processes, each holds for 1 ms", 4),
     Watchdog("watchdog-10k", "10 000 locks renewed each second, lease 3 s", 10_000),

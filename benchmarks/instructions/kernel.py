@@ -17,8 +17,10 @@ from benchmarks.instructions.callgrind import LIMIT, SETTLED, CountFailed
 PROGRAM = "strace"
 MODULE = "benchmarks.instructions.subject"
 
-#: By which the subject waits for its moment, which is not the client's doing.
+#: By which the subject waits for its moment, which is not the client's doing; how often it sleeps
+#: so for each thing that it does.
 PAUSES = frozenset({"clock_nanosleep"})
+PAUSED = {"contended pair": 1}
 
 #: What runs beside a subject, in a process that is not counted.
 PARTNERS = {"contended pair": "contended holder"}
@@ -52,9 +54,9 @@ def calls(what: str, port: int, amount: int) -> Count:
 
 
 def switches(what: str, port: int, amount: int) -> Count:
-    """How often a thread gave up its CPU by itself: it slept."""
+    """How often a thread gave up its CPU by itself: it slept, but for the subject's pauses."""
     done, slept = _run([], what, port, amount)
-    return Count(slept, done)
+    return Count(slept - PAUSED.get(what, 0) * done, done)
 
 
 #: What is counted of a subject, and how.

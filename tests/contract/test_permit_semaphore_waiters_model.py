@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+import holdfast
 from tests.contract.permits import CHANNEL, NAME
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
@@ -91,7 +92,7 @@ class PermitSemaphores(RuleBasedStateMachine):
 
     @invariant()
     def the_counter_is_the_models(self) -> None:
-        assert int(self.server.inspect.get(NAME)) == self.free
+        eventually(lambda: int(self.server.inspect.get(NAME)) == self.free)
         assert self.do(0, "acquired_permits") == len(self.out)
 
     def teardown(self) -> None:
@@ -119,8 +120,20 @@ class PermitSemaphores(RuleBasedStateMachine):
         for waiter in [waiter for waiter in self.waiting if waiter[2].done()]:
             self.waiting.remove(waiter)
             self.idle.append(waiter[1])
-            self.granted(waiter[2].result() or [])
+            self.granted(granted(waiter[2]))
         return all(wanted > self.free for wanted, _, _ in self.waiting)
+
+
+def granted(waiter: Future[Any]) -> list[str]:
+    """The permits of a waiter that has returned: none after its time.
+
+    On a busy machine no reply may come within that time: then the permits that it may have got are
+    given back.
+    """
+    try:
+        return waiter.result() or []
+    except holdfast.ConnectionError:
+        return []
 
 
 def as_list(permit: str | None) -> list[str] | None:

@@ -8,9 +8,12 @@ is over; `stays` watches that a condition holds for a while and is meant for the
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from typing import TypeVar
+
+import holdfast
 
 T = TypeVar("T")
 
@@ -52,6 +55,24 @@ def eventually(condition: Callable[[], T], within: float = BOUND, what: str = ""
         if waited > within:
             raise AssertionError(f"not within {within} s: {what or condition}") from reason
         time.sleep(min(max(_FIRST_STEP, waited * _STEP_OF_THE_WAIT), _LAST_STEP))
+
+
+def timed_out(ask: Callable[[], object], match: str = "") -> holdfast.LockTimeout:
+    """Return the LockTimeout of `ask`, a call with a short time, once it says this.
+
+    On a busy machine no reply may come within that time, or none that names the owner.
+    """
+
+    def says() -> holdfast.LockTimeout | None:
+        try:
+            ask()
+        except holdfast.LockTimeout as late:
+            return late if re.search(match, str(late)) else None
+        except holdfast.ConnectionError:
+            return None
+        raise AssertionError("the call has not timed out")
+
+    return eventually(says, what=f"a time-out that says {match!r}")
 
 
 def settled(value: Callable[[], T], quiet: float = 0.1) -> T:
