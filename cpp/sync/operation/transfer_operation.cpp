@@ -88,7 +88,7 @@ Exchange::About DetachOperation::about() {
   return {recipe().kind(), owner_, finished() && outcome()->verdict == Verdict::kGranted};
 }
 
-void DetachOperation::start() {
+void DetachOperation::begin_move() {
   const MutexLock lock(mutex_);
   using Plan = lease::ReleasePlan::Verdict;
   lease::ReleasePlan plan = context().keeper->releases().begin_detach(name(), owner_, lease_);
@@ -122,7 +122,7 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const L
       ticket_(std::move(ticket)),
       recipient_(recipient) {}
 
-void AttachOperation::start() {
+void AttachOperation::begin_move() {
   const MutexLock lock(mutex_);
   // The owner is new.
   attempt_.emplace(context().keeper->attempts(), name(), recipient_.owner);

@@ -32,7 +32,7 @@ class TransferOperation : public Operation {
                     Role role)
       : Operation(std::move(context), std::move(name), role), recipe_(recipe) {}
 
-  virtual void start() HOLDFAST_EXCLUDES(mutex_) = 0;
+  virtual void begin_move() HOLDFAST_EXCLUDES(mutex_) = 0;
   // All with mutex_ held.
   void move(Transfer transfer) HOLDFAST_REQUIRES(mutex_);
   // `to` holds the lock; `remaining`: of its lease before, negative if not known.
@@ -48,7 +48,7 @@ class TransferOperation : public Operation {
 
  private:
   bool begin(TimePoint /*now*/) final {
-    start();
+    begin_move();
     return false;
   }
   void time_is_up(TimePoint now) final;
@@ -74,7 +74,7 @@ class DetachOperation final : public TransferOperation {
   About about() override;
 
  private:
-  void start() override;
+  void begin_move() override;
   void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
   void not_there() HOLDFAST_REQUIRES(mutex_) override;
 
@@ -103,7 +103,7 @@ class AttachOperation final : public TransferOperation {
                         const LockName& name, const Ticket& ticket, OwnerNumber owner);
 
  private:
-  void start() override;
+  void begin_move() override;
   void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_) override;
   void not_there() HOLDFAST_REQUIRES(mutex_) override;
   void unanswered() HOLDFAST_REQUIRES(mutex_) override;
