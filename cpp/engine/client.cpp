@@ -27,6 +27,9 @@ namespace holdfast::engine {
 
 namespace {
 
+// A connection for renewals is silent for so long or a third of the lease, until it is given up.
+constexpr Millis kShortestRenewalTimeout{500};
+
 // Of all connections: "<client name>:<host>:<pid>:<the id's begin>", without what a server refuses
 // in a name; empty for an empty name.
 std::string connection_name(const std::optional<std::string>& given, const std::string& id) {
@@ -100,6 +103,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   };
   setup.pubsub = options.pubsub;
   setup.tracking = options.tracking;
+  setup.renewal_timeout = std::max(options.lease.time / 3, kShortestRenewalTimeout);
   setup.on_changes = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)](const auto& changes) {
     if (const auto strong = weak.lock()) strong->watchdog().changed(changes);
   };

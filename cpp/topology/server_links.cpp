@@ -1,5 +1,6 @@
 #include "topology/server_links.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace holdfast::topology {
@@ -32,6 +33,9 @@ Connection::Setup connection_setup(const Setup& setup, Traffic traffic) {
   made.on_changes = setup.on_changes;
   if (setup.witness && calls) made.link.witness = setup.witness();
   if (!calls) made.link.label = {};
+  if (traffic == Traffic::kRenewals) {
+    made.link.command_timeout = std::min(made.link.command_timeout, setup.renewal_timeout);
+  }
   return made;
 }
 

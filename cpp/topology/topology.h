@@ -54,6 +54,9 @@ struct Setup {
   std::optional<client::PubSub> pubsub{};
   client::TrackingMode tracking = client::TrackingMode::kOff;  // of what renewals read
   std::function<void(const client::Changes&)> on_changes{};    // of that
+  // A connection for renewals that is silent for longer is given up while there is time for
+  // another; at most link.command_timeout.
+  Millis renewal_timeout = Millis::max();
   // Of a service: known already; it is used until the sentinels name another one.
   std::optional<net::Address> primary{};
   // Makes the witness of one connection for calls; empty: there is none.

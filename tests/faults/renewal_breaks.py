@@ -23,6 +23,19 @@ RENEWAL_BREAKS = (
         "::test_a_hold_is_renewed_by_the_connection_that_is_there",
     ),
     Break(
+        (67,),
+        "a silent connection for renewals is waited for as for calls",
+        "cpp/topology/server_links.cpp",
+        (
+            (
+                "std::min(made.link.command_timeout, setup.renewal_timeout)",
+                "made.link.command_timeout",
+            ),
+        ),
+        "tests/faults/test_renewal_connections.py"
+        "::test_a_hold_survives_the_silence_of_its_connection",
+    ),
+    Break(
         (10,),
         "a renewal whose connection has failed cannot arrive any more",
         "cpp/lease/watchdog.cpp",

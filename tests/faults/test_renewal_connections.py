@@ -13,6 +13,7 @@ from tests.faults.conftest import NAME, SHORT
 from tests.support.fixtures import StartServer
 from tests.support.limits import no_descriptors
 from tests.support.owners import MakeClient
+from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, stays
 
@@ -85,6 +86,22 @@ def test_a_hold_is_renewed_by_the_connection_that_is_there(
         before = client.stats().renewals
         eventually(lambda: client.stats().renewals >= before + 2)
         assert not lost
+    alice.do(lock.release)
+
+
+def test_a_hold_survives_the_silence_of_its_connection(
+    alice: Any, make_client: MakeClient, proxy: FaultProxy
+) -> None:
+    """67: nothing passes the connection for renewals, and nothing resets it; others work."""
+    client = make_client(proxy.url, lease=LEASE)
+    lost: list[Any] = []
+    lock = client.lock(NAME, on_lost=lost.append)
+    alice.do(lock.acquire)
+    eventually(lambda: client.stats().tracked == 1)
+    before = client.stats().renewals
+    proxy.silence_renewals()
+    eventually(lambda: lost or client.stats().renewals > before)
+    assert not lost
     alice.do(lock.release)
 
 

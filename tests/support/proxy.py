@@ -153,6 +153,15 @@ class FaultProxy:
         """Hold back what connections for renewals send, until `heal` lets it through."""
         self._call(self._faults.renewals.clear)
 
+    def silence_renewals(self) -> None:
+        """Swallow what the present connections for renewals pass, without a reset; others work."""
+
+        def silence() -> None:
+            for link in self._links:
+                link.silent = link.tracks
+
+        self._call(silence)
+
     def leave_renewals(self) -> None:
         """Reset the clients' ends of these connections: what is held back arrives by `heal`.
 
@@ -373,6 +382,8 @@ class _Link:
         self._subscribed = False
         self.tracks = False
         """It is a connection for renewals."""
+        self.silent = False
+        """Nothing passes it any more."""
         self.swallowed = False
         """Something on its way was lost: this connection cannot be used any more."""
 
@@ -454,7 +465,7 @@ class _Link:
         for start in range(0, len(data), size):
             await taking(self._proxy.pause_before_passing())
             await self._proxy.faults.open.wait()
-            if self._is_lost(to):
+            if self.silent or self._is_lost(to):
                 self.swallowed = True
                 return
             to.write(data[start : start + size])
