@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -204,6 +205,41 @@ def test_an_interrupted_party_leaves_nothing_behind(
     with pytest.raises((KeyboardInterrupt, holdfast.BrokenBarrierError)):
         flavour.actor().do(near.wait, timeout=0.05)
     eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+    assert waiting_parties(server) == 0
+
+
+class Alarm(ValueError):
+    """What a signal handler of the program raises."""
+
+
+@pytest.mark.flavours("sync")
+def test_a_party_that_a_signal_handler_ends_breaks_the_barrier_whatever_it_raises(
+    server: Server, make_client: MakeClient, flavour: Flavour
+) -> None:
+    client = make_client(server.url, lease=4 * BOUND)  # so that no lease ends in the test
+    waiting = wait(server, flavour, client.barrier(NAME, 3))
+    ended = client.barrier(NAME, 3)
+
+    def ring(*_: object) -> None:
+        raise Alarm
+
+    before_it = signal.signal(signal.SIGALRM, ring)
+    try:
+        main = threading.main_thread().ident
+        assert main is not None
+
+        def kill() -> None:
+            eventually(lambda: waiting_parties(server) == 2)
+            signal.pthread_kill(main, signal.SIGALRM)
+
+        killing = threading.Thread(target=kill)
+        killing.start()
+        with pytest.raises(Alarm):
+            ended.wait()
+        killing.join()
+    finally:
+        signal.signal(signal.SIGALRM, before_it)
+    assert is_broken(waiting)
     assert waiting_parties(server) == 0
 
 

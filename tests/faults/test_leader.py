@@ -301,6 +301,29 @@ def test_a_block_that_is_interrupted_while_it_ends_leads_no_more(
     assert alice.do(leader.current) is None
 
 
+class Interrupting(dict[int, object]):
+    """Campaigns whose entry is followed by a Ctrl-C, once."""
+
+    def setdefault(self, epoch: int, own: object, /) -> object:  # type: ignore[override]
+        try:
+            return super().setdefault(epoch, own)
+        finally:
+            if not vars(self).setdefault("done", False):
+                vars(self)["done"] = True
+                raise KeyboardInterrupt
+
+
+@pytest.mark.flavours("sync")
+def test_a_campaign_that_is_interrupted_as_it_begins_can_be_begun_again(
+    alice: Any, stage: Stage
+) -> None:
+    leader = stage.leader()
+    leader._campaigns = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        alice.do(leader.campaign)
+    assert alice.do(leader.campaign)
+
+
 @pytest.mark.flavours("sync")
 def test_a_leader_that_no_variable_refers_to_is_not_renewed(
     make_client: MakeClient, stage: Stage, server: Server

@@ -175,8 +175,6 @@ class Barrier(BaseBarrier):
                 if outcome.revision is None:
                     break
                 outcome.waits = self._revision.wait(outcome.revision, outcome.left())
-        except ValueError:
-            raise  # it was not let in
         except BaseException:
             with suppress(HoldfastError):  # the others find it dead at the end of its lease
                 self._send(*self._leave_step(outcome))

@@ -173,16 +173,17 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         Whether it leads by now, since a campaign of another thread that has just ended.
         """
         epoch, own = _core.epoch(), object()
-        if self._campaigns.setdefault(epoch, own) is not own:
-            msg = (
-                f"this {type(self).__name__} of {quoted(self.name)} campaigns already: "
-                "make one for each candidate"
-            )
-            raise RuntimeError(msg)
         try:
+            if self._campaigns.setdefault(epoch, own) is not own:
+                msg = (
+                    f"this {type(self).__name__} of {quoted(self.name)} campaigns already: "
+                    "make one for each candidate"
+                )
+                raise RuntimeError(msg)
             yield self.leading
         finally:
-            self._campaigns.pop(epoch, None)
+            if self._campaigns.get(epoch) is own:
+                del self._campaigns[epoch]
 
     def _attempt(self, hold: BaseHold, seconds: float) -> tuple[int, bool, float, int, bool, int]:
         """The arguments of the engine's acquire; ``seconds``: -1 waits without limit."""

@@ -83,8 +83,6 @@ class Barrier(BaseBarrier):
                 if outcome.revision is None:
                     break
                 outcome.waits = await self._revision.wait(outcome.revision, outcome.left())
-        except ValueError:
-            raise  # it was not let in
         except BaseException:
             with suppress(HoldfastError):  # the others find it dead at the end of its lease
                 await self._send(*self._leave_step(outcome))
