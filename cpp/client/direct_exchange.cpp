@@ -19,7 +19,7 @@ DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, Di
   if (!begun(*request)) return Exchanged::kNotBegun;
   Replies replies;
   const bool read = write(*request) && read_all(replies) && expected_.allow(replies[unread_]);
-  if (!read || (unread_ > 0 && !deliver_unread(replies))) {
+  if (!read || !stays() || (unread_ > 0 && !deliver_unread(replies))) {
     put_in_line({request, sent()});
     return Exchanged::kInLine;
   }

@@ -62,6 +62,11 @@ class DirectExchange {
   bool has_stream() const HOLDFAST_REQUIRES(pipe_.mutex) {
     return pipe_.send.stream().get() == stream_;
   }
+  // Else the connection was moved to another server meanwhile, and what was read is no answer.
+  bool stays() const HOLDFAST_EXCLUDES(pipe_.mutex) {
+    const MutexLock lock(pipe_.mutex);
+    return has_stream();
+  }
   bool put_in_line_written(const InFlightRequest& unanswered) HOLDFAST_EXCLUDES(pipe_.mutex);
   void put_in_line(InFlightRequest unanswered) HOLDFAST_EXCLUDES(pipe_.mutex);
   Sent sent() const { return {begun_, 1, number_}; }

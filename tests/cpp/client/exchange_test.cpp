@@ -257,11 +257,13 @@ TEST_F(ExchangeTest, ClosedMeanwhileItGetsTheReplyThatHasCome) {
 
 TEST_F(ExchangeTest, MovedMeanwhileItIsSentWhereTheServerIs) {
   open();
-  script.on_reading = [this] { connection->move(net::Address{"127.0.0.1", 2, {}}); };
-  script.replies = {"+old\r\n", "+new\r\n"};
-  EXPECT_EQ(exchange(), Exchanged::kInLine);
-  EXPECT_EQ(wait(asked), "new");
-  EXPECT_EQ(asked->times, 2);
+  for (const char* const old : {"+old\r\n", ":5\r\n", "$-1\r\n"}) {
+    script.on_reading = [this] { connection->move(net::Address{"127.0.0.1", 2, {}}); };
+    script.replies = {old, "+new\r\n"};
+    ASSERT_EQ(exchange(), Exchanged::kInLine) << "a grant of the server that was left";
+    EXPECT_EQ(wait(asked), "new");
+    EXPECT_EQ(asked->times, 2);
+  }
 }
 
 TEST_F(ExchangeTest, WhatADemotedServerRefusesIsAskedAgain) {
