@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha1
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.owners import MakeClient
 from tests.support.renewals import see_renewals
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, let_pass, stays
+from tests.wire.lua.steps import embedded
 
 
 @pytest.fixture
@@ -155,6 +157,22 @@ def test_script_flush(alice: Any, bob: Any, private_server: Server, make_client:
         private_server.inspect.script_flush()
         assert not alice.do(lock.acquire, blocking=False)
         bob.do(lock.release)
+
+
+def test_a_hand_over_is_known_to_the_server_after_the_first(
+    alice: Any, bob: Any, lock: Any, private_server: Server
+) -> None:
+    """24: where the server knows the other scripts, so that no acquisition loads them all."""
+    alice.do(lock.acquire)
+    waiting = _wait(bob, lock, private_server)
+    private_server.inspect.script_flush()
+    scripts = embedded()
+    private_server.inspect.script_load(scripts["lock/acquire"])
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+    hand_over = sha1(scripts["lock/transfer"].encode()).hexdigest()  # noqa: S324: as Redis does
+    assert private_server.inspect.script_exists(hand_over) == [True]
+    bob.do(lock.release)
 
 
 @pytest.mark.costly
