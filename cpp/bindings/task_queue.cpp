@@ -93,14 +93,10 @@ TaskQueue::TaskQueue(const py::object& loop, py::dict owners)
       sees_ready_(py::hasattr(loop, "_ready")),
       epoch_(fork_epoch()) {}
 
-TaskQueue::~TaskQueue() {
-  leave_loop();
+void TaskQueue::end() {
+  if (g_latest == this) g_latest = nullptr;
   clear();
   completions().loop().give_up();
-}
-
-void TaskQueue::leave_loop() {
-  if (g_latest == this) g_latest = nullptr;
 }
 
 py::object TaskQueue::loop() const {
@@ -295,7 +291,7 @@ void register_task_queue(py::module_& module) {
   py::class_<TaskQueue, PendingQueue>(module, "TaskQueue", py::custom_type_setup(collect))
       .def(py::init<const py::object&, py::dict>())
       .def("idle", &TaskQueue::idle)
-      .def("leave_loop", &TaskQueue::leave_loop)
+      .def("end", &TaskQueue::end)
       .def_property_readonly("drain", &reader_of);
 }
 

@@ -75,12 +75,12 @@ class TaskQueue final : public PendingQueue {
  public:
   // `loop` is kept by a weak reference; `owners` are the numbers of its tasks.
   TaskQueue(const pybind11::object& loop, pybind11::dict owners);
-  ~TaskQueue() override;  // the loop is gone: cancels the operations and gives their grants back
+  ~TaskQueue() override { end(); }
 
   // Of the loop that runs on the calling thread; RuntimeError: none runs.
   static TaskQueue& of_running_loop();
-  // The loop does not poll fd() any more.
-  void leave_loop();
+  // The loop does not poll fd() any more: cancels the operations and gives their grants back.
+  void end();
 
   // The number of the loop's current task, which gets one by the first call. RuntimeError: no task
   // runs.

@@ -369,7 +369,7 @@ class TaskQueue(PendingQueue):
     def __init__(self, loop: Any, owners: dict[Any, int], /) -> None: ...
     def drain(self, *ignored: object) -> None: ...  # continues the tasks with ended operations
     def idle(self) -> bool: ...  # no task waits
-    def leave_loop(self) -> None: ...  # which does not call drain() any more
+    def end(self) -> None: ...  # no loop calls drain() any more: cancels the operations
 
 # Block until there is an event: (word, name, owner, listeners, reason, token, the client's id, the
 # server, the cause of a loss: "gone" from the server, "lease_over", "closed" or "other").

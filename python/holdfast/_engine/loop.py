@@ -59,10 +59,10 @@ class Bridge:
         """The loop polls for the operations of its tasks.
 
         Only the loop's reader and its tasks keep this object: the waits and renewals of a loop that
-        is collected with unfinished tasks end with it.
+        is collected, or closed, with unfinished tasks end with it.
         """
         self.queue = _core.TaskQueue(loop, self._owners)
-        loop.add_reader(self.queue.fileno(), self.queue.drain, self)
+        loop.add_reader(self.queue.fileno(), self.queue.drain, _Reader(self))
 
     def owner(self) -> int:
         """The number of the current task; its holds are abandoned when it is done.
@@ -95,8 +95,13 @@ class Bridge:
         What remains are the owners: a task's known loss stays known.
         """
         get_running_loop().remove_reader(self.queue.fileno())
-        self.queue.leave_loop()
+        self.queue.end()
         del self.queue
+
+    def end(self) -> None:
+        """The loop was closed: its tasks wait for nothing any more, and their holds are left."""
+        self.queue.end()
+        _end_owners(self._numbers)
 
     def _task_done(self, task: Task[Any]) -> None:
         number = self._owners.pop(task, None)
@@ -105,6 +110,18 @@ class Bridge:
             for watcher in self._watchers.pop(number, ()):
                 watcher.owner_ends(number)
             _core.owner_ended(number, "task")
+
+
+class _Reader:
+    """What only the loop's reader keeps: a loop that is closed drops it, with tasks or without."""
+
+    def __init__(self, of: Bridge) -> None:
+        self._bridge = of
+
+    def __del__(self) -> None:
+        loop = self._bridge.loop()
+        if loop is not None and loop.is_closed():
+            self._bridge.end()
 
 
 def this_task(loop: AbstractEventLoop | None = None) -> Task[Any]:

@@ -1,4 +1,4 @@
-"""A loop that is closed with unfinished tasks and forgotten: what they held ends with them."""
+"""A loop that is closed with unfinished tasks, forgotten or not: what they held ends."""
 
 from __future__ import annotations
 
@@ -47,18 +47,21 @@ async def _hold_and_ask(client: Any, held: list[str]) -> None:
     await client.lock(OTHER).acquire()
 
 
+def _run_until(loop: asyncio.AbstractEventLoop, settled: Callable[[], object]) -> None:
+    def has_come_so_far() -> object:
+        loop.run_until_complete(asyncio.sleep(0))
+        return settled()
+
+    eventually(has_come_so_far)
+
+
 def _leave(
     new_loop: NewLoop, body: Coroutine[Any, Any, Any], settled: Callable[[], object]
 ) -> Callable[[], bool]:
     """Close a loop whose task has come so far; returns whether loop and task are still there."""
     loop = new_loop()
     task = loop.create_task(body)
-
-    def has_come_so_far() -> object:
-        loop.run_until_complete(asyncio.sleep(0))
-        return settled()
-
-    eventually(has_come_so_far)
+    _run_until(loop, settled)
     loop.close()
     remembered = (weakref.ref(task), weakref.ref(loop))
 
@@ -109,6 +112,58 @@ def test_a_forgotten_loop_waits_for_nothing(
     eventually(lambda: server.subscribers(CHANNEL) == 0)
     _close(new_loop, client)
     assert notices.naming(NAME) == []
+
+
+async def _take(client: Any) -> None:
+    await client.lock(NAME).acquire()
+
+
+async def _take_and_be_told(client: Any) -> None:
+    await client.lock(NAME, on_lost=print).acquire()
+
+
+async def _take_for_a_hold(client: Any) -> None:
+    await client.lock(NAME).hold()
+
+
+@pytest.mark.parametrize(
+    "body", [_take, _take_and_be_told, _take_for_a_hold], ids=lambda body: body.__name__.strip("_")
+)
+def test_a_closed_loop_takes_nothing(
+    server: Server, new_loop: NewLoop, body: Callable[[Any], Coroutine[Any, Any, Any]]
+) -> None:
+    """55: its wait ends, also while the program keeps the task."""
+    server.inspect.hset(NAME, "somebody-else:1", 1)
+    server.inspect.pexpire(NAME, 30_000)
+    client = holdfast.asyncio.Client(server.url)
+    waiting = body(client)
+    loop = new_loop()
+    task = loop.create_task(waiting)
+    _run_until(loop, lambda: server.subscribers(CHANNEL) == 1)
+    loop.close()
+    eventually(lambda: server.subscribers(CHANNEL) == 0, what="its wait has ended")
+    assert not task.done()
+    _close(new_loop, client)
+
+
+@pytest.mark.realtime
+def test_renewal_stops_when_the_loop_is_closed(
+    server: Server, new_loop: NewLoop, notices: Notices
+) -> None:
+    """55: also while the program keeps the task; one warning names the lock."""
+    client, held = holdfast.asyncio.Client(server.url, lease=SHORT), list[str]()
+    loop = new_loop()
+    task = loop.create_task(_hold(client, held))
+    _run_until(loop, lambda: held)
+    loop.close()
+    eventually(lambda: notices.naming(NAME))
+    eventually(lambda: holds(server, NAME) == {})
+    assert not task.done()
+    del loop, task
+    gc.collect()
+    _close(new_loop, client)
+    (notice,) = notices.naming(NAME)
+    assert "ended without releasing" in notice
 
 
 def test_what_a_stopped_loop_asked_for_is_finished(server: Server, new_loop: NewLoop) -> None:
