@@ -106,6 +106,11 @@ PySendResult send(PyObject* self, PyObject* value, PyObject** result) {
     return PYGEN_ERROR;
   }
   if (!awaitable.outcome && !awaitable.over) {
+    // An error of add_done_callback() would leave the task without a next step.
+    if (awaitable.callback != nullptr) {
+      PyErr_SetString(PyExc_RuntimeError, "the result is awaited already, by another task");
+      return PYGEN_ERROR;
+    }
     awaitable.blocking = true;
     *result = Py_NewRef(self);
     return PYGEN_NEXT;

@@ -145,6 +145,24 @@ def test_a_call_is_awaited_once(server: Server, run: Run, take: Take) -> None:
 
 
 @takes
+def test_a_call_that_another_task_awaits_fails(server: Server, run: Run, take: Take) -> None:
+    async def wait_for(call: Coroutine[Any, Any, Any]) -> Any:
+        return await call
+
+    async def main() -> None:
+        async with holdfast.asyncio.Client(server.url) as client, client.lock(NAME) as lock:
+            call = take(lock)
+            first, second = (asyncio.create_task(wait_for(call)) for _ in range(2))
+            with pytest.raises(RuntimeError, match="awaited"):
+                await asyncio.wait_for(asyncio.shield(second), BOUND)
+            assert not first.done()
+            first.cancel()
+            await asyncio.wait([first])
+
+    run(main())
+
+
+@takes
 def test_outside_of_any_task(server: Server, new_loop: NewLoop, take: Take) -> None:
     errors: list[BaseException] = []
 
