@@ -23,6 +23,7 @@ BAD_LEASES: list[tuple[Any, type[Exception]]] = [
     (math.nan, ValueError),
     (math.inf, ValueError),
     (-math.inf, ValueError),
+    (10**309, ValueError),  # too large for a float
     (1e10, ValueError),
     ("30", TypeError),
     (b"30", TypeError),
@@ -32,6 +33,7 @@ BAD_LEASES: list[tuple[Any, type[Exception]]] = [
 BAD_SECONDS: list[tuple[Any, type[Exception]]] = [
     *((value, error) for value, error in BAD_LEASES if not isinstance(value, (int, float))),
     (-1, ValueError),
+    (-(10**309), ValueError),
     (math.nan, ValueError),
 ]
 BAD_OPTIONS: list[tuple[str, Any, type[Exception]]] = [

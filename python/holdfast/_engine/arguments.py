@@ -193,10 +193,12 @@ def checked_number(what: str, value: Any) -> float:
         hint = ": use its .total_seconds()" if hasattr(value, "total_seconds") else ""
         msg = f"{what} must be a number of seconds, not {type(value).__name__}{hint}"
         raise TypeError(msg)
+    if abs(value) > 2**63:  # an int may be too large for a float
+        return math.inf if value > 0 else -math.inf
     if math.isnan(value):
         msg = f"{what} must be a number of seconds, not NaN"
         raise ValueError(msg)
-    return float(value) if abs(value) < 2**63 else math.copysign(math.inf, value)
+    return float(value)
 
 
 def milliseconds(what: str, value: Any) -> int:
