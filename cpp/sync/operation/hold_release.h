@@ -64,7 +64,8 @@ class HoldRelease final : public Release {
 
   void cancel() override;
   About about() override;
-  // The next hand-over's, where the one that this release was to be was not known.
+  // A release with its text takes the place of a hand-over that the server did not know: loads the
+  // script of the next one.
   int preload(std::string& out) const override { return script::load(out, recipe_.scripts()); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   void written() override;
