@@ -18,12 +18,12 @@
 -- @include _barrier/parties.lua
 -- @include _revision/now.lua
 local own = 'party:' .. ARGV[1]
-local of = parties(KEYS[2], KEYS[3])
 local said = redis.call('hmget', KEYS[3], own, 'broken', 'parties', 'until')
 local mark, place = string.sub(said[1] or '', 1, 1), tonumber(string.sub(said[1] or '', 2))
 if mark == 'p' then
   return {2, place, 0}
 end
+local of = parties(KEYS[2], KEYS[3])
 local ends = redis.call('zscore', KEYS[2], ARGV[1])
 if not ends or ends + 0 <= now then
   return {-3, 0, 0}

@@ -29,7 +29,7 @@ def test_no_owner_enters_before_the_minimum_is_over(alice: Any, bob: Any, stage:
     client = stage.default_client
     lock = stage.lock(at_least=20)
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, stage.lock(stage.client()), timeout=0.3)
+    waiting = stage.wait(bob, stage.lock(stage.client()), timeout=1)
     with stage.messages() as messages:
         alice.do(lock.release)
         assert messages.received() == [stage.kind.payload]
@@ -51,7 +51,7 @@ def test_no_owner_enters_before_the_minimum_is_over(alice: Any, bob: Any, stage:
 def test_a_waiter_of_the_same_client_waits_too(alice: Any, bob: Any, stage: Stage) -> None:
     lock = stage.lock(at_least=20)
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, lock, timeout=0.3)
+    waiting = stage.wait(bob, lock, timeout=1)
     alice.do(lock.release)
     assert not waiting.result()
     assert list(stage.holds()) == [f"{stage.default_client.id}:0".encode()]

@@ -213,8 +213,8 @@ def test_another_number_of_parties_is_refused_and_named(parties: Parties) -> Non
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        (0, ValueError, "from 1 to 10000, not 0"),
-        (10_001, ValueError, "from 1 to 10000, not 10001"),
+        (0, ValueError, "from 1 to 1000, not 0"),
+        (1001, ValueError, "from 1 to 1000, not 1001"),
         (True, TypeError, "not bool"),
         (2.0, TypeError, "not float"),
         ("2", TypeError, "not str"),

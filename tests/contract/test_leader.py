@@ -121,7 +121,7 @@ def test_the_label_of_its_client_says_who_leads(
 ) -> None:
     alice.do(make_leader(of=make_client(label="importer 3")).campaign)
     eventually(lambda: bob.do(other.current).holder.label == "importer 3")
-    impatient = make_leader(of=other._client, wait=0.3)
+    impatient = make_leader(of=other._client, wait=1)
     with pytest.raises(holdfast.LockTimeout, match="importer 3"):
         bob.inside(impatient, lambda led: led)
 
@@ -157,7 +157,7 @@ def test_a_block_campaigns_and_resigns(leader: Any, other: Any, alice: Any, bob:
 
 def test_a_block_waits_for_its_time(client: Any, other: Any, alice: Any, bob: Any) -> None:
     alice.do(other.campaign)
-    impatient = client.leader(NAME, wait=0.3)
+    impatient = client.leader(NAME, wait=1)
     with pytest.raises(holdfast.LockTimeout, match=NAME):
         bob.inside(impatient, lambda led: led)
 

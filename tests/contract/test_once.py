@@ -164,7 +164,7 @@ def test_a_waiter_whose_time_is_over_gets_a_result_that_is_there_by_then(
     """Of many waiters, one after the other gets the lock, to read it."""
     stage.server.inspect.hset(LOCK, "c0ffee00-0000-8000-8000-00000000000a:1", 1)
     work = stage.work()
-    waiting = stage.wait(alice, stage.once(wait=0.2), work)
+    waiting = stage.wait(alice, stage.once(wait=1), work)
     stage.server.inspect.set(RESULT, "j7")
     assert waiting.result(BOUND) == 7
     assert work.calls == 0
@@ -437,7 +437,7 @@ def test_a_waiter_that_is_refused_leaves_no_place(
     runs = stage.work(held=True)
     running = stage.begin(alice, stage.once(client), runs)
     actors = [make_actor() for _ in range(5)]
-    waiting = [stage.wait(each, stage.once(client, wait=0.05), runs) for each in actors]
+    waiting = [stage.wait(each, stage.once(client, wait=1), runs) for each in actors]
     for each in waiting:
         with pytest.raises(holdfast.LockTimeout):
             each.result(BOUND)

@@ -138,7 +138,7 @@ def test_one_waiter_of_a_client_tries_at_a_time(permits: Permits) -> None:
 def test_who_gives_up_leaves_nothing(permits: Permits) -> None:
     semaphore = permits.semaphore(1)
     permit = permits.take(semaphore)
-    assert permits.wait(semaphore, timeout=0.05).result(BOUND) is None
+    assert permits.wait(semaphore, timeout=1).result(BOUND) is None
     eventually(lambda: permits.subscribers == 0)
     assert (permits.free, list(permits.out)) == (0, [permit])
     permits.do(semaphore.release, permit)

@@ -335,7 +335,7 @@ def test_a_deleted_semaphore_is_waited_for(bob: Any, semaphore: Any, waiters: Wa
 def test_who_gives_up_leaves_nothing(
     bob: Any, semaphore: Any, waiters: Waiters, server: Server
 ) -> None:
-    waiting = waiters.wait(semaphore, timeout=0.15)
+    waiting = waiters.wait(semaphore, timeout=1)
     assert waiting.result(SOON) is False
     eventually(lambda: waiters.subscribers == 0)
     assert server.keys() == set()

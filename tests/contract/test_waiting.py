@@ -33,7 +33,7 @@ def test_who_gives_up_leaves_nothing(
     alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
     alice.do(lock.acquire)
-    waiting = stage.wait(bob, rival, timeout=0.1)
+    waiting = stage.wait(bob, rival, timeout=1)
     assert waiting.result(BOUND) is False
     eventually(lambda: stage.subscribers() == 0)
     alice.do(lock.release)

@@ -23,7 +23,7 @@ say("ready")
 hear("fork")
 if os.fork() == 0:
     say("child", client.id != identity, lock.lost, lock.owned(), lock.hold_count())
-    say("tries", lock.acquire(blocking=False), lock.acquire(timeout=0.05))
+    say("tries", lock.acquire(blocking=False), lock.acquire(timeout=1))
     try:
         lock.release()
     except holdfast.NotOwnedError as error:
@@ -152,7 +152,7 @@ def test_fork_while_a_thread_waits(start_child: StartChild, server: Server) -> N
         waiter.start()
         hear("fork")
         if os.fork() == 0:
-            say("child", lock.acquire(blocking=False), lock.acquire(timeout=0.05))
+            say("child", lock.acquire(blocking=False), lock.acquire(timeout=1))
             os._exit(0)
         os.wait()
         say("forked")
@@ -242,7 +242,7 @@ def test_asyncio_after_a_fork(start_child: StartChild, server: Server) -> None:
             say("parent", await lock.hold_count())
 
         async def look():
-            say("child", await lock.owned(), await lock.acquire(timeout=0.05))
+            say("child", await lock.owned(), await lock.acquire(timeout=1))
             async with client.lock("of the child") as own:
                 say("own", await own.hold_count())
 

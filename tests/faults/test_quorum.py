@@ -149,7 +149,7 @@ def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
     with pytest.raises(error):
         alice.do(lock.acquire, blocking=False)
     with pytest.raises(error):
-        alice.do(lock.acquire, timeout=0.1)
+        alice.do(lock.acquire, timeout=1)
     assert alice.do(lambda: lock.validity) is None
     eventually(lambda: cluster.servers[0].keys() == set())
 
@@ -164,7 +164,7 @@ def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cl
     with pytest.raises(holdfast.ServerError, match="READONLY"):
         alice.do(lock.acquire, blocking=False)
     with pytest.raises(holdfast.LockTimeout, match="READONLY"):
-        alice.do(lock.acquire, timeout=0.2)
+        alice.do(lock.acquire, timeout=1)
     with pytest.raises(holdfast.ServerError, match="READONLY"):
         alice.do(lock.acquire)
     waiting = alice.begin(lock.acquire, timeout=BOUND)
@@ -409,7 +409,7 @@ def test_a_multi_lock_waits_for_a_server_that_refuses_as_for_a_holder(
     with pytest.raises(holdfast.ServerError, match="READONLY"):
         alice.do(lock.acquire, blocking=False)
     with pytest.raises(holdfast.LockTimeout, match="READONLY") as late:
-        alice.do(lock.acquire, timeout=0.5)
+        alice.do(lock.acquire, timeout=1)
     assert isinstance(late.value.__cause__, holdfast.ServerError)
     with pytest.raises(holdfast.ServerError, match="READONLY"):
         alice.do(lock.acquire)

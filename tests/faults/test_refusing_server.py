@@ -184,7 +184,7 @@ def test_other_kinds_do_not_take_the_state_for_held_or_empty(
         with pytest.raises(holdfast.ServerError, match=refusing.code):
             alice.do(each.acquire, blocking=False)
         with pytest.raises(holdfast.LockTimeout, match=refusing.code):
-            alice.do(each.acquire, timeout=0.1)
+            alice.do(each.acquire, timeout=1)
 
 
 @pytest.mark.costly

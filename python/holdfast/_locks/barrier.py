@@ -25,7 +25,9 @@ __all__ = ["Barrier", "BaseBarrier", "Outcome"]
 
 #: How long the semaphore stays once no party is left, in ms.
 REST_MS: Final = 3_600_000
-MOST_PARTIES: Final = 10_000
+#: Each step reads all parties, so that a round costs the server the square of their number: about a
+#: second of scripts for these, and as much whenever their leases are due.
+MOST_PARTIES: Final = 1000
 
 #: The replies of lua/barrier.
 WAITS: Final = 1

@@ -70,7 +70,7 @@ def test_a_waiter_whose_time_is_over_gets_the_reason(
     alice: Any, bob: Any, granted: Granted
 ) -> None:
     granted.group.replicas[0].pause()
-    waiting = granted.begin(alice, timeout=0.1)
+    waiting = granted.begin(alice, timeout=1)
     _timed_out(waiting)
     eventually(lambda: granted.free(bob))
 
@@ -113,7 +113,7 @@ def test_a_server_that_has_become_a_replica_is_waited_for(
     assert isinstance(error, holdfast.ServerError), error
     assert error.code == "READONLY"
     assert error.temporary
-    waited = alice.begin(lock.acquire, timeout=0.3).exception(BOUND)
+    waited = alice.begin(lock.acquire, timeout=1).exception(BOUND)
     assert isinstance(waited, holdfast.LockTimeout), waited
 
 

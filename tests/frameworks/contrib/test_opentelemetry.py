@@ -99,7 +99,7 @@ def test_an_acquisition_is_a_span(client: Any, alice: Any, bob: Any, telescope: 
         "holdfast.outcome": "acquired",
     }
     assert not bob.do(lock.acquire, blocking=False)
-    assert not bob.do(lock.acquire, timeout=0.5)
+    assert not bob.do(lock.acquire, timeout=1)
     alice.do(lock.release)
     assert telescope.outcomes() == ["acquired", "timed_out", "timed_out"]
 

@@ -67,7 +67,7 @@ def test_a_lock_of_redis_py_is_replaced_by_naming_the_class(
     assert alice.do(lambda: lock.local.token) == b"word"
     assert alice.do(lock.owned) is alice.do(lock.locked) is True
     assert 9000 < server.inspect.pttl("name") <= 10_000
-    other = r.lock("name", blocking_timeout=0.01, lock_class=lock_class)
+    other = r.lock("name", blocking_timeout=1, lock_class=lock_class)
     assert bob.do(other.acquire) is bob.do(other.owned) is False
     with pytest.raises(redis.exceptions.LockError, match="name") as caught:
         bob.inside(other, lambda _: None)
@@ -544,7 +544,7 @@ def test_while_the_key_is_a_lock_of_redis_py_it_is_busy(
     server.inspect.set("name", "token of redis-py")
     lock = r.lock("name", sleep=0.01, lock_class=lock_class)
     assert alice.do(lock.acquire, blocking=False) is False
-    assert alice.do(lock.acquire, blocking_timeout=0.03) is False
+    assert alice.do(lock.acquire, blocking_timeout=1) is False
     waiting = alice.begin(lock.acquire)
     server.inspect.delete("name")
     assert waiting.result(BOUND)

@@ -93,9 +93,9 @@ def test_an_acquisition_that_another_s_hold_ends_is_timed_out(
     lock = client.lock("myLock")
     alice.do(lock.acquire)
     assert not bob.do(lock.acquire, blocking=False)
-    assert not bob.do(lock.acquire, timeout=0.5)
+    assert not bob.do(lock.acquire, timeout=1)
     with pytest.raises(holdfast.LockTimeout):
-        bob.inside(client.lock("myLock", wait=0.01), lambda _: None)
+        bob.inside(client.lock("myLock", wait=1), lambda _: None)
     counted(client, acquired=1, held=1, timed_out=3)
 
 
@@ -190,7 +190,7 @@ def test_permits_with_ids_count_as_locks_do(client: Any, alice: Any, server: Ser
     server.inspect.flushdb()
     with pytest.raises(holdfast.LockLostError):
         alice.do(permits.release, permit)
-    assert alice.do(permits.acquire, timeout=0.5) is None
+    assert alice.do(permits.acquire, timeout=1) is None
     counted(client, acquired=4, released=3, timed_out=2, lost=1)
 
 
