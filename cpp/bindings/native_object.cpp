@@ -64,10 +64,13 @@ py::object described(const py::handle& method, const std::string& text) {
   return py::reinterpret_steal<py::object>(made);
 }
 
-void add_native_type(py::module_& module, const char* qualified_name, PyMethodDef* methods) {
-  std::array<PyType_Slot, 2> slots{{
+void add_native_type(py::module_& module, const char* qualified_name, PyMethodDef* methods,
+                     PyGetSetDef* attributes) {
+  const PyType_Slot end{0, nullptr};
+  std::array<PyType_Slot, 3> slots{{
       {Py_tp_methods, methods},
-      {0, nullptr},
+      attributes == nullptr ? end : PyType_Slot{Py_tp_getset, attributes},
+      end,
   }};
   PyType_Spec spec{qualified_name, sizeof(NativeObject), 0,
                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots.data()};

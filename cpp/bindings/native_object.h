@@ -39,8 +39,9 @@ pybind11::object native_root();
 // `with` and by calls without a step of bytecode: no signal handler runs between their effect and
 // their return. In CPython 3.14 and newer one may run right after the return of `__enter__`:
 // holdfast/_locks/base.py takes care of that. It also gives those methods their texts that the
-// public classes declare.
-void add_native_type(pybind11::module_& module, const char* qualified_name, PyMethodDef* methods);
+// public classes declare. `attributes` (static storage too; null: none) are read by C functions.
+void add_native_type(pybind11::module_& module, const char* qualified_name, PyMethodDef* methods,
+                     PyGetSetDef* attributes = nullptr);
 
 // The same native method with another text: its signature and its docstring. For the import of the
 // package alone: what it makes lasts as long as the process.
@@ -157,6 +158,14 @@ PyMethodDef method(const char* name) {
         return guarded([&] { return function(self, {values, count, keywords}); });
       };
   return {name, as_method(call), METH_FASTCALL | METH_KEYWORDS, nullptr};
+}
+
+// An attribute of a native type that is read by a function of the object, which may throw.
+template <pybind11::object (*function)(PyObject* self)>
+PyGetSetDef attribute(const char* name) {
+  return {name,
+          [](PyObject* self, void* /*unused*/) { return guarded([=] { return function(self); }); },
+          nullptr, nullptr, nullptr};
 }
 
 // `_bind`: sets the state, which is made of the arguments.

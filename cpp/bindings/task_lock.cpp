@@ -147,6 +147,9 @@ py::object exit(PyObject* self, const Arguments& args) {
   return awaitable_for(self, kLeave, leaving);
 }
 
+// The engine's lock, as of those for threads.
+py::object core(PyObject* self) { return py::cast(Using<TaskLockState>(self)->lock); }
+
 PyMethodDef g_methods[] = {
     method<&bind<TaskLockState>>("_bind"),
     method<&acquire>("_acquire"),
@@ -156,8 +159,10 @@ PyMethodDef g_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+PyGetSetDef g_attributes[] = {attribute<&core>("_core"), {}};
+
 const Registration g_registration([](py::module_& module) {
-  add_native_type(module, "holdfast._core.TaskLock", g_methods);
+  add_native_type(module, "holdfast._core.TaskLock", g_methods, g_attributes);
 });
 
 }  // namespace

@@ -44,6 +44,7 @@ from holdfast._engine.errors import (
 if TYPE_CHECKING:
     from types import FunctionType
 
+    from holdfast._core import Lockable
     from holdfast._locks.holders import Asking, Holder
 
 __all__ = [
@@ -255,7 +256,6 @@ class BaseLock(Synchronizer):
 
     __slots__ = (
         "_at_least",
-        "_core",
         "_label",
         "_lease",
         "_on_lost",
@@ -267,6 +267,9 @@ class BaseLock(Synchronizer):
     _owner_word = "thread"
     _may_wait_for_itself = False  # see _refuse_upgrade()
     _may_defer = True  # a release need not be awaited
+
+    #: The engine's lock, an attribute of the native type that the class is also derived from.
+    _core: Lockable
 
     def __init__(
         self,
@@ -283,7 +286,7 @@ class BaseLock(Synchronizer):
         super().__init__(client, name)
         self._lease = self._checked_lease(lease)
         self._at_least = checked_at_least(at_least, self._lease)
-        self._core = self._new_core(checked_name("name", name))
+        core = self._new_core(checked_name("name", name))
         self._wait = checked_wait(wait)
         self._label = None if label is None else checked_label(label)
         self._on_lost = on_lost
@@ -291,7 +294,7 @@ class BaseLock(Synchronizer):
         self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
         if self._defers():
             self._check_deferring("releases='deferred'")
-        self._bind_core()
+        self._bind_core(core)
 
     @property
     def lost(self) -> bool:
@@ -307,12 +310,13 @@ class BaseLock(Synchronizer):
         loss = _events.loss_of(self)
         return self._core.known_loss(self._owner()) if loss is None else loss.reason
 
-    def _new_core(self, name: bytes) -> _core.Lockable:
+    def _new_core(self, name: bytes) -> Lockable:
         """The engine's lock; kinds with further options override it."""
         return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, None)
 
-    def _bind_core(self) -> None:
-        """Pass the engine's objects to the native methods, if the class has any."""
+    def _bind_core(self, core: Lockable) -> None:
+        """Pass the engine's lock to the native methods."""
+        raise NotImplementedError
 
     def _owner(self) -> int:
         raise NotImplementedError

@@ -259,9 +259,9 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
     def _key(self) -> int:
         return _process.caller()
 
-    def _bind_core(self) -> None:
+    def _bind_core(self, core: _core.Lockable) -> None:
         prepares = self._wants_watcher() or self._may_wait_for_itself or self._label is not None
-        self._bind(self._core, self._lease, self._wait, prepares, self._defers())
+        self._bind(core, self._lease, self._wait, prepares, self._defers())
 
     # Native: no signal handler runs between the effect of one and its return.
 

@@ -178,10 +178,10 @@ class Lock(BaseLock, _core.TaskLock):
         owner = owner_of_this_task()
         return None if owner == NO_OWNER else owner
 
-    def _bind_core(self) -> None:
+    def _bind_core(self, core: _core.Lockable) -> None:
         watched = self._wants_watcher() or self._label is not None
         how = watched, self._may_wait_for_itself, self._defers()
-        self._bind(self._core, self._lease, self._wait, *how)
+        self._bind(core, self._lease, self._wait, *how)
 
     def _wants_watcher(self) -> bool:
         return self._cancel_on_lost or self._on_lost is not None

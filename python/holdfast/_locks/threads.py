@@ -528,8 +528,8 @@ class BaseRedLock(QuorumSide):
 
     __slots__ = ()
 
-    def _bind_core(self) -> None:
-        super()._bind_core()
+    def _bind_core(self, core: _core.Lockable) -> None:
+        super()._bind_core(core)
         _process.red_locks.add(self)
 
     def _member_of(self, client: str, name: bytes) -> BaseLock | None:
