@@ -22,10 +22,10 @@ def test_a_lock_in_which_a_thread_waits_is_not_bound_again(
     eventually(lambda: stage.default_client.stats().waiting > 0)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=REFUSED):
-            lock._bind_core()
+            lock._bind_core(lock._core)
     alice.do(rival.release)
     assert waiting.result(BOUND) is True
-    lock._bind_core()
+    lock._bind_core(lock._core)
     bob.do(lock.release)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
+from holdfast._core import Lockable
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
@@ -44,7 +45,6 @@ from holdfast._engine.errors import (
 if TYPE_CHECKING:
     from types import FunctionType
 
-    from holdfast._core import Lockable
     from holdfast._locks.holders import Asking, Holder
 
 __all__ = [
