@@ -1,7 +1,7 @@
 -- Keeps the result of a run, while the lock of the run is held by its runner.
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- KEYS[2]  result: a text
--- ARGV[1]  owner: the runner, "uuid:number"
+-- ARGV[1]  owner: the runner, "uuid:number"; another one for each run
 -- ARGV[2]  result: its bytes, with their kind before them
 -- ARGV[3]  keep: ms from now for which it is kept, 1 to 2^53
 -- returns  1: it is kept; a repeat while the runner holds the lock keeps the same

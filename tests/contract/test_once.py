@@ -87,6 +87,19 @@ def test_it_is_kept_for_the_time_given(alice: Any, client: Any, stage: Stage) ->
     assert runs.calls == 2
 
 
+def test_each_run_has_another_owner(alice: Any, once: Any, stage: Stage) -> None:
+    """So a copy of an earlier run's step that comes late keeps nothing."""
+    owners: set[bytes] = set()
+    for _ in range(2):
+        runs = stage.work(held=True)
+        running = stage.begin(alice, once, runs)
+        owners.update(stage.server.inspect.hkeys(LOCK))
+        runs.goes_on.set()
+        running.result(BOUND)
+        assert alice.do(once.forget)
+    assert len(owners) == 2
+
+
 def test_it_can_be_forgotten(alice: Any, once: Any, stage: Stage) -> None:
     runs = stage.work()
     assert alice.do(once.forget) is False

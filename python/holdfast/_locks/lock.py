@@ -554,21 +554,27 @@ def take_hold(
     The object is made before the grant. When a signal handler raises between the grant and the
     caller's assignment, the object is collected and its hold is no longer renewed.
     """
-    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
     hold = Hold(lock)
     try:
-        if lock._label is not None:
-            lock._say(hold._owner, lock._label)
-        if not hold._core.acquire(
-            hold._owner, waits, seconds, ms, renewed, hold._listener()
-        ).wait():
-            raise lock._timed_out(max(seconds, 0.0))
+        acquire_for(hold, wait, lease)
         return hold
     except BaseException:
         # The traceback keeps the object alive for as long as the error is referenced.
         with suppress(ResourceWarning):
             hold._abandon()
         raise
+
+
+def acquire_for(
+    hold: Hold, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+) -> None:
+    """Acquire the lock for a hold object; raises ``LockTimeout``."""
+    lock = hold.lock
+    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
+    if lock._label is not None:
+        lock._say(hold._owner, lock._label)
+    if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()).wait():
+        raise lock._timed_out(max(seconds, 0.0))
 
 
 def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:

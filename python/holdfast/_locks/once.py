@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
@@ -31,7 +33,7 @@ from holdfast._locks.decorators import (
 )
 from holdfast._locks.force import raised
 from holdfast._locks.kinds import key_beside
-from holdfast._locks.lock import Lock
+from holdfast._locks.lock import BaseHold, Hold, Lock, acquire_for
 from holdfast._locks.steps import step
 
 if TYPE_CHECKING:
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+HoldT = TypeVar("HoldT", bound=BaseHold)
 
 __all__ = ["BaseOnce", "Codec", "Once", "OnceSide", "Status", "once_each"]
 
@@ -58,6 +61,9 @@ RUNS: Final = "a once {} runs"
 STORE: Final = "once/store"
 
 Command = tuple[bytes, ...]
+
+#: By client, key and caller.
+_runs: WeakValueDictionary[tuple[str, bytes, object], BaseHold] = WeakValueDictionary()
 
 
 class Codec(Protocol):
@@ -83,17 +89,7 @@ class OnceSide(BaseLock):
 
     __slots__ = ()
 
-    _may_wait_for_itself = True
-
     _key_of_once: Name
-
-    def _refuse_upgrade(self) -> None:
-        if self._core.known_count(self._owner()):
-            msg = (
-                f"this {self._owner_word} runs {quoted(self._key_of_once)} already, and would wait "
-                "for itself: a function cannot run its own key"
-            )
-            raise LockError(msg)
 
     def _timeout(self, seconds: float | None, found: list[Holder]) -> LockTimeout:
         if self._core.foreign:
@@ -136,6 +132,27 @@ class BaseOnce(Synchronizer):
     def _new_lock(self, name: Name, **options: Any) -> Any:
         raise NotImplementedError
 
+    def _new_run(self, new_hold: Callable[[Any], HoldT]) -> HoldT:
+        """The hold of a run of the caller, which is an owner for this run alone.
+
+        So a copy of an earlier run's step that comes late keeps nothing. Raises ``LockError``
+        where the caller runs the key already.
+        """
+        run = self._client.id, self._key, self._caller()
+        outer = _runs.get(run)
+        if outer is not None and outer._known_count():
+            msg = (
+                f"this {self._lock._owner_word} runs {quoted(self.name)} already, and would wait "
+                "for itself: a function cannot run its own key"
+            )
+            raise LockError(msg)
+        hold = _runs[run] = new_hold(self._lock)
+        return hold
+
+    def _caller(self) -> object:
+        """The calling thread, or task."""
+        return self._lock._key()
+
     def _read(self) -> list[Command]:
         return [(b"GET", self._result_key)]
 
@@ -145,28 +162,28 @@ class BaseOnce(Synchronizer):
     def _delete(self) -> list[Command]:
         return [(b"DEL", self._result_key)]
 
-    def _store(self, owner: int, data: bytes) -> tuple[Any, str, list[bytes], list[Argument]]:
-        """The step that keeps the result of an owner's run, while the owner holds the lock."""
-        arguments: list[Argument] = [f"{self._client.id}:{owner}", data, self._keep_ms]
+    def _store(self, run: BaseHold, data: bytes) -> tuple[Any, str, list[bytes], list[Argument]]:
+        """The step that keeps the result of a run, while its hold is there."""
+        arguments: list[Argument] = [f"{self._client.id}:{run._owner}", data, self._keep_ms]
         return self._client._core, STORE, [self._key, self._result_key], arguments
 
     def _found(self, data: bytes | None) -> Result | None:
         """What a caller gets of the key's value; ``None``: there is no result."""
         return None if data is None else Result(self._decoded(data))
 
-    def _made(self, result: object, function: object) -> tuple[bytes, Result]:
+    def _made(self, run: BaseHold, result: object, function: object) -> tuple[bytes, Result]:
         """Of a run's result: what is to be kept, and what the callers get of that.
 
         A hold that is lost by the client's clock raises, without a command.
         """
         data = self._encoded(result, function)
         made = Result(self._decoded(data))
-        if self._lock.lost:
-            raise self._lost(self._lock.loss or "its lease is over")
+        if run.lost:
+            raise self._lost(run.loss or "its lease is over")
         return data, made
 
     def _kept(self, answer: int) -> None:
-        """Raise ``LockLostError`` where the step says that the owner does not hold the lock."""
+        """Raise ``LockLostError`` where the step says that the run's hold is gone."""
         if answer != 1:
             raise self._lost("its lock has another owner, or none")
 
@@ -261,7 +278,7 @@ class Once(BaseOnce):
         """The kept result; without one, that of ``function(*args, **kwargs)``, called now.
 
         While another caller runs it, this one waits for up to ``wait`` seconds. All callers get
-        what was kept: of JSON a tuple as a list. The lock of the run is the calling thread's.
+        what was kept: of JSON a tuple as a list.
 
         Raises what the function raises: nothing is kept, and the next caller runs it.
         ``LockTimeout`` when another caller still runs it. ``LockLostError`` when the hold was lost
@@ -274,21 +291,26 @@ class Once(BaseOnce):
         done = self._found(self._ask(self._read())[0])
         if done is not None:
             return done.value
-        entered = False
+        run, entered = self._new_run(Hold), False
         try:
-            with self._lock:
+            acquire_for(run)
+            with run:
                 entered = True
                 done = self._found(self._ask(self._read())[0])
                 if done is None:
                     result = finished(function(*args, **kwargs), function)
-                    data, made = self._made(result, function)
-                    self._kept(step(*self._store(_core.this_thread(), data)))
+                    data, made = self._made(run, result, function)
+                    self._kept(step(*self._store(run, data)))
                     done = made
         except HoldfastError as error:
             if not entered and isinstance(error, LockTimeout) and is_busy(error):
                 done = self._found(self._ask(self._read())[0])  # others read it one by one
             if done is None:
                 raise  # else the release has failed, which the engine goes on with
+        finally:
+            if run._known_count():  # a signal handler raised between the grant and the block
+                with suppress(HoldfastError):
+                    run.release()
         return done.value
 
     def status(self) -> Status:

@@ -509,21 +509,29 @@ async def take_hold(
     lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
 ) -> Hold:
     """Carry out ``lock.hold()``; a task that is cancelled while it waits leaves nothing behind."""
-    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
-    queue = bridge().queue
     hold = Hold(lock)
     try:
-        if lock._label is not None:
-            await answered(lock._saying(hold._owner, lock._label), LATE)
-        attempt = hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener())
-        if not await attempt.start(queue):
-            await lock._raise_timed_out(max(seconds, 0.0))
+        await acquire_for(hold, wait, lease)
         return hold
     except BaseException:
         # The traceback keeps the object alive for as long as the error is referenced.
         with suppress(ResourceWarning):
             hold._abandon()
         raise
+
+
+async def acquire_for(
+    hold: Hold, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+) -> None:
+    """Acquire the lock for a hold object; raises ``LockTimeout``."""
+    lock = hold.lock
+    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
+    queue = bridge().queue
+    if lock._label is not None:
+        await answered(lock._saying(hold._owner, lock._label), LATE)
+    attempt = hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener())
+    if not await attempt.start(queue):
+        await lock._raise_timed_out(max(seconds, 0.0))
 
 
 async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:

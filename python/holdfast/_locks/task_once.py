@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import current_task
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from inspect import isawaitable
@@ -11,7 +12,7 @@ from holdfast._engine.errors import HoldfastError, LockTimeout, is_busy
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
 from holdfast._locks.force import raised
 from holdfast._locks.once import RUNS, BaseOnce, Command, OnceSide, Status
-from holdfast._locks.task_lock import Lock
+from holdfast._locks.task_lock import Hold, Lock, acquire_for
 from holdfast._locks.task_steps import send_commands, step
 
 if TYPE_CHECKING:
@@ -49,16 +50,17 @@ class Once(BaseOnce):
         done = self._found((await self._ask(self._read()))[0])
         if done is not None:
             return done.value
-        entered = False
+        run, entered = self._new_run(Hold), False
         try:
-            async with self._lock:
+            await acquire_for(run)
+            async with run:
                 entered = True
                 done = self._found((await self._ask(self._read()))[0])
                 if done is None:
                     result = function(*args, **kwargs)
                     result = finished(await result if isawaitable(result) else result, function)
-                    data, made = self._made(result, function)
-                    self._kept(await step(*self._store(self._lock._owner(), data)))
+                    data, made = self._made(run, result, function)
+                    self._kept(await step(*self._store(run, data)))
                     done = made
         except HoldfastError as error:
             if not entered and isinstance(error, LockTimeout) and is_busy(error):
@@ -75,6 +77,9 @@ class Once(BaseOnce):
     async def forget(self) -> bool:
         """Remove the kept result, as ``holdfast.Once.forget``; ``True`` if there was one."""
         return bool((await self._ask(self._delete()))[0])
+
+    def _caller(self) -> object:
+        return current_task()
 
     def _new_lock(self, name: Name, **options: Any) -> RunnerLock:
         return RunnerLock(self._client, name, **options)
