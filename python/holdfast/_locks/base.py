@@ -268,7 +268,7 @@ class BaseLock(Synchronizer):
     _may_wait_for_itself = False  # see _refuse_upgrade()
     _may_defer = True  # a release need not be awaited
 
-    #: The engine's lock, an attribute of the native type that the class is also derived from.
+    #: The engine's lock, an attribute of the native type that each lock is also derived from.
     _core: Lockable
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
@@ -72,6 +72,11 @@ def checked_queue_timeout(queue_timeout: Seconds | None, watchdog_ms: int) -> in
     return max(SHORTEST_QUEUE_TIMEOUT_MS, given)
 
 
+def core_of(lock: BaseLock) -> CoreLock:
+    """The engine's lock of a kind that is not made of several locks."""
+    return cast("CoreLock", lock._core)
+
+
 class BaseFairLock(BaseLock):
     """The common part of the fair locks for threads and for tasks."""
 
@@ -80,7 +85,6 @@ class BaseFairLock(BaseLock):
     _word = "fair_lock"
 
     _queue_timeout_ms: int
-    _core: CoreLock
 
     def _new_core(self, name: bytes) -> CoreLock:
         timeout_ms = self._queue_timeout_ms
@@ -96,7 +100,7 @@ class BaseFairLock(BaseLock):
         """What ``position()`` asks."""
         from holdfast._locks.waiters import position
 
-        owner = f"{self._client.id}:{self._core.waiter}"
+        owner = f"{self._client.id}:{core_of(self).waiter}"
         return position(self._client._core, self._whole_name(), owner)
 
 
@@ -154,8 +158,6 @@ class BaseFencedLock(BaseLock):
 
     _word = "fenced_lock"
 
-    _core: CoreLock
-
     @property
     def token(self) -> int | None:
         """The token of the caller's newest grant; ``None`` when it holds nothing.
@@ -164,7 +166,7 @@ class BaseFencedLock(BaseLock):
         the server. A nested grant brings a new token, which stays after its release.
         """
         loss = loss_of(self)
-        return self._core.known_token(self._owner()) if loss is None else loss.token
+        return core_of(self).known_token(self._owner()) if loss is None else loss.token
 
 
 class FencedLock(BaseFencedLock, Lock):  # type: ignore[misc]
@@ -322,11 +324,9 @@ class WriteSide(BaseLock):
     _word = "write_lock"
     _may_wait_for_itself = True
 
-    _core: CoreLock
-
     def _refuse_upgrade(self) -> None:
         owner = self._owner()
-        if self._core.known_reads(owner) and not self._core.known_count(owner):
+        if core_of(self).known_reads(owner) and not self._core.known_count(owner):
             msg = (
                 f"this {self._owner_word} holds the read lock of {quoted(self.name)} and would "
                 "wait for itself; release the read lock first, or acquire the write lock before it"
