@@ -73,7 +73,7 @@ class Using {
  private:
   static State& begin(PyObject* self) {
     const ObjectLock lock(self);  // so that set_state() does not come in between
-    State& state = state_of<State>(self);
+    auto& state = state_of<State>(self);
     ++state.users;
     return state;
   }
