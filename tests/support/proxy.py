@@ -36,6 +36,7 @@ SUBSCRIPTIONS = "subscriptions"
 
 _SUBSCRIBE = {b"SUBSCRIBE", b"PSUBSCRIBE", b"SSUBSCRIBE"}
 _TRACKING = b"\r\nTRACKING\r\n"
+_UNKNOWN = b"-NOSCRIPT "
 SCRIPTS = (b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL")
 """The commands that `lose_reply` and `truncate_reply` wait for by default, on the connections
 without CLIENT TRACKING."""
@@ -49,6 +50,11 @@ class _Hole:
     requests: bool
     #: One more script passes; then requests never arrive, either.
     one_more: bool = False
+    #: It has passed.
+    passed: bool = False
+
+
+_ONE_MORE = _Hole(None, requests=False, one_more=True)
 
 
 @dataclass
@@ -196,9 +202,10 @@ class FaultProxy:
     def pass_one_more(self) -> None:
         """Let the server execute the next script, and swallow its reply and all that follows.
 
+        One that the server does not know is not executed: its reply passes, and it may come again.
         What the client then does about the lost reply waits for `heal`.
         """
-        self._set(hole=_Hole(None, requests=False, one_more=True))
+        self._set(hole=_ONE_MORE)
 
     def lose_messages(self, count: int = 1) -> None:
         """Swallow the next messages to those who are subscribed; their connections stay."""
@@ -290,7 +297,15 @@ class FaultProxy:
         """The server gets a script: the last one, after `pass_one_more`."""
         hole = self._faults.hole
         if hole is not None and hole.one_more:
-            self._change(hole=_Hole(None, requests=True))
+            self._change(hole=_Hole(None, requests=True, passed=True))
+
+    def unknown_script(self) -> bool:
+        """The server did not know a script: whether that was the last one to pass."""
+        hole = self._faults.hole
+        was_last = hole is not None and hole.passed
+        if was_last:
+            self._change(hole=_ONE_MORE)
+        return was_last
 
     def message_lost(self) -> bool:
         """Whether the message that has come now is to be lost."""
@@ -450,6 +465,9 @@ class _Link:
                 self._trap.sprung.set()  # before the client can know
                 self._back.write_eof()
                 return
+            if data.startswith(_UNKNOWN) and self._proxy.unknown_script():
+                self._back.write(data)
+                continue
             await self._pass(self._without_lost(data), self._back)
 
     def _without_lost(self, data: bytes) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+from uuid import uuid4
 
 import pytest
 import redis
@@ -170,6 +172,20 @@ def test_a_proxy_passes_one_more_script_and_then_nothing(server: Server) -> None
         proxy.heal()
         assert through.eval("return 7", 0) == 7
         assert server.keys() == {b"first"}
+        through.close()
+
+
+def test_the_one_more_script_is_one_that_the_server_knows(server: Server) -> None:
+    script = f"return redis.call('set', KEYS[1], '{uuid4()}')"
+    with FaultProxy(server.port) as proxy:
+        through = server.connect(port=proxy.port, socket_timeout=1)
+        assert through.ping()  # it is connected
+        proxy.pass_one_more()
+        with pytest.raises(redis.exceptions.NoScriptError):
+            through.evalsha(hashlib.sha1(script.encode()).hexdigest(), 1, "first")
+        with pytest.raises(redis.TimeoutError):
+            through.eval(script, 1, "second")
+        eventually(lambda: server.keys() == {b"second"})
         through.close()
 
 
