@@ -184,10 +184,6 @@ py::object release_all(PyObject* self) {
   return py::none();
 }
 
-// The engine's lock. An object of Python for it takes more memory than the engine's, so that it is
-// made only when it is asked for.
-py::object core(PyObject* self) { return py::cast(Using<LockState>(self)->lock); }
-
 PyMethodDef g_methods[] = {
     method<&bind<LockState>>("_bind"),  method<&acquire_method>("acquire"),
     method<&release_method>("release"), method<&enter>("__enter__"),
@@ -195,7 +191,7 @@ PyMethodDef g_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyGetSetDef g_attributes[] = {attribute<&core>("_core"), {}};
+PyGetSetDef g_attributes[] = {attribute<&core<LockState>>("_core"), {}};
 
 const Registration g_registration([](py::module_& module) {
   add_native_type(module, "holdfast._core.BlockingLock", g_methods, g_attributes);

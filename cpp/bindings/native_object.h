@@ -175,6 +175,13 @@ pybind11::object bind(PyObject* self, const Arguments& arguments) {
   return pybind11::none();
 }
 
+// `_core`: the engine's lock. An object of Python for it takes more memory than the engine's, so
+// that it is made only when it is asked for.
+template <typename State>
+pybind11::object core(PyObject* self) {
+  return pybind11::cast(Using<State>(self)->lock);
+}
+
 // The result of the Python method `name` of `self` for the arguments of a call; raises its errors.
 inline pybind11::object call_python(PyObject* self, const char* name, const Arguments& arguments) {
   const pybind11::object method = self_of(self).attr(name);

@@ -147,9 +147,6 @@ py::object exit(PyObject* self, const Arguments& args) {
   return awaitable_for(self, kLeave, leaving);
 }
 
-// The engine's lock, as of those for threads.
-py::object core(PyObject* self) { return py::cast(Using<TaskLockState>(self)->lock); }
-
 PyMethodDef g_methods[] = {
     method<&bind<TaskLockState>>("_bind"),
     method<&acquire>("_acquire"),
@@ -159,7 +156,7 @@ PyMethodDef g_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyGetSetDef g_attributes[] = {attribute<&core>("_core"), {}};
+PyGetSetDef g_attributes[] = {attribute<&core<TaskLockState>>("_core"), {}};
 
 const Registration g_registration([](py::module_& module) {
   add_native_type(module, "holdfast._core.TaskLock", g_methods, g_attributes);
