@@ -15,7 +15,7 @@ import pytest
 import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.support.actors import Flavour
-from tests.support.losses import Program, entered, left, lost_inside, refused, until
+from tests.support.losses import Program, entered, left, lost_inside, refused, run_out, until
 from tests.support.renewals import KEPT
 
 
@@ -40,7 +40,7 @@ class Loss:
 
     def ran_out(self) -> None:
         for key in self.stage.keys_of():
-            assert self.stage.server.inspect.pexpire(key, 1)
+            run_out(self.stage.server, key)
 
     def overwritten(self) -> None:
         for key in self.stage.keys_of():
@@ -48,7 +48,8 @@ class Loss:
 
     def clear(self) -> None:
         """Remove what took the place of the lock."""
-        self.stage.server.inspect.delete(*self.stage.keys_of())
+        for key in self.stage.keys_of():  # in a cluster they are of several slots
+            self.stage.server.inspect.delete(key)
 
 
 CAUSES = ("deleted", "forced", "forced_by_the_same_client", "ran_out", "overwritten")

@@ -12,6 +12,7 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import NAME, Stage
+from tests.support.losses import run_out
 from tests.support.renewals import KEPT, SHORT
 from tests.support.waiting import eventually, stays
 
@@ -38,7 +39,7 @@ def _taken_over(stage: Stage) -> None:
 
 def _ran_out(stage: Stage) -> None:
     for key in stage.keys_of():
-        assert stage.server.inspect.pexpire(key, 1)
+        run_out(stage.server, key)
 
 
 CAUSES = (_deleted, _forced_by_another_client, _forced_by_the_same_client, _taken_over, _ran_out)

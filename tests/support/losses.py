@@ -12,9 +12,23 @@ import pytest
 
 import holdfast
 from tests.support.actors import REST
+from tests.support.servers import Server
 from tests.support.waiting import BOUND
 
 Program = Generator[Any, Any, Any]
+
+_RUN_OUT = """
+local set, began = redis.call('pexpire', KEYS[1], 1), redis.call('time')
+repeat
+  local now = redis.call('time')
+until (now[1] - began[1]) * 1000000 + now[2] - began[2] > 2000
+return set
+"""
+
+
+def run_out(server: Server, key: str | bytes) -> None:
+    """Let a key expire before its client, which gets a message of the change, can look at it."""
+    assert server.inspect.eval(_RUN_OUT, 1, key) == 1
 
 
 def entered(lock: Any) -> Any:
