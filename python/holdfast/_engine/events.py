@@ -26,7 +26,13 @@ from holdfast import _core
 from holdfast._engine import log as _log
 from holdfast._engine.errors import HoldfastError, quoted
 from holdfast._engine.process import all_clients, red_locks
-from holdfast._engine.workers import Worker, countdown, gevent_patched, start_thread
+from holdfast._engine.workers import (
+    Worker,
+    countdown,
+    gevent_patched,
+    program_is_over,
+    start_thread,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -243,6 +249,8 @@ _kept: dict[str, dict[int, Listener]] = {}
 _queries_end = False
 #: The latest; ``None`` where gevent has replaced ``threading``.
 _thread: threading.Thread | None = None
+#: The number of a run for which Python has started no thread: ``join()`` does its work.
+_unthreaded: int | None = None
 #: A signal handler inside start() may call it, too.
 _starting = threading.RLock()
 
@@ -357,20 +365,29 @@ def keep_no_longer(client: str) -> None:
 
 def start() -> None:
     """Start the threads of the reports unless they are running: all or none."""
-    global _thread  # noqa: PLW0603
     with _starting:
         if running():
             return
         try:
             run = _core.begin_events()  # ends one that a signal handler has begun meanwhile
             _keep_reporters()
-            _thread = start_thread(partial(_run, run), "holdfast-events")
+            _start_thread(run)
         except BaseException as error:
             _core.stop_events()
             _keep_no_reporters()
             if isinstance(error, RuntimeError):  # the interpreter's, for a refused thread
                 raise _core.thread_refused() from error
             raise
+
+
+def _start_thread(run: int) -> None:
+    global _thread, _unthreaded  # noqa: PLW0603
+    try:
+        _thread = start_thread(partial(_run, run), "holdfast-events")
+    except RuntimeError:
+        if not program_is_over():
+            raise
+        _thread, _unthreaded = None, run
 
 
 running = _core.events_running
@@ -433,9 +450,18 @@ def stop() -> None:
 
 
 def join(timeout: float) -> None:
-    """Wait for the thread's end, if it is ending and is not the calling one."""
+    """Wait for the thread's end, if it is ending and is not the calling one.
+
+    Where there was none, the calling thread reports what there is.
+    """
+    global _unthreaded  # noqa: PLW0603
+    if running():
+        return
+    if (run := _unthreaded) is not None:
+        _unthreaded = None
+        _run(run)
     thread = _thread
-    if thread is None or running() or thread is threading.current_thread():
+    if thread is None or thread is threading.current_thread():
         return
     with suppress(RuntimeError):  # its start was interrupted: it ends at once
         thread.join(timeout)
@@ -554,8 +580,8 @@ def _notify(to: Observer, event: Event) -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _thread, _starting  # noqa: PLW0603
-    _thread = None
+    global _thread, _unthreaded, _starting  # noqa: PLW0603
+    _thread, _unthreaded = None, None
     _starting = threading.RLock()
     _kept.clear()
     for number in [number for number, each in _listeners.items() if not each.lasting]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Job = Callable[[], object]
 
-__all__ = ["Worker", "countdown", "gevent_patched", "start_thread"]
+__all__ = ["Worker", "countdown", "gevent_patched", "program_is_over", "start_thread"]
 
 #: Seconds for which a thread without a job waits for the next one before it ends.
 LINGER = 0.2
@@ -43,9 +43,9 @@ class Worker:
     """Runs jobs on one daemon thread, in order. Any thread may use it, a signal handler too.
 
     The thread starts with a job and ends ``LINGER`` seconds after the last one, or by ``end()``;
-    from ``keep()`` on it waits for jobs. Where the system has no thread left, the job runs on the
-    thread that has queued it. A child of ``fork()`` has neither the thread nor the
-    jobs. ``put()`` never waits for a job.
+    from ``keep()`` on it waits for jobs. Where the system has no thread left, or the program is
+    over, the job runs on the thread that has queued it. A child of ``fork()`` has neither the
+    thread nor the jobs. ``put()`` never waits for a job.
     """
 
     __slots__ = (
@@ -95,11 +95,17 @@ class Worker:
     def keep(self) -> None:
         """Have the thread run from now on until ``end()``.
 
-        Raises ``RuntimeError`` where the system has no thread left.
+        Raises ``RuntimeError`` where the system has no thread left. When the program is over there
+        may be no thread either, which is no error.
         """
-        if not self._kept:
-            self._kept = True
+        if self._kept:
+            return
+        self._kept = True
+        try:
             self._start(here=False)
+        except RuntimeError:
+            if not program_is_over():
+                raise
 
     def keep_no_longer(self) -> None:
         """Let the thread end when it has had no job for ``LINGER`` seconds."""
@@ -225,6 +231,11 @@ def start_thread(body: Callable[[], object], name: str) -> threading.Thread | No
     thread = threading.Thread(target=body, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def program_is_over() -> bool:
+    """Whether handlers of ``atexit`` run, in which Python 3.12 starts no thread any more."""
+    return not threading.main_thread().is_alive()
 
 
 def gevent_patched() -> bool:

@@ -29,12 +29,6 @@ ENDINGS: dict[str, tuple[str, int]] = {
         "say('ready')\nhear()",
         0,
     ),
-    "at exit": (
-        "import atexit\nlock = client.lock(NAME)\n"
-        "atexit.register(lambda: (lock.acquire(), lock.release(), say('done')))\n"
-        "say('ready')\nhear()",
-        0,
-    ),
     "from a destructor": (
         "class Late:\n    def __del__(self):\n        self.lock.release()\n"
         "late = Late()\nlate.lock = client.lock(NAME)\nlate.lock.acquire()\n"
@@ -171,6 +165,55 @@ def test_a_handler_registered_before_the_import_finds_an_open_client(server: Ser
         check=True,
     )
     assert (child.stdout.split(), child.stderr) == (["first", "held"], "")
+
+
+def test_a_client_may_begin_and_end_in_a_handler_of_atexit(
+    start_child: StartChild, server: Server
+) -> None:
+    """8: also where Python has stopped to start threads, as 3.12 then has."""
+    child = start_child(
+        """
+        import atexit
+
+        def work():
+            with holdfast.Client(URL) as client, client.lock(NAME):
+                say("held")
+            say("done")
+
+        atexit.register(work)
+        """,
+        python=("-W", "error"),
+        URL=server.url,
+        NAME=NAME,
+    )
+    child.expect("held")
+    child.expect("done")
+    assert (child.wait(), child.errors) == (0, "")
+    assert server.keys() == set()
+
+
+def test_a_loss_in_a_handler_of_atexit_is_reported(start_child: StartChild, server: Server) -> None:
+    child = start_child(
+        """
+        import atexit
+
+        def work():
+            client = holdfast.Client(URL)
+            lock = client.lock(NAME, on_lost=lambda lock: say("lost", lock.name))
+            lock.acquire()
+            say("held")
+            until(lambda: lock.lost)
+
+        atexit.register(work)
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    child.expect("held")
+    server.inspect.delete(NAME)
+    assert child.expect("lost") == [NAME]
+    assert child.wait() == 0, child.errors
+    assert f"the hold on {NAME!r}" in child.errors
 
 
 def test_exit_names_what_was_held(start_child: StartChild, server: Server) -> None:
