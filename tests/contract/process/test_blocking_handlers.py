@@ -315,10 +315,13 @@ def test_a_log_handler_that_blocks_does_not_keep_the_interpreter(
 ) -> None:
     child = start_child(
         """
-        import logging
+        import contextlib, logging
         class Blocking(logging.Handler):
             def createLock(self):
-                self.lock = None  # for which logging itself waits at the end
+                self.lock = contextlib.nullcontext()  # logging waits for another at the end
+            def acquire(self):
+                pass
+            release = acquire
             def emit(self, record):
                 say("blocked")
                 threading.Event().wait()

@@ -177,10 +177,11 @@ NATIVE = {
 def test_native_methods_stand_in_their_class(kind: type) -> None:
     """A reader finds each with its text; a call adds no frame of Python."""
     source = inspect.getsource(kind)
+    words = " ".join(source.split())  # 3.13 takes the indentation out of texts
     for name in NATIVE[kind]:
         method = vars(kind)[name]
         assert re.search(rf"    (async )?def {name}\(", source), name
-        assert method.__doc__.strip() in source
+        assert " ".join(method.__doc__.split()) in words
         assert inspect.signature(method).parameters
         if name != "__enter__" or sys.version_info < (3, 14):
             assert inspect.ismethoddescriptor(method)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 import holdfast
@@ -123,13 +121,13 @@ def test_a_guard_works_without(
     ended(int(guard))
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="_xxsubinterpreters has another name")
 def test_a_subinterpreter_is_refused_and_its_end_frees_nothing(
     start_child: StartChild, server: Server, next_owner: holdfast.Client
 ) -> None:
     child = start_child(
         """
-        import _xxsubinterpreters as interpreters
+        is_new = sys.version_info >= (3, 13)
+        interpreters = __import__("_interpreters" if is_new else "_xxsubinterpreters")
         client = holdfast.Client(URL, guard=True, lease=120)
         client.lock("myLock").acquire()
         other = interpreters.create()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from tests.support.processes import StartChild
@@ -250,11 +248,11 @@ def test_eventlet_is_refused(start_child: StartChild, server: Server) -> None:
     assert child.expect("refused") == ["True"]
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="_xxsubinterpreters has another name")
 def test_a_subinterpreter_is_refused(start_child: StartChild) -> None:
     child = start_child(
         """
-        import _xxsubinterpreters as interpreters
+        is_new = sys.version_info >= (3, 13)
+        interpreters = __import__("_interpreters" if is_new else "_xxsubinterpreters")
         name = interpreters.create()
         text = (
             "try:\\n import holdfast\\nexcept ImportError as error:\\n"
