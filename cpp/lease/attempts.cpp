@@ -140,6 +140,10 @@ void Attempts::answered(const LockName& name, OwnerNumber owner) {
 
 bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   const MutexLock guard(book_.mutex);
+  return keep(grant, attempt);
+}
+
+bool Attempts::keep(const Grant& grant, Attempt& attempt) {
   if (book_.closing) return false;
   Holds::Entry* entry = attempt.entry_;
   leave(attempt);
@@ -166,8 +170,8 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
 
 void Attempts::introduce(const Grant& grant, std::string about) {
   Attempt attempt(*this, grant.name, grant.owner, Attempt::Kind::kAround);
-  if (!granted(grant, attempt)) return;
   const MutexLock guard(book_.mutex);
+  if (!keep(grant, attempt)) return;
   Hold& hold = *book_.holds.hold(grant.name, grant.owner);
   hold.extras().about = std::move(about);
   hold.internal = true;

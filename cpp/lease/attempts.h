@@ -130,6 +130,7 @@ class Attempts {
   void enter_beside(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   void end(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
 
+  bool keep(const Grant& grant, Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   Holds::Entry* entry_of(const Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   // Whether a grant would hide a loss; `hold`: the owner's current one, or null.
   bool would_hide(const LockName& name, OwnerNumber owner, const Hold* hold)
