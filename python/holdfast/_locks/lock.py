@@ -364,7 +364,11 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         self._refuse_upgrade()
         if self._label is not None and not said:
             self._say(owner, self._label)
-        return self._watch()
+        try:
+            return self._watch()
+        except BaseException:  # an interrupt that came when the watcher was there
+            self._refused(self._watchers.get(self._key()))
+            raise
 
     def _refused(self, watcher: Watcher | None) -> None:
         """Called after an acquire without a grant."""
