@@ -26,7 +26,7 @@ nox.options.sessions = ["python", "cpp", "lint"]
 #: Those that end with t have no GIL.
 PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "3.13t", "3.14t", "3.15t"]
 #: Of the extra `test`: they have no builds for all Pythons without a GIL; their tests are skipped.
-NEEDS_GIL = ("gevent", "uvloop")
+NEEDS_GIL = ("gevent", "mypy", "uvloop")
 JOBS = str(os.cpu_count() or 2)
 #: Its Clang compiles for an older glibc, and for macOS.
 ZIG = "ziglang==0.17.1"

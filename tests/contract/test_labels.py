@@ -269,7 +269,7 @@ def test_a_cancelled_time_out_leaves_nothing(server: Server) -> None:
     """A task that is cancelled while it asks who holds the lock."""
 
     async def late(client: holdfast.asyncio.Client, pause: float) -> None:
-        with pytest.raises((TimeoutError, holdfast.LockTimeout)):
+        with pytest.raises((asyncio.TimeoutError, holdfast.LockTimeout)):
             await asyncio.wait_for(client.lock(NAME, wait=1).__aenter__(), 1 + pause)
 
     async def run() -> None:
