@@ -64,6 +64,12 @@ TimePoint WaitRegistry::holds_back(const std::string& channel, std::int64_t want
   return fairness_yield == fairness_yields_.end() ? TimePoint{} : fairness_yield->second;
 }
 
+std::int64_t WaitRegistry::others(const std::string& channel) const {
+  const MutexLock guard(mutex_);
+  const auto found = queues_.find(channel);
+  return found == queues_.end() ? 0 : found->second.others;
+}
+
 bool WaitRegistry::has_waiters(std::size_t besides) const {
   const MutexLock guard(mutex_);
   std::size_t found = 0;
@@ -104,6 +110,13 @@ bool WaitRegistry::Queue::remove(const Waiter& waiter) {
   if (beside == together.end()) return false;
   together.erase(beside);
   return true;
+}
+
+void WaitRegistry::Queue::published(Calls& calls, std::int64_t subscribers, TimePoint now) {
+  others = subscribers;
+  if (fairness_yield == TimePoint{}) return;
+  fairness_yield = others > 0 ? now + kCourtesy : TimePoint{};
+  notify(calls);
 }
 
 void WaitRegistry::Queue::notify(Calls& calls) const {
@@ -180,12 +193,9 @@ Calls WaitRegistry::published(const std::string& channel, std::int64_t subscribe
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   Queue* queue = found == queues_.end() ? nullptr : &found->second;
-  const bool others = subscribers > (queue != nullptr && queue->subscribed ? 1 : 0);
-  if (queue != nullptr && queue->fairness_yield != TimePoint{}) {
-    queue->fairness_yield = others ? now + kCourtesy : TimePoint{};
-    queue->notify(calls);
-  }
-  if (!others) {
+  const std::int64_t others = subscribers - (queue != nullptr && queue->subscribed ? 1 : 0);
+  if (queue != nullptr) queue->published(calls, others, now);
+  if (others <= 0) {
     if (fairness_yields_.empty()) return calls;
     fairness_yields_.erase(channel);
     note_idle();

@@ -120,6 +120,10 @@ class WaitRegistry {
   // (see published()); else a moment in the past.
   TimePoint holds_back(const std::string& channel, std::int64_t wants = 0) const;
 
+  // The other clients that wait, by the last published(); 0: this client has released nothing
+  // lately.
+  std::int64_t others(const std::string& channel) const;
+
   // For any channel, more than that; for this one.
   bool has_waiters(std::size_t besides) const;
   bool has_waiters(const std::string& channel) const;
@@ -190,6 +194,7 @@ class WaitRegistry {
     std::uint64_t sequence = 0;
     std::deque<WaiterPtr> waiters;    // in turn
     std::vector<WaiterPtr> together;  // all of them heads
+    std::int64_t others = 0;          // subscribers of other clients, by published()
     int handovers = 0;                // in a row
     TimePoint first_handover{};
     TimePoint fairness_yield{};  // the head lets others go first until then; the epoch: it does not
@@ -197,6 +202,8 @@ class WaitRegistry {
     std::size_t size() const { return waiters.size() + together.size(); }
     bool empty() const { return size() == 0; }
     bool remove(const Waiter& waiter);
+    // This client has released; `subscribers` of others.
+    void published(Calls& calls, std::int64_t subscribers, TimePoint now);
     // It may be free, for however many. Those together first: readers do not exclude each other,
     // the writer behind them does.
     void notify(Calls& calls) const;

@@ -10,6 +10,8 @@ import pytest
 from tests.contract.conftest import Stage
 from tests.support.actors import PAUSE
 from tests.support.halting import others_sleep
+from tests.support.owners import MakeActor, MakeClient
+from tests.support.servers import Server
 from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 
 LOOKS_AGAIN = 0.125
@@ -130,6 +132,27 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
         most += waiters * watch.seconds / LOOKS_AGAIN / acquisitions
     most *= len(stage.keys_of())
     assert per_acquisition <= most, f"{per_acquisition:.1f} commands per acquisition"
+
+
+@pytest.mark.servers("real")
+def test_commands_for_short_holds_do_not_grow_with_the_clients(
+    make_client: MakeClient, make_actor: MakeActor, server: Server
+) -> None:
+    """Fault 41: all but one of the attempts that follow a message would be in vain."""
+    rounds, clients = 40, 16
+
+    def take_turns(lock: Any) -> Generator[Any, Any, None]:
+        for _ in range(rounds):
+            assert (yield lock.acquire(timeout=BOUND))
+            yield lock.release()
+
+    locks = [make_client(server.url).lock("myLock") for _ in range(clients)]
+    before = server.scripts_run() or 0
+    running = [make_actor().begin(take_turns, lock) for lock in locks]
+    for each in running:
+        each.result(3 * BOUND)
+    per_acquisition = ((server.scripts_run() or 0) - before) / (rounds * clients)
+    assert per_acquisition <= clients / 2, f"{per_acquisition:.1f} scripts per acquisition"
 
 
 @pytest.mark.servers("real")

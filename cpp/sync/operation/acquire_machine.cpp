@@ -121,10 +121,12 @@ AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now)
 AcquireMachine::Action AcquireMachine::notified(const Event& event) {
   const bool asleep = state_ == State::kAsleep;
   if (event.kind == Event::Kind::kTryNow) {
-    if (asleep) return attempt();
+    if (asleep && !stand_back_.under_way()) return try_now();
     signalled_ = true;
   } else if (event.kind == Event::Kind::kOffer) {
     state_ = State::kTrying;
+    woken_ = false;
+    stand_back_.end();
     count_ = 1;
     takes_over_ = takes_over_ || event.takes_over;
   } else if (asleep) {
@@ -162,8 +164,16 @@ AcquireMachine::Action AcquireMachine::queue_up(TimePoint until) {
 
 AcquireMachine::Action AcquireMachine::attempt() {
   state_ = State::kTrying;
-  signalled_ = false;
+  signalled_ = woken_ = false;
+  stand_back_.end();
   return {Action::Verb::kTry, contended_ ? options_.deadline : kNever};
+}
+
+// After a signal.
+AcquireMachine::Action AcquireMachine::try_now() {
+  Action action = attempt();
+  woken_ = true;
+  return action;
 }
 
 AcquireMachine::Action AcquireMachine::begun(const Event& event, TimePoint now) {
@@ -187,7 +197,11 @@ AcquireMachine::Action AcquireMachine::send() const {
 
 AcquireMachine::Action AcquireMachine::sleep() {
   state_ = State::kAsleep;
-  return {Action::Verb::kSleep, std::min(retry_at_, options_.deadline)};
+  return {Action::Verb::kSleep, std::min({retry_at_, options_.deadline, stand_back_.until()})};
+}
+
+AcquireMachine::Action AcquireMachine::sleep_unless_signalled() {
+  return signalled_ && !stand_back_.under_way() ? try_now() : sleep();
 }
 
 AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint now) {
@@ -198,7 +212,7 @@ AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint no
   refusal_ = {};
   if (event.answer.kind == Answer::Kind::kGone)
     return finish(Verdict::kGone, Status::invalid(lease::kGoneAtAcquire));
-  return held(event.answer.ttl, now);
+  return held(event, now);
 }
 
 AcquireMachine::Action AcquireMachine::granted(const Event& event, TimePoint now) {
@@ -240,7 +254,9 @@ AcquireMachine::Action AcquireMachine::kept(TimePoint now) {
   return action;
 }
 
-AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
+AcquireMachine::Action AcquireMachine::held(const Event& event, TimePoint now) {
+  const Millis ttl = event.answer.ttl;
+  const bool too_late = options_.yields && (woken_ || signalled_);
   contended_ = true;
   state_ = State::kAsleep;
   retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
@@ -251,8 +267,8 @@ AcquireMachine::Action AcquireMachine::held(Millis ttl, TimePoint now) {
     joined_ = true;
     return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
   }
-  if (signalled_) return attempt();
-  return sleep();
+  if (too_late) stand_back_.refused(now - event.sent, event.others, now);
+  return sleep_unless_signalled();
 }
 
 AcquireMachine::Action AcquireMachine::refused(const Status& why, TimePoint now) {
@@ -278,7 +294,9 @@ AcquireMachine::Action AcquireMachine::time(const Event& event, TimePoint now) {
     return finish(Verdict::kTimedOut, refusal_, trying);
   }
   if (trying) return {Action::Verb::kSleep, contended_ ? options_.deadline : kNever};
-  return now >= retry_at_ ? attempt() : sleep();
+  if (now >= retry_at_) return attempt();
+  stand_back_.end_by(now);
+  return sleep_unless_signalled();
 }
 
 // The server and its replicas have separate time-outs; a caller's latest moment ends them.

@@ -57,6 +57,7 @@ class AcquireMachine {
     Millis refusal_budget{5000};  // how long a server may refuse to work without a deadline
     bool in_line = false;  // a refused attempt gets a place in the server's queue, to be given back
     std::optional<BackoffSequence> backoff{};  // between attempts, for kinds without messages
+    std::uint64_t seed = 0;                    // of StandBack
     bool confirms = false;                     // a grant counts once replicas have confirmed it
     Millis lease{0};                           // of the new hold; 0: no hold
     bool again = false;                        // not a further hold: the grant is never given back
@@ -102,6 +103,7 @@ class AcquireMachine {
     bool release_in_flight = false;
     bool takes_over = false;
     bool probed = false;
+    std::int64_t others = 0;  // of kAnswer: the other clients that wait, as far as is known
 
     static Event of(Kind kind, Status why, bool unknown = false) {
       return {kind, {}, kNever, std::move(why), unknown};
@@ -146,7 +148,7 @@ class AcquireMachine {
     bool foreign = false;  // report that the key never expires
   };
 
-  explicit AcquireMachine(const Options& options) : options_(options) {}
+  explicit AcquireMachine(const Options& options) : options_(options), stand_back_(options.seed) {}
 
   Action resume(const Event& event, TimePoint now);
 
@@ -158,6 +160,8 @@ class AcquireMachine {
   bool unsettled() const { return unsettled_; }
   // In the queue, and no attempt is under way.
   bool asleep() const { return joined_ && state_ == State::kAsleep; }
+  // The same, and it does not stand back: a message is awaited.
+  bool listens() const { return asleep() && !stand_back_.under_way(); }
   bool open_to_offers() const { return asleep() && !signalled_; }
 
  private:
@@ -173,15 +177,17 @@ class AcquireMachine {
   Action ahead(const Event& event, TimePoint now);
   Action queue_up(TimePoint until);
   Action attempt();
+  Action try_now();
   Action begun(const Event& event, TimePoint now);
   Action send() const;
   Action sleep();
+  Action sleep_unless_signalled();
   Action answered(const Event& event, TimePoint now);
   Action granted(const Event& event, TimePoint now);
   Action confirmed(TimePoint now);
   Action unconfirmed(const Status& why, TimePoint now);
   Action kept(TimePoint now);
-  Action held(Millis ttl, TimePoint now);
+  Action held(const Event& event, TimePoint now);
   Action refused(const Status& why, TimePoint now);
   TimePoint refused_until() const;
   Action time(const Event& event, TimePoint now);
@@ -200,7 +206,8 @@ class AcquireMachine {
   State state_ = State::kNew;
   bool joined_ = false;
   bool contended_ = false;   // the server, or the queue, has shown that another owner holds it
-  bool signalled_ = false;   // during the attempt under way
+  bool signalled_ = false;   // during the attempt under way, or while it stands back
+  bool woken_ = false;       // the attempt under way follows a signal
   bool held_back_ = false;   // queued because of an unanswered release of this client
   bool probing_ = false;     // the attempt is sent after the probe
   bool in_doubt_ = false;    // a refused attempt may have been executed by an earlier sending
@@ -212,6 +219,7 @@ class AcquireMachine {
   int count_ = 0;                        // the holds with the grant; 0 before the first attempt
   TimePoint begun_{};
   TimePoint retry_at_ = kNever;
+  StandBack stand_back_;
   TimePoint refused_since_ = kNever;
   Status refusal_;
   Answer grant_;  // to be confirmed and recorded; sent at sent_, valid until trusted_until_

@@ -11,10 +11,9 @@ namespace holdfast::sync {
 namespace {
 
 // Two acquisitions have different pauses.
-BackoffSequence backoff(const AcquireRequest& request, const Context& context) {
-  const auto moment = static_cast<std::uint64_t>(context.clock.now().time_since_epoch().count());
-  const std::size_t who = std::hash<std::string>()(owner_field(context.client_id, request.owner));
-  return BackoffSequence(request.synchronizer->options().backoff, who ^ moment);
+std::uint64_t seed_of(const Context& context, TimePoint begun) {
+  const auto moment = static_cast<std::uint64_t>(begun.time_since_epoch().count());
+  return std::hash<std::string>()(context.client_id) ^ moment;
 }
 
 // For a caller that does not wait: enough for the shortest states, such as a slot that moves to
@@ -45,7 +44,10 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.latest = time.latest();
   options.refusal_budget = refusal_budget(request, context);
   options.in_line = waiting == Waiting::kInLine && request.queue_timeout() > Millis(0);
-  if (waiting == Waiting::kBackOff) options.backoff = backoff(request, context);
+  options.seed = seed_of(context, begun);
+  if (waiting == Waiting::kBackOff) {
+    options.backoff.emplace(request.synchronizer->options().backoff, options.seed);
+  }
   // With `again`, the grant has been confirmed before.
   options.confirms = context.acknowledger && recipe.takes() && !request.again;
   options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);

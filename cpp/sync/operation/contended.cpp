@@ -141,7 +141,10 @@ AcquireMachine::Event Acquire::Contended::answer(const Answer& answer,
   Event event{Event::Kind::kAnswer, answer};
   event.sent = sent.last;
   if (acquire_.recipe().grants_end()) event.at = trusted_until(sent.last, request().lease.time);
-  if (answer.kind == Answer::Kind::kHeld) request().synchronizer->refused(answer.foreign);
+  if (answer.kind == Answer::Kind::kHeld) {
+    request().synchronizer->refused(answer.foreign);
+    event.others = context().waits->others(channel_);
+  }
   request().report_other(context(), answer);
   return event;
 }
@@ -259,7 +262,7 @@ void Acquire::Contended::sleep(const Action& action) {
   if (action.new_request) acquire_.take_slot();
   acquire_.wake_at(action.until);
   const Waiting waiting = waiting_for(acquire_.recipe(), acquire_.name());
-  if (machine_.asleep() && waiting != Waiting::kBackOff) {
+  if (machine_.listens() && waiting != Waiting::kBackOff) {
     acquire_.listen(channel_, waiting != Waiting::kTogether);
   }
 }

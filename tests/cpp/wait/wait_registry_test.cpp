@@ -129,6 +129,17 @@ TEST_F(WaitRegistryTest, TheTurnOfOtherClientsEndsForNewcomers) {
   EXPECT_TRUE(registry.idle(kChannel, kLater));
 }
 
+TEST_F(WaitRegistryTest, TheLastReleaseSaysHowManyOtherClientsWait) {
+  queue({first});
+  EXPECT_EQ(registry.others(kChannel), 0);
+  registry.subscribed(kChannel).run();
+  registry.published(kChannel, 6, kZero).run();
+  EXPECT_EQ(registry.others(kChannel), 5);
+  registry.published(kChannel, 1, kZero).run();
+  EXPECT_EQ(registry.others(kChannel), 0);
+  EXPECT_EQ(registry.others("other"), 0);
+}
+
 TEST_F(WaitRegistryTest, AThreadThatWaitsAloneHasNoOthersToReadFor) {
   queue({first});
   EXPECT_TRUE(registry.has_waiters(0));
