@@ -447,6 +447,8 @@ def stop() -> None:
     for worker in (*asking, _log.worker, _observing, *workers):
         worker.flush(left())
     _log.worker.flush(_log.TIMEOUT)  # what the others have logged
+    for client in all_clients():
+        client._workers.clear()  # a finalizer must not look for threads that end no more
 
 
 def join(timeout: float) -> None:
