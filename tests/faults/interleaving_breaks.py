@@ -95,7 +95,7 @@ BREAKS = (
         (41,),
         "a waiter whose attempt is under way waits for a message instead of its reply",
         "cpp/sync/operation/contended.cpp",
-        (("  if (machine_.asleep() && waiting", "  if (waiting"),),
+        (("  if (machine_.listens() && waiting", "  if (waiting"),),
         "threads",
     ),
     Break(
