@@ -1,6 +1,7 @@
 #include "sync/operation/replica_acknowledger.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -142,8 +143,17 @@ Status ReplicaAcknowledger::confirm(UnconfirmedGrant grant, Confirmed confirmed)
   return add(connection, {std::move(grant), std::move(confirmed), deadline});
 }
 
+ReplicaAcknowledger::Queue& ReplicaAcknowledger::queue_of(const ConnectionPtr& connection) {
+  const auto found = queues_.find(connection);
+  if (found != queues_.end()) return found->second;
+  for (auto each = queues_.begin(); each != queues_.end();) {
+    each = each->first.expired() ? queues_.erase(each) : std::next(each);
+  }
+  return queues_[connection];
+}
+
 Status ReplicaAcknowledger::add(const ConnectionPtr& connection, Item item) {
-  Queue& queue = queues_[connection.get()];
+  Queue& queue = queue_of(connection);
   queue.waiting.push_back(std::move(item));
   return queue.busy ? Status{} : begin_round(connection, queue);
 }
@@ -187,14 +197,14 @@ void ReplicaAcknowledger::next_round(const ConnectionPtr& connection, std::vecto
   for (const Item& item : again) free.push_back(route(item.grant.name.bytes()));
   const MutexLock guard(mutex_);
   for (std::size_t i = 0; i < again.size(); ++i) {
-    queues_[free[i].get()].waiting.push_back(std::move(again[i]));
+    queue_of(free[i]).waiting.push_back(std::move(again[i]));
   }
   if (connection) {
-    queues_[connection.get()].busy = false;
+    queue_of(connection).busy = false;
     free.push_back(connection);
   }
   for (const ConnectionPtr& next : free) {
-    Queue& queue = queues_[next.get()];
+    Queue& queue = queue_of(next);
     if (queue.busy || queue.waiting.empty()) continue;
     const std::vector<Item> items = queue.waiting;
     const Status closed = begin_round(next, queue);
@@ -248,18 +258,18 @@ Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply
 bool ReplicaAcknowledger::probed(std::string_view key) const {
   const ConnectionPtr connection = route(key);
   const MutexLock guard(mutex_);
-  const auto found = queues_.find(connection.get());
+  const auto found = queues_.find(connection);
   return found != queues_.end() && found->second.probed;
 }
 
 // WAIT for no replicas: whether the server and the user's rights have the command.
 Status ReplicaAcknowledger::probe(std::string_view key, const Confirmed& confirmed) {
   const ConnectionPtr connection = route(key);
-  const auto completed = [self = shared_from_this(), on = connection.get(), confirmed,
+  const auto completed = [self = shared_from_this(), on = std::weak_ptr(connection), confirmed,
                           key = std::string(key)](const Result<resp::Reply>& reply,
                                                   const client::Sent& /*sent*/) {
     const bool there = reply.ok() && !reply.value().is_error();
-    if (there) self->note_probed(on);
+    if (const ConnectionPtr probed = there ? on.lock() : nullptr) self->note_probed(probed);
     confirmed(there ? Acknowledgement{} : self->judge_wait(reply, key, Millis(0)));
   };
   const auto probe = std::make_shared<client::PlainRequest>(wait_command(0, Millis(1)),
@@ -268,9 +278,9 @@ Status ReplicaAcknowledger::probe(std::string_view key, const Confirmed& confirm
   return connection->submit(probe);
 }
 
-void ReplicaAcknowledger::note_probed(const client::Connection* connection) {
+void ReplicaAcknowledger::note_probed(const ConnectionPtr& connection) {
   const MutexLock guard(mutex_);
-  queues_[connection].probed = true;
+  queue_of(connection).probed = true;
 }
 
 }  // namespace holdfast::sync

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -92,7 +92,7 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   Millis longest_wait(const UnconfirmedGrant& grant) const;
   void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(mutex_);
-  void note_probed(const client::Connection* connection) HOLDFAST_EXCLUDES(mutex_);
+  void note_probed(const ConnectionPtr& connection) HOLDFAST_EXCLUDES(mutex_);
   // A round is over (null: a single write): starts the next one; grants without time left are
   // `due`.
   void next_round(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due)
@@ -105,6 +105,7 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
                              Millis wait_time) const;
 
   // With the lock held.
+  Queue& queue_of(const ConnectionPtr& connection) HOLDFAST_REQUIRES(mutex_);
   Status add(const ConnectionPtr& connection, Item item) HOLDFAST_REQUIRES(mutex_);
   Status begin_round(const ConnectionPtr& connection, Queue& queue) HOLDFAST_REQUIRES(mutex_);
 
@@ -113,7 +114,10 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   const ReplicationPolicy policy_;
 
   mutable Mutex mutex_;
-  std::unordered_map<const client::Connection*, Queue> queues_ HOLDFAST_GUARDED_BY(mutex_);
+  // Of each connection that has been used, until a later one finds it gone. By its control block,
+  // as another connection may have its address later.
+  std::map<std::weak_ptr<client::Connection>, Queue, std::owner_less<>> queues_
+      HOLDFAST_GUARDED_BY(mutex_);
 };
 
 }  // namespace holdfast::sync
