@@ -140,10 +140,6 @@ void Attempts::answered(const LockName& name, OwnerNumber owner) {
 
 bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   const MutexLock guard(book_.mutex);
-  return keep(grant, attempt);
-}
-
-bool Attempts::keep(const Grant& grant, Attempt& attempt) {
   if (book_.closing) return false;
   Holds::Entry* entry = attempt.entry_;
   leave(attempt);
@@ -160,7 +156,7 @@ bool Attempts::keep(const Grant& grant, Attempt& attempt) {
     }
     Hold& hold = *entry->hold;
     hold.add_level(grant);
-    if (grant.lease.renewed) book_.plan_first_renewal(hold, grant.sent);
+    if (grant.lease.renewed) book_.plan_first_renewal(hold, grant);
     if (book_.records) book_.record(hold, record_at(records, i));
     book_.arm(hold, grant.sent);
     hold.trace(Hold::Step::kGranted);
@@ -168,16 +164,10 @@ bool Attempts::keep(const Grant& grant, Attempt& attempt) {
   return true;
 }
 
-void Attempts::introduce(const Grant& grant, std::string about) {
+void Attempts::introduce(Grant grant, const std::string& about) {
+  grant.about = &about;
   Attempt attempt(*this, grant.name, grant.owner, Attempt::Kind::kAround);
-  const MutexLock guard(book_.mutex);
-  if (!keep(grant, attempt)) return;
-  Hold& hold = *book_.holds.hold(grant.name, grant.owner);
-  hold.extras().about = std::move(about);
-  hold.internal = true;
-  hold.next_renewal = grant.sent;
-  hold.next_look = kNever;
-  book_.arm(hold, grant.sent);
+  (void)granted(grant, attempt);
 }
 
 bool Attempts::under_way(const LockName& name, OwnerNumber owner) const {

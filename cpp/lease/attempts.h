@@ -116,7 +116,7 @@ class Attempts {
 
   // The client's key, as a hold of the client: never acquired, lost, counted or reported. Its
   // renewals make it, the first one at once. `about`: what it says.
-  void introduce(const Grant& grant, std::string about) HOLDFAST_EXCLUDES(book_.mutex);
+  void introduce(Grant grant, const std::string& about) HOLDFAST_EXCLUDES(book_.mutex);
 
   // The owner is acquiring it.
   bool under_way(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(book_.mutex);
@@ -130,7 +130,6 @@ class Attempts {
   void enter_beside(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
   void end(Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
 
-  bool keep(const Grant& grant, Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   Holds::Entry* entry_of(const Attempt& attempt) HOLDFAST_REQUIRES(book_.mutex);
   // Whether a grant would hide a loss; `hold`: the owner's current one, or null.
   bool would_hide(const LockName& name, OwnerNumber owner, const Hold* hold)

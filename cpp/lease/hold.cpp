@@ -51,6 +51,13 @@ void Hold::set_lease(TimePoint sent, Millis given, TimePoint now) {
   }
 }
 
+void Hold::introduce(const Grant& grant) {
+  extras().about = *grant.about;
+  internal = true;
+  next_renewal = grant.sent;
+  next_look = kNever;
+}
+
 void Hold::add_level(const Grant& grant) {
   levels.set_count(grant.count - 1);
   levels.push(grant.lease.renewed);

@@ -74,6 +74,7 @@ struct Grant {
   // How many holds, of several permits at once: the owner's is the first one; the owners of the
   // others have the numbers that follow its number.
   std::int64_t amount = 1;
+  const std::string* about = nullptr;  // of the client's key: what it says
 };
 
 // The holds that one owner has of one lock, nested: was each acquired without a lease?
@@ -285,6 +286,8 @@ class Hold final : public Timer {
   void set_lease(TimePoint sent, Millis given, TimePoint now);
   // One more hold of the owner has been granted.
   void add_level(const Grant& grant);
+  // It is the client's key: its first renewal, at once, makes it.
+  void introduce(const Grant& grant);
 
   // Its timer and its renewals end.
   void stop_renewing() {

@@ -40,9 +40,10 @@ void HoldBook::step_by(TimePoint at) {
   drive();
 }
 
-void HoldBook::plan_first_renewal(Hold& hold, TimePoint sent) const {
-  const Millis lease = hold.part_of(hold.lease, sent);
-  hold.next_renewal = grid_.first(sent, lease, holds.size());
+void HoldBook::plan_first_renewal(Hold& hold, const Grant& grant) const {
+  if (grant.about != nullptr) return hold.introduce(grant);
+  const Millis lease = hold.part_of(hold.lease, grant.sent);
+  hold.next_renewal = grid_.first(grant.sent, lease, holds.size());
 }
 
 void HoldBook::plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const {

@@ -47,9 +47,8 @@ class HoldBook {
 
   // For the moment when the hold is to be renewed, or its lease is over; at `now` at the earliest.
   void arm(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex);
-  // Sets the time of the next renewal, after a grant that was requested, or a renewal that was
-  // sent, then.
-  void plan_first_renewal(Hold& hold, TimePoint sent) const HOLDFAST_REQUIRES(mutex);
+  // Sets the time of the next renewal, after a grant, or a renewal that was sent then.
+  void plan_first_renewal(Hold& hold, const Grant& grant) const HOLDFAST_REQUIRES(mutex);
   void plan_renewal(Hold& hold, TimePoint sent, TimePoint now) const HOLDFAST_REQUIRES(mutex);
   // A command is about to set another lease, after which it is not renewed. Until an answer is
   // there, the shorter lease counts.
