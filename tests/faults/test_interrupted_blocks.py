@@ -11,6 +11,7 @@ import os
 
 import pytest
 
+import holdfast
 from tests.contract.kinds import KINDS, Kind
 from tests.faults.conftest import NAME, left
 from tests.support.processes import StartChild
@@ -180,6 +181,24 @@ def test_an_interrupted_block_leaves_no_listener(
         SEED=1,
     )
     assert child.expect("listeners", within=3600) == ["0"]
+
+
+def test_an_interrupt_right_after_the_preparation_leaves_no_listener(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """9: only Python 3.10 runs a signal handler there."""
+    watch = holdfast.Lock._watch
+
+    def interrupted(lock: holdfast.Lock) -> None:
+        watch(lock)
+        raise KeyboardInterrupt
+
+    with holdfast.Client(server.url) as client:
+        lock = client.lock(NAME, on_lost=print)
+        monkeypatch.setattr(holdfast.Lock, "_watch", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lock.acquire()
+        assert client._listeners == {}
 
 
 @pytest.mark.servers("real")

@@ -167,21 +167,33 @@ def test_a_handler_registered_before_the_import_finds_an_open_client(server: Ser
     assert (child.stdout.split(), child.stderr) == (["first", "held"], "")
 
 
+#: Every Python starts no thread in handlers of atexit, as 3.12.
+NO_THREAD_AT_THE_END = """
+import atexit
+start = threading.Thread.start
+
+def refuse(thread):
+    if not threading.main_thread().is_alive():
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+    start(thread)
+
+threading.Thread.start = refuse
+"""
+
+
 def test_a_client_may_begin_and_end_in_a_handler_of_atexit(
     start_child: StartChild, server: Server
 ) -> None:
-    """8: also where Python has stopped to start threads, as 3.12 then has."""
     child = start_child(
-        """
-        import atexit
+        f"""
+{NO_THREAD_AT_THE_END}
+def work():
+    with holdfast.Client(URL) as client, client.lock(NAME):
+        say("held")
+    say("done")
 
-        def work():
-            with holdfast.Client(URL) as client, client.lock(NAME):
-                say("held")
-            say("done")
-
-        atexit.register(work)
-        """,
+atexit.register(work)
+""",
         python=("-W", "error"),
         URL=server.url,
         NAME=NAME,
@@ -194,18 +206,17 @@ def test_a_client_may_begin_and_end_in_a_handler_of_atexit(
 
 def test_a_loss_in_a_handler_of_atexit_is_reported(start_child: StartChild, server: Server) -> None:
     child = start_child(
-        """
-        import atexit
+        f"""
+{NO_THREAD_AT_THE_END}
+def work():
+    client = holdfast.Client(URL)
+    lock = client.lock(NAME, on_lost=lambda lock: say("lost", lock.name))
+    lock.acquire()
+    say("held")
+    until(lambda: lock.lost)
 
-        def work():
-            client = holdfast.Client(URL)
-            lock = client.lock(NAME, on_lost=lambda lock: say("lost", lock.name))
-            lock.acquire()
-            say("held")
-            until(lambda: lock.lost)
-
-        atexit.register(work)
-        """,
+atexit.register(work)
+""",
         URL=server.url,
         NAME=NAME,
     )
