@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/process.h"
+#include "bindings/keeping.h"
 #include "bindings/native_object.h"
 #include "bindings/permits.h"
 #include "bindings/register.h"
@@ -180,6 +181,29 @@ py::object enter(PyObject* self) {
   return expected.ids()[0];
 }
 
+// Of (keeping, permit): keeps what a block begins with, whose end is exit().
+py::object keep(PyObject* self, const Arguments& given) {
+  const auto permit = permit_in(given[1].ptr());
+  AllEntered entered{Entered{fork_epoch(), calling_owner(), permit.value()}};
+  const Using<PermitState> state(self);
+  const ObjectLock lock(self);
+  state->entered.splice(state->entered.end(), entered);
+  given[0].cast<Keeping&>().keep();
+  return py::none();
+}
+
+// Of (keeping, permit): the block has not begun.
+py::object undo(PyObject* self, const Arguments& given) {
+  const auto permit = permit_in(given[1].ptr());
+  const Using<PermitState> state(self);
+  {
+    const ObjectLock lock(self);
+    state->entered.remove_if([&](const Entered& each) { return each.permit == *permit; });
+  }
+  given[0].cast<Keeping&>().undo();
+  return py::none();
+}
+
 // The calling thread's latest permit, else the oldest; empty: there is none.
 std::string take_entered(PyObject* self, PermitState& state) {
   auto& all = state.entered;
@@ -205,9 +229,14 @@ py::object exit(PyObject* self, const Arguments& arguments) {
 }
 
 PyMethodDef g_methods[] = {
-    method<&bind<PermitState>>("_bind"),   method<&acquire_method>("acquire"),
-    method<&acquire_many>("acquire_many"), method<&release_method>("release"),
-    method<&enter>("__enter__"),           method<&exit>("__exit__"),
+    method<&bind<PermitState>>("_bind"),
+    method<&acquire_method>("acquire"),
+    method<&acquire_many>("acquire_many"),
+    method<&release_method>("release"),
+    method<&enter>("__enter__"),
+    method<&exit>("__exit__"),
+    method<&keep>("_keep"),
+    method<&undo>("_undo"),
     {nullptr, nullptr, 0, nullptr},
 };
 

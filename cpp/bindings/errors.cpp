@@ -1,6 +1,5 @@
 #include "bindings/errors.h"
 
-#include <chrono>
 #include <new>
 #include <optional>
 #include <string>
@@ -9,7 +8,8 @@
 #include "bindings/conversions.h"
 #include "lease/hold.h"
 #include "resp/error_reply.h"
-#include "sync/operation/callers_time.h"
+#include "resp/reply.h"
+#include "sync/operation/operation.h"
 
 namespace holdfast::bindings {
 
@@ -73,6 +73,27 @@ PythonOutcome not_done(std::string_view name, const sync::Outcome& outcome) {
   if (outcome.why.code() == Code::kLost) return hidden_loss(name, outcome.why.message());
   const bool late = outcome.verdict == sync::Verdict::kTimedOut;
   return failure(late ? timed_out(name, outcome.why) : exception_for(outcome.why));
+}
+
+// A map comes as a list: name, value, name, value, ... An error is an exception, not raised.
+py::object converted(const resp::Reply& reply, const sync::Exchange& exchange) {
+  if (reply.is_nil()) return py::none();
+  if (reply.is_error()) {
+    return exception_for(sync::error_status(reply.text(), exchange.name(), exchange.servers()));
+  }
+  if (reply.is_integer()) return py::int_(reply.integer());
+  if (!reply.is_array()) return py::bytes(reply.text().data(), reply.text().size());
+  py::list elements;
+  for (std::size_t i = 0; i < reply.size(); ++i) elements.append(converted(reply.at(i), exchange));
+  return elements;
+}
+
+py::object converted(const sync::Exchange& exchange) {
+  const sync::Exchange::Replies& replies = *exchange.replies();
+  if (replies.one) return converted(*replies.all.front(), exchange);
+  py::list list;
+  for (const auto& reply : replies.all) list.append(converted(*reply, exchange));
+  return list;
 }
 
 py::object answer(Role role, const sync::Outcome& outcome) {
@@ -150,6 +171,7 @@ PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& out
   using sync::Verdict;
   switch (outcome.verdict) {
     case Verdict::kGranted:
+      if (exchange.replies() != nullptr) return {converted(exchange), {}};
       return {answer(exchange.role(), outcome), {}};
     case Verdict::kBusy:
       if (exchange.role() == Role::kRelease) return not_owned(exchange.name().bytes());
@@ -183,16 +205,13 @@ void append_if_gone(py::list& parts, const sync::Exchange::Part& part, const py:
 }
 
 // The arguments of Python's functions: the text, the owner, the locks that may have been released
-// by force, and how many seconds the server has to answer (None: the command timeout). Nothing: no
-// lock may have been.
+// by force, and whether the time of the caller is over. Nothing: no lock may have been.
 std::optional<py::tuple> about(sync::Exchange& exchange, const py::str& text) {
   py::list parts;
   for (const sync::Exchange::Part& part : exchange.parts()) append_if_gone(parts, part, text);
   if (parts.empty()) return std::nullopt;
-  const std::chrono::duration<double> late = sync::kLateAnswer;
-  const py::object within =
-      exchange.role() == Role::kAcquire ? py::object(py::float_(late.count())) : py::none();
-  return py::make_tuple(text, exchange.about().owner, parts, within);
+  const bool late = exchange.role() == Role::kAcquire;
+  return py::make_tuple(text, exchange.about().owner, parts, late);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "resp/reply.h"
 #include "sync/operation/command_operation.h"
 #include "sync/operation/query_operation.h"
+#include "sync/operation/release.h"
 #include "sync/recipes/keys.h"
 #include "sync/recipes/kinds.h"
 #include "sync/recipes/permit_semaphore.h"
@@ -34,51 +34,12 @@ namespace {
 
 using engine::Client;
 
-py::bytes bytes_of(std::string_view text) { return {text.data(), text.size()}; }
-
-// A map comes as a list: name, value, name, value, ...
-py::object converted(const resp::Reply& reply, const LockName& name, const std::string& server) {
-  if (reply.is_nil()) return py::none();
-  if (reply.is_error()) return exception_for(sync::error_status(reply.text(), name, server));
-  if (reply.is_integer()) return py::int_(reply.integer());
-  if (!reply.is_array()) return bytes_of(reply.text());
-  py::list elements;
-  for (std::size_t i = 0; i < reply.size(); ++i) {
-    elements.append(converted(reply.at(i), name, server));
-  }
-  return elements;
-}
-
-// What a caller sends, and the replies to it.
-struct Sending {
-  sync::ExchangePtr exchange;
-  std::function<py::object()> reply;  // after its end
-};
-
 using Words = sync::CommandOperation::Words;
 
-// `commands` is not empty.
-Sending sending_of(Client& client, const std::string& name, const std::vector<Words>& commands,
-                   std::optional<Duration> within) {
-  const auto context = client.started();
-  const auto operation =
-      std::make_shared<sync::CommandOperation>(context, LockName(name), commands, within);
-  return {operation, [operation, context] {
-            py::list replies;
-            const std::string server = context->topology->text();
-            for (const std::optional<resp::Reply>& reply : operation->replies()) {
-              replies.append(converted(*reply, operation->name(), server));
-            }
-            return replies;
-          }};
-}
-
-py::object send_commands(Client& client, const std::string& name,
-                         const std::vector<Words>& commands, std::optional<Duration> within) {
-  if (commands.empty()) return py::list();
-  const Sending sending = sending_of(client, name, commands, within);
-  (void)wait_for(sending.exchange);
-  return sending.reply();
+// Of (client, name, commands, time); `commands` is not empty.
+sync::ExchangePtr commands_of(Client& client, const std::string& name,
+                              const std::vector<Words>& commands, const sync::CallersTime& time) {
+  return std::make_shared<sync::CommandOperation>(client.started(), LockName(name), commands, time);
 }
 
 // Null if no script has the name.
@@ -100,23 +61,37 @@ const script::Script& script_for(const std::string& name, const Words& keys, con
   return *script;
 }
 
-// `name` says which server, and stands in errors. A last argument that is not given is the command
-// by which scripts publish.
-Sending step_of(Client& client, const std::string& name, const std::string& word, const Words& keys,
-                const Words& args) {
-  const script::Script& script = script_for(word, keys, args);
-  const auto context = client.started();
-  const auto reply = std::make_shared<std::optional<resp::Reply>>();
-  const LockName lock(name);
-  sync::Query query{lock, [&script, keys, args](script::Writer& out) {
-                      script::Call call = out.call(script);
-                      for (const std::string& key : keys) call << key;
-                      for (const std::string& arg : args) call << arg;
-                      if (args.size() < script.args) call << out.publish();
-                    }};
-  query.reply = reply;
-  return {sync::call_of(context, std::move(query)),
-          [reply, lock] { return *reply ? converted(**reply, lock, {}) : py::object(py::none()); }};
+// What writes a step with these parameters. A last argument that is not given is the command by
+// which scripts publish.
+std::function<void(script::Writer& out)> writer_of(const std::string& word, const Words& keys,
+                                                   const Words& args) {
+  return [&script = script_for(word, keys, args), keys, args](script::Writer& out) {
+    script::Call call = out.call(script);
+    for (const std::string& key : keys) call << key;
+    for (const std::string& arg : args) call << arg;
+    if (args.size() < script.args) call << out.publish();
+  };
+}
+
+// Of (client, name, word, keys, arguments, time). The name says which server, and stands in errors.
+sync::ExchangePtr step_of(const Given& given) {
+  sync::Query query{
+      LockName(given[1].cast<std::string>()),
+      writer_of(given[2].cast<std::string>(), given[3].cast<Words>(), given[4].cast<Words>())};
+  query.time = given[5].cast<sync::CallersTime>();
+  query.whole_reply = true;
+  return sync::call_of(given[0].cast<Client&>().started(), std::move(query));
+}
+
+// Of (client, name, word, keys, arguments, lease): the same of a step whose reply is a number, and
+// which goes on in the background until that lease is over where its caller has got an error.
+sync::ExchangePtr lasting_step_of(const Given& given) {
+  sync::StepRelease::What what{
+      writer_of(given[2].cast<std::string>(), given[3].cast<Words>(), given[4].cast<Words>())};
+  what.lease = given[5].cast<Millis>();
+  return std::make_shared<sync::StepRelease>(given[0].cast<Client&>().started(),
+                                             LockName(given[1].cast<std::string>()),
+                                             next_owner_number(), std::move(what));
 }
 
 py::list addresses(const net::Endpoint& endpoint) {
@@ -150,7 +125,8 @@ net::Endpoint sentinel_at(const net::Endpoint& endpoint, const std::string& host
 // None if no script has the name.
 py::object script_text(const std::string& name) {
   const script::Script* const script = find_script(name);
-  return script == nullptr ? py::object(py::none()) : bytes_of(script->text);
+  if (script == nullptr) return py::none();
+  return py::bytes(script->text.data(), script->text.size());
 }
 
 struct NamedKey {
@@ -175,7 +151,9 @@ py::dict derived_keys() {
   py::dict all;
   for (const NamedKey& each : kKeys) {
     const sync::Key& key = each.key;
-    all[each.word] = py::make_tuple(bytes_of(key.before), bytes_of(key.after), key.always_braced);
+    all[each.word] =
+        py::make_tuple(py::bytes(key.before.data(), key.before.size()),
+                       py::bytes(key.after.data(), key.after.size()), key.always_braced);
   }
   return all;
 }
@@ -183,16 +161,16 @@ py::dict derived_keys() {
 py::list kinds() {
   py::list words;
   for (const sync::LockKind& kind : sync::kLockKinds) {
-    if (!kind.word.empty()) words.append(kind.word);
+    if (!kind.word.empty() && !kind.part) words.append(kind.word);
   }
   for (const auto kind : sync::kCounterKinds) {
-    if (kind != &sync::revision) words.append(kind().word);  // by which others wait: no kind
+    const bool waits = kind == &sync::revision || kind == &sync::observation;
+    if (!waits) words.append(kind().word);  // by these what is built on others waits
   }
-  words.append(sync::renewed_permit_recipe().kind());
+  words.append(sync::permit_kind().word);
   return words;
 }
 
-py::object reply_of(const Sending& sending) { return sending.reply(); }
 engine::ClientOptions options_of(const Client& client) { return client.options(); }
 std::string shown_name(const py::bytes& name) { return shown(std::string_view(name)); }
 py::tuple versions() { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); }
@@ -210,13 +188,13 @@ auto part_of(const net::Endpoint& endpoint) {
 }  // namespace
 
 void register_commands(py::module_& module) {
-  Members(py::class_<Sending>(module, "Sending"))
-      .property<&Sending::exchange>("exchange")
-      .method<&reply_of>("reply");
+  const py::class_<sync::CallersTime> time(module, "CallersTime");
   Members(module)
-      .def<&send_commands>("send_commands")
-      .def<&sending_of>("sending_of")
+      .def<&Client::time>("callers_time")
+      .def<&Client::late>("time_over")
+      .def<&commands_of>("commands_of")
       .def<&step_of>("step_of")
+      .def<&lasting_step_of>("lasting_step_of")
       .def<&options_of>("options_of")
       .def<&addresses>("addresses")
       .def<&server_at>("server_at")

@@ -4,6 +4,7 @@
 
 #include "base/process.h"
 #include "base/thread.h"
+#include "bindings/keeping.h"
 #include "bindings/members.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
@@ -95,6 +96,19 @@ py::object start(const sync::ExchangePtr& exchange, PendingQueue& queue) {
   return queue.start(exchange);
 }
 
+std::shared_ptr<Keeping> keeping(const sync::ExchangePtr& acquire) {
+  return std::make_shared<Keeping>(acquire);
+}
+
+py::object enter_keeping(const Given& given) {
+  return py::reinterpret_borrow<py::object>(given.self);
+}
+
+py::object exit_keeping(const Given& given) {
+  given[0].cast<Keeping&>().leave();
+  return py::none();
+}
+
 }  // namespace
 
 void register_queues(py::module_& module) {
@@ -102,11 +116,20 @@ void register_queues(py::module_& module) {
       .method<&wait_for>("wait")
       .method<&start>("start")
       .method<&sync::Exchange::cancel>("give_back");
+  Members(py::class_<Keeping, std::shared_ptr<Keeping>>(module, "Keeping"))
+      .property<&Keeping::acquire>("acquire")
+      .method<&Keeping::keep>("keep")
+      .property<&Keeping::kept>("kept")
+      .method<&Keeping::pass_on>("pass_on")
+      .method<&Keeping::undo>("undo")
+      .method<&enter_keeping>("__enter__")
+      .method<&exit_keeping>("__exit__");
   Members(py::class_<PendingQueue>(module, "PendingQueue")).method<&PendingQueue::fd>("fileno");
   Members(py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue").def(py::init<>()))
       .method<&NumberedQueue::cancel>("cancel")
       .method<&NumberedQueue::drain>("drain");
   Members(module)
+      .def<&keeping>("keeping")
       .def<&next_event>("next_event")
       .def<&begin_events>("begin_events")
       .def<&stop_events>("stop_events")

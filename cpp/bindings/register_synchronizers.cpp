@@ -54,7 +54,8 @@ std::shared_ptr<engine::Lock> new_lock(const Given& given) {
   return lock;
 }
 
-// Of (lock, owner, blocking, timeout, lease, renewed, listener). `block`: a block begins.
+// Of (lock, owner, blocking, timeout, lease, renewed, listener, and perhaps the time of a call that
+// has further exchanges). `block`: a block begins.
 template <bool block>
 sync::ExchangePtr acquire(const Given& given) {
   Lockable::AcquireArguments arguments{given[1].cast<OwnerNumber>(),
@@ -63,6 +64,7 @@ sync::ExchangePtr acquire(const Given& given) {
                                        given[3].cast<Duration>(),
                                        given[6].cast<std::uint64_t>()};
   arguments.block = block;
+  arguments.callers_time = argument<std::optional<sync::CallersTime>>(given, 7);
   return given[0].cast<const Lockable&>().acquire(arguments);
 }
 
@@ -139,6 +141,8 @@ void add_to(py::module_& module) {
       .method<&Lock::end_detach>("end_detach")
       .method<&attach>("attach")
       .method<&give_back>("give_back")
+      .method<&Lock::release_unawaited>("release_unawaited")
+      .method<&Lock::leave_to_lease>("leave_to_lease")
       .method<&Lock::same_as>("same_as")
       .method<&Lock::known_reads>("known_reads")
       .method<&known<&lease::Known::token>>("known_token")
@@ -208,7 +212,9 @@ void add_to(py::module_& module) {
   Members(type)
       .method<&expected<Counter, &Setup::expect>>("expect")
       .method<&expected<Counter, &Setup::expect_more>>("expect_more")
-      .method<&Counter::acquire>("acquire")
+      .method<static_cast<sync::ExchangePtr (Counter::*)(std::int64_t, bool, Duration) const>(
+          &Counter::acquire)>("acquire")
+      .method<&Counter::wait>("wait")
       .method<&call>("call")
       .method<&Counter::value>("value")
       .method<&Counter::late_value>("late_value");
@@ -222,21 +228,23 @@ namespace {
 
 using engine::PermitSemaphore;
 
+// `party`: its permits are those of the parties of a barrier.
 std::shared_ptr<PermitSemaphore> new_semaphore(const std::shared_ptr<engine::Client>& client,
-                                               const py::bytes& name, std::int64_t setup) {
-  return std::make_shared<PermitSemaphore>(
-      client, name_for(*client, name, sync::renewed_permit_recipe()), setup);
+                                               const py::bytes& name, std::int64_t setup,
+                                               bool party) {
+  const sync::PermitKind& kind = party ? sync::party_kind() : sync::permit_kind();
+  return std::make_shared<PermitSemaphore>(client, kind, name_for(*client, name, kind.renewed),
+                                           setup);
 }
 
-// Of (semaphore, number, blocking, timeout, lease, renewed, listener, amount).
+// Of (semaphore, number, blocking, timeout, lease, renewed, listener, amount, time or None).
 sync::ExchangePtr acquire(const Given& given) {
-  return given[0].cast<const PermitSemaphore&>().acquire(
-      {given[1].cast<OwnerNumber>(),
-       {given[4].cast<Millis>(), given[5].cast<bool>()},
-       given[2].cast<bool>(),
-       given[3].cast<Duration>(),
-       given[6].cast<std::uint64_t>(),
-       given[7].cast<std::int64_t>()});
+  PermitSemaphore::AcquireArguments arguments{
+      given[1].cast<OwnerNumber>(),   {given[4].cast<Millis>(), given[5].cast<bool>()},
+      given[2].cast<bool>(),          given[3].cast<Duration>(),
+      given[6].cast<std::uint64_t>(), given[7].cast<std::int64_t>()};
+  arguments.time = argument<std::optional<sync::CallersTime>>(given, 8);
+  return given[0].cast<const PermitSemaphore&>().acquire(arguments);
 }
 
 sync::ExchangePtr release_many(const PermitSemaphore& self,
@@ -254,7 +262,8 @@ void add_to(py::module_& module) {
   using engine::Setup;
   const auto type =
       py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>(module, "PermitSemaphore")
-          .def(py::init(&new_semaphore), py::arg("client"), py::arg("name"), py::arg("setup") = -1);
+          .def(py::init(&new_semaphore), py::arg("client"), py::arg("name"), py::arg("setup") = -1,
+               py::arg("party") = false);
   Members(type)
       .method<&acquire>("acquire")
       .method<&PermitSemaphore::release>("release")

@@ -8,6 +8,7 @@
 
 #include "engine/closing.h"
 #include "net/endpoint.h"
+#include "sync/operation/callers_time.h"
 #include "sync/operation/context.h"
 #include "sync/recipes/recipe.h"
 
@@ -51,6 +52,12 @@ class Client {
   // The same for an operation, with the threads that it depends on: throws LimitReached, with
   // nothing begun, where they cannot be started; a later call tries it again.
   std::shared_ptr<const sync::Context> started();
+
+  // What a caller gives a call that begins now; and one whose time is over, an answer.
+  sync::CallersTime time(bool blocking, Duration timeout) {
+    return {blocking, timeout, context()->clock.now()};
+  }
+  sync::CallersTime late() { return sync::CallersTime::over(context()->clock.now()); }
 
   // Whether a lock or synchronizer may have this name (without the prefix): in a cluster, all keys
   // and channels of it have to be in one slot. `recipe`: has its channel.

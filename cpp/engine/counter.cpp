@@ -27,13 +27,24 @@ Counter::Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind,
       setup_(setup) {}
 
 sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration timeout) const {
+  sync::AcquireArguments arguments{};
+  arguments.blocking = blocking;
+  arguments.timeout = timeout;
+  return acquire(amount, arguments);
+}
+
+sync::ExchangePtr Counter::wait(std::int64_t amount, const sync::CallersTime& time) const {
+  sync::AcquireArguments arguments{};
+  arguments.callers_time = time;
+  return acquire(amount, arguments);
+}
+
+sync::ExchangePtr Counter::acquire(std::int64_t amount, sync::AcquireArguments arguments) const {
   auto context = client_->started();
   sync::CounterRequestPtr slot;
   if (kind_.recipe.takes()) slot = context->slots->take();
-  sync::AcquireArguments arguments{slot ? slot->slot : next_owner_number()};
+  arguments.owner = slot ? slot->slot : next_owner_number();
   arguments.lease = {synchronizer_->options().request_memory, false};
-  arguments.blocking = blocking;
-  arguments.timeout = timeout;
   sync::AcquireRequest request(synchronizer_, arguments);
   request.amount = amount;
   request.slot = std::move(slot);
@@ -54,7 +65,7 @@ sync::ExchangePtr Counter::value() const {
 }
 
 sync::ExchangePtr Counter::late_value() const {
-  return sync::counter_value(client_->started(), synchronizer_->name(), sync::kLateAnswer);
+  return sync::counter_value(client_->started(), synchronizer_->name(), client_->late());
 }
 
 }  // namespace holdfast::engine

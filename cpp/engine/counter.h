@@ -24,6 +24,8 @@ class Counter {
 
   // Takes `amount`; of a latch: waits until it is open.
   sync::ExchangePtr acquire(std::int64_t amount, bool blocking, Duration timeout) const;
+  // The same as a part of a call that has this time.
+  sync::ExchangePtr wait(std::int64_t amount, const sync::CallersTime& time) const;
   // A step of the kind; the header of its script describes the answer. Null: it has no such step.
   sync::ExchangePtr call(std::string_view step, std::int64_t amount) const;
   sync::ExchangePtr value() const;  // nil: it is not there
@@ -31,6 +33,8 @@ class Counter {
   sync::ExchangePtr late_value() const;
 
  private:
+  sync::ExchangePtr acquire(std::int64_t amount, sync::AcquireArguments arguments) const;
+
   const std::shared_ptr<Client> client_;
   const sync::CounterKind& kind_;
   const sync::SynchronizerPtr synchronizer_;

@@ -29,6 +29,14 @@ sync::ExchangePtr Lock::release(const sync::HoldRelease::What& what) const {
   return std::make_shared<sync::HoldRelease>(client_->started(), synchronizer_, what);
 }
 
+void Lock::release_unawaited(OwnerNumber owner) const {
+  (void)sync::HoldRelease::give_back(client_->context(), synchronizer_, owner);
+}
+
+void Lock::leave_to_lease(OwnerNumber owner) const {
+  client_->context()->keeper->releases().leave_to_lease(name(), owner, Millis(0));
+}
+
 sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
   return sync::extend(client_->started(), recipe(), name(), owner, lease);
 }

@@ -94,6 +94,10 @@ class Lock : public Lockable {
   sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const override {
     return release({owner, false, deferred, true});
   }
+  // Releases the owner's only hold in the background, for a caller that does not wait.
+  void release_unawaited(OwnerNumber owner) const;
+  // From now on the owner's hold is not renewed: it ends with its lease.
+  void leave_to_lease(OwnerNumber owner) const;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
   sync::ExchangePtr force_release(OwnerNumber by) const override;
   sync::ExchangePtr locked() const override;

@@ -16,12 +16,13 @@ namespace {
 constexpr Millis kLongestLease{60'000};
 }  // namespace
 
-PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const std::string& name,
-                                 std::int64_t setup)
+PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const sync::PermitKind& kind,
+                                 const std::string& name, std::int64_t setup)
     : client_(std::move(client)),
+      kind_(kind),
       name_(client_->options().name_prefix + name),
-      renewed_(std::make_shared<sync::Synchronizer>(sync::renewed_permit_recipe(), name_)),
-      leased_(std::make_shared<sync::Synchronizer>(sync::leased_permit_recipe(), name_)),
+      renewed_(std::make_shared<sync::Synchronizer>(kind_.renewed, name_)),
+      leased_(std::make_shared<sync::Synchronizer>(kind_.leased, name_)),
       setup_(setup) {}
 
 sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const {
@@ -31,6 +32,7 @@ sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const 
       given.lease.renewed || given.listener != 0 || context->keeper->attempts().recorded();
   sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
                                    given.listener};
+  arguments.callers_time = given.time;
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
   request.amount = given.amount;
   request.setup = setup_.permits();
@@ -51,13 +53,14 @@ sync::ExchangePtr PermitSemaphore::release(const std::string& permit) const {
 
 sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
   const auto context = client_->started();
-  sync::StepRelease::What release{[name = name_, permit](script::Writer& out) {
-    sync::permit_steps().release.write(out, sync::about_permits(name, permit));
-  }};
-  release.answered = [context, name = name_](std::optional<std::int64_t>& value,
-                                             const client::Sent& sent) {
+  sync::StepRelease::What release{
+      [&row = kind_.release, name = name_, permit](script::Writer& out) {
+        row.write(out, sync::about_permits(name, permit));
+      }};
+  release.answered = [context, &recipe = kind_.renewed, name = name_](
+                         std::optional<std::int64_t>& value, const client::Sent& sent) {
     if (value) {
-      const std::string channel = sync::renewed_permit_recipe().channel(name, {}).bytes();
+      const std::string channel = recipe.channel(name, {}).bytes();
       // Permits are not handed over, so no waiter is called.
       (void)context->waits->published(channel, *value - 1, context->clock.now());
     }
@@ -153,16 +156,17 @@ sync::ExchangePtr PermitSemaphore::add_permits(std::int64_t permits) const {
   return sync::counter_call(client_->started(), name_, sync::add_permits_step(), permits);
 }
 
-sync::ExchangePtr PermitSemaphore::query(const sync::Row& row, std::optional<Millis> within) const {
+sync::ExchangePtr PermitSemaphore::query(const sync::Row& row,
+                                         const sync::CallersTime& time) const {
   sync::Query query = sync::query_of(row, name_);
-  query.within = within;
+  query.time = time;
   return sync::call_of(client_->started(), std::move(query));
 }
 
 sync::ExchangePtr PermitSemaphore::value() const { return query(sync::permit_steps().available); }
 
 sync::ExchangePtr PermitSemaphore::late_value() const {
-  return query(sync::permit_steps().available, sync::kLateAnswer);
+  return query(sync::permit_steps().available, client_->late());
 }
 
 sync::ExchangePtr PermitSemaphore::permits() const { return query(sync::permit_steps().permits); }

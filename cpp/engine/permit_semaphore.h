@@ -30,10 +30,12 @@ class PermitSemaphore {
     std::uint64_t listener = 0;  // receives the loss of each permit; 0: none
     // How many permits, all or none; the numbers of the others follow.
     std::int64_t amount = 1;
+    std::optional<sync::CallersTime> time{};  // of a call of several exchanges, for all of them
   };
 
   // `setup`: as sync::StepOptions.
-  PermitSemaphore(std::shared_ptr<Client> client, const std::string& name, std::int64_t setup = -1);
+  PermitSemaphore(std::shared_ptr<Client> client, const sync::PermitKind& kind,
+                  const std::string& name, std::int64_t setup = -1);
 
   sync::ExchangePtr acquire(const AcquireArguments& given) const;
   std::string permit(OwnerNumber number) const;
@@ -71,12 +73,13 @@ class PermitSemaphore {
   sync::ExchangePtr remove() const;  // 1, or 0: it was not there
 
  private:
-  sync::ExchangePtr query(const sync::Row& row, std::optional<Millis> within = {}) const;
+  sync::ExchangePtr query(const sync::Row& row, const sync::CallersTime& time = {}) const;
   sync::ExchangePtr release_by_id(const std::string& permit) const;
   sync::ExchangePtr release_together(const Permits& permits) const;
   lease::Releases::Owners owners_of(const Permits& permits) const;
 
   const std::shared_ptr<Client> client_;
+  const sync::PermitKind& kind_;
   const LockName name_;
   // Its permits, of this client: those that it renews, or whose loss it reports, and those that it
   // leaves to the server.

@@ -98,10 +98,11 @@ Quorum::Quorum(Members members, Rule rule_for, std::string name)
 sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   auto context = members_.front()->client().started();
   const TimePoint now = context->clock.now();
-  const sync::CallersTime time(arguments.blocking, arguments.timeout, now);
+  const sync::CallersTime time = arguments.callers_time.value_or(
+      sync::CallersTime(arguments.blocking, arguments.timeout, now));
   sync::QuorumMachine::Options options;
   options.rule = rule(arguments.lease.time);
-  options.blocking = arguments.blocking;
+  options.blocking = sync::is_wait(arguments.blocking, arguments.timeout);
   options.pipelined = options.rule.spare() == 0 && pipelined(arguments.owner);
   options.deadline = time.deadline();
   options.lease = arguments.lease;
@@ -116,6 +117,7 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   AcquireArguments part = arguments;
   part.part = true;
   part.timeout = kNever - TimePoint{};
+  part.callers_time.reset();
   part.refusal_budget = in_rounds ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;
   options.latest = time.latest();
   options.connect_deadline = time.connect_deadline();

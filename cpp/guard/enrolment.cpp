@@ -48,7 +48,12 @@ std::uint8_t kind_of(const lease::Renewal& renewal) {
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i] == &renewal) return static_cast<std::uint8_t>(i);
   }
-  return HeldRecord::kPermit;
+  std::uint8_t number = HeldRecord::kPermit;
+  for (const auto kind : sync::kPermitKinds) {
+    if (&kind().renewed == &renewal) break;
+    --number;
+  }
+  return number;
 }
 
 }  // namespace
@@ -203,7 +208,7 @@ lease::HeldRecords::Id Enrolment::add(const LockName& name, OwnerNumber owner,
   if (inherited()) return 0;
   if (page_.full()) make_room();
   const std::uint8_t number = kind_of(kind);
-  if (number == HeldRecord::kPermit) {
+  if (number >= sync::kLockKinds.size()) {
     return page_.put({number, name.bytes(), sync::permit_id(client_id_, owner), until}).value_or(0);
   }
   std::array<char, 20> digits{};

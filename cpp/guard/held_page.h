@@ -21,10 +21,11 @@ struct PageLayout;
 struct HeldRecord {
   static constexpr std::uint8_t kPermit = 0xff;
 
-  std::uint8_t kind = 0;  // the index in sync::kLockKinds, or kPermit
-  std::string name;       // the lock's, prefix included
-  std::string owner;      // the owner's field, "uuid:number"; of a permit its id
-  TimePoint deadline{};   // until when the lease may last, by the clock of this machine
+  // The index in sync::kLockKinds; of a permit kPermit less that in sync::kPermitKinds.
+  std::uint8_t kind = 0;
+  std::string name;      // the lock's, prefix included
+  std::string owner;     // the owner's field, "uuid:number"; of a permit its id
+  TimePoint deadline{};  // until when the lease may last, by the clock of this machine
 };
 
 // The same without a copy of the texts.

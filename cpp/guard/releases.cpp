@@ -38,14 +38,20 @@ constexpr Millis kNextLook{50};
 // Of a connection, at first: each of these may need its script's text.
 constexpr std::size_t kRoom = 16;
 
+// Of a record of a permit, its place in kPermitKinds.
+std::size_t permit_of(const HeldRecord& record) {
+  return std::size_t{HeldRecord::kPermit} - record.kind;
+}
+
 bool known(const HeldRecord& record) {
-  return record.kind == HeldRecord::kPermit || record.kind < sync::kLockKinds.size();
+  return permit_of(record) < sync::kPermitKinds.size() || record.kind < sync::kLockKinds.size();
 }
 
 void write_release(script::Writer& out, const HeldRecord& record) {
-  if (record.kind == HeldRecord::kPermit) {
+  if (const std::size_t place = permit_of(record); place < sync::kPermitKinds.size()) {
     const LockName name(record.name);
-    return sync::permit_steps().release.write(out, sync::about_permits(name, record.owner));
+    const sync::PermitKind& kind = sync::kPermitKinds.at(place)();
+    return kind.release.write(out, sync::about_permits(name, record.owner));
   }
   const sync::LockKind& kind = sync::kLockKinds.at(record.kind);
   const LockName name(record.name, kind.side);

@@ -3,6 +3,7 @@
 -- died.
 -- @include _permit_semaphore/now.lua
 -- @include _revision/change.lua
+-- @include _barrier/keep.lua
 
 -- parties(timeouts, state): {field -> place} of those that wait; how many they are; the fields of those that have died;
 -- how many of these wait; the moment at which the next one that waits dies unless it is renewed; how many live.
@@ -41,11 +42,13 @@ local function end_waits(state, of, mark)
   end
 end
 
--- break_barrier(state, of, channel, publish): for all that wait, and for those that come before a reset.
+-- break_barrier(state, of, channel, publish): for all that wait, and for those that come before a reset, or before the
+-- state is forgotten.
 local function break_barrier(state, of, channel, publish)
   end_waits(state, of, 'b')
   redis.call('hset', state, 'broken', '1')
   change(state, channel, publish)
+  keep(state, REST)
 end
 
 -- drop_dead(state, of): forgets the parties that have died, once they do not wait.

@@ -6,15 +6,19 @@
 -- ARGV[1]  permit: of the party, 16 bytes
 -- ARGV[2]  parties: how many have to wait
 -- ARGV[3]  waits: 1; or 0 for a party that waits no longer: it has passed by now, or breaks the barrier
--- ARGV[4]  publish: the command that reaches the parties, "publish", "spublish" or "both"
+-- ARGV[4]  permits: as many has the semaphore of a barrier, or some less where data were lost; that of another kind has
+--          less than half
+-- ARGV[5]  publish: the command that reaches the parties, "publish", "spublish" or "both"
 -- returns  list: 1, its place and the revision: it waits; the state is over when a party may have died
 --          2, its place and 0: it has passed
 --          -1, a number and 0: this is the number of parties; nothing changed
 --          -2, 0, 0: the barrier is broken
 --          -3, 0, 0: the permit is not in use; nothing changed
+--          -4, a number and 0: the name has a semaphore with this number of permits; nothing changed
 -- returns  error: WRONGTYPE: a key is another program's; nothing changed
 --
 -- A repeat finds its party. A party that has died, which another one finds by this step, breaks the barrier.
+-- @include _request/counter.lua
 -- @include _barrier/parties.lua
 -- @include _revision/now.lua
 local own = 'party:' .. ARGV[1]
@@ -28,11 +32,15 @@ local ends = redis.call('zscore', KEYS[2], ARGV[1])
 if not ends or ends + 0 <= now then
   return {-3, 0, 0}
 end
+local permits = (counter or 0) + redis.call('zcard', KEYS[2])
+if mark ~= 'w' and permits * 2 < ARGV[4] + 0 then
+  return {-4, permits, 0}
+end
 if mark == 'b' or (said[2] and mark ~= 'w') then
   return {-2, 0, 0}
 end
 if of.dead_waiting > 0 then
-  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[5])
   drop_dead(KEYS[3], of)
   return {-2, 0, 0}
 end
@@ -43,25 +51,25 @@ if mark ~= 'w' then
   place = of.number
   redis.call('hset', KEYS[3], own, 'w' .. place, 'parties', ARGV[2])
   redis.call('hdel', KEYS[3], 'owner') -- of a leader of this name that has died
-  redis.call('persist', KEYS[3])
   drop_dead(KEYS[3], of)
-  redis.call('persist', KEYS[1])
-  redis.call('persist', KEYS[2])
+  for _, key in ipairs({KEYS[1], KEYS[2], KEYS[3]}) do
+    keep(key, ends - now + REST)
+  end
   of.waiting[own] = tostring(place)
   of.number = place + 1
   of.next_end = math.min(of.next_end or ends + 0, ends + 0)
 end
 if of.number >= ARGV[2] + 0 then
   end_waits(KEYS[3], of, 'p')
-  change(KEYS[3], KEYS[4], ARGV[4])
+  change(KEYS[3], KEYS[4], ARGV[5])
   return {2, place, 0}
 end
 if ARGV[3] == '0' then
-  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[5])
   return {-2, 0, 0}
 end
 redis.call('hset', KEYS[3], 'until', string.format('%.0f', of.next_end))
 if not said[4] or of.next_end < said[4] + 0 then
-  change(KEYS[3], KEYS[4], ARGV[4])
+  change(KEYS[3], KEYS[4], ARGV[5])
 end
 return {1, place, (revision_now(KEYS[3], KEYS[1]))}

@@ -23,6 +23,7 @@ from holdfast._engine.errors import (
     LockLostError,
     LockTimeout,
     NotOwnedError,
+    ResultNotKeptError,
     ServerError,
     StaleTokenError,
 )
@@ -76,6 +77,7 @@ __all__ += [
     "NotOwnedError",
     "Once",
     "RedLock",
+    "ResultNotKeptError",
     "ServerError",
     "Slot",
     "Slots",

@@ -107,37 +107,62 @@ class Closing(Exchange[Any]):
     @property
     def names(self) -> list[bytes]: ...  # of locks that may still be held; before the end: are held
 
-# Commands in a pipeline to the server that serves the name; each must be safe to repeat. A reply is
-# bytes, int, None, a list of replies, or an error as an exception.
-# `within`: how many seconds they may take; None: the command timeout.
-def send_commands(
-    client: Client,
-    name: bytes,
-    commands: Sequence[Sequence[bytes]],
-    within: float | None = None,
-    /,
-) -> list[Any]: ...
-
 @final
-class Sending:  # what is to be sent
-    @property
-    def exchange(self) -> Exchange[Any]: ...
-    def reply(self) -> Any: ...  # after its end
+class CallersTime:  # what its caller gives a call, from the beginning of that on
+    ...
 
-def sending_of(
-    client: Client,
-    name: bytes,
-    commands: Sequence[Sequence[bytes]],
-    within: float | None = None,
-    /,
-) -> Sending: ...
+# `blocking`, `timeout`: as of an acquire; a wait of 0 s is a try.
+def callers_time(client: Client, blocking: bool, timeout: float, /) -> CallersTime: ...
+
+# Of a caller whose time is over: for an answer at once.
+def time_over(client: Client, /) -> CallersTime: ...
+
+# Commands in a pipeline to the server that serves the name, at least one; each must be safe to
+# repeat. A reply is bytes, int, None, a list of replies, or an error as an exception.
+def commands_of(
+    client: Client, name: bytes, commands: Sequence[Sequence[bytes]], time: CallersTime, /
+) -> Exchange[list[Any]]: ...
 
 # A step of lua/, by its word, such as "lock/ttl"; the lock's name says which server, and stands in
-# errors. ValueError: no such script, or another number of parameters. Its reply() raises no error:
-# the exchange does.
+# errors. ValueError: no such script, or another number of parameters.
 def step_of(
-    client: Client, name: bytes, script: str, keys: Sequence[bytes], args: Sequence[bytes], /
-) -> Sending: ...
+    client: Client,
+    name: bytes,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[bytes],
+    time: CallersTime,
+    /,
+) -> Exchange[Any]: ...
+
+# The same of a step whose reply is a number; its caller gets an error after the command timeout,
+# and then it goes on in the background for the lease.
+def lasting_step_of(
+    client: Client,
+    name: bytes,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[bytes],
+    lease_ms: int,
+    /,
+) -> Exchange[int]: ...
+
+@final
+class Keeping:
+    # Of an acquisition, which is given back, without a wait, at the end of the context unless it
+    # was passed on, and with the last reference unless it was kept.
+    @property
+    def acquire(self) -> Exchange[bool]: ...
+    @property
+    def kept(self) -> bool: ...
+    def keep(self) -> None: ...
+    def pass_on(self) -> None: ...
+    def undo(self) -> None: ...  # gives it back, also what was kept
+    def __enter__(self) -> Keeping: ...
+    def __exit__(self, *error: object) -> None: ...
+
+# To be made before it is sent.
+def keeping(acquire: Exchange[bool], /) -> Keeping: ...
 
 # A copy: changes to it do not affect the client.
 def options_of(client: Client, /) -> ClientOptions: ...
@@ -222,13 +247,24 @@ class BlockingPermitSemaphore(Native):  # the same of permit semaphores
     release: Any
     __enter__: Any
     __exit__: Any
+    # A block begins with a permit that was acquired otherwise; and: it does not begin after all.
+    def _keep(self, keeping: Keeping, permit: str, /) -> None: ...
+    def _undo(self, keeping: Keeping, permit: str, /) -> None: ...
 
 class Lockable:
     # A lock of any kind: owners acquire and release it. The client keeps its state.
 
-    # `to`: the listener.
+    # `to`: the listener. `time`: of a call that has further exchanges, in the place of `timeout`.
     def acquire(
-        self, owner: int, blocking: bool, timeout: float, lease_ms: int, renewed: bool, to: int, /
+        self,
+        owner: int,
+        blocking: bool,
+        timeout: float,
+        lease_ms: int,
+        renewed: bool,
+        to: int,
+        time: CallersTime | None = None,
+        /,
     ) -> Exchange[bool]: ...
     # The same of a `with` block that begins.
     def begin_block(
@@ -281,6 +317,8 @@ class Counter:
     def expect_more(self, permits: int, /) -> int: ...
     # Takes `amount`; of a kind that takes nothing: waits until it is open.
     def acquire(self, amount: int, blocking: bool, timeout: float, /) -> Exchange[bool]: ...
+    # The same as a part of a call that has this time.
+    def wait(self, amount: int, time: CallersTime, /) -> Exchange[bool]: ...
     # A step of the kind by its word; ValueError for an unknown one.
     def call(self, step: str, amount: int, /) -> Exchange[int]: ...
     def value(self) -> Exchange[int | None]: ...  # None: it is not there
@@ -298,12 +336,26 @@ def forget_permits(semaphore: object, permits: list[bytes], /) -> None: ...
 class PermitSemaphore:
     # A client's semaphore with permits that have ids and expire. Permits are their ids, 16 bytes.
 
-    def __init__(self, client: Client, name: bytes, setup: int = -1, /) -> None: ...
+    # `party`: its permits are those of the parties of a barrier.
+    def __init__(
+        self, client: Client, name: bytes, setup: int = -1, party: bool = False, /
+    ) -> None: ...
     def expect(self, permits: int, /) -> int: ...  # as of Counter
     def expect_more(self, permits: int, /) -> int: ...
-    # `how`: blocking, timeout, lease in ms, renewed, the listener, how many permits. They have the
-    # number, a new one for each attempt, and those that follow it: see permit_id().
-    def acquire(self, number: int, /, *how: float) -> Exchange[bool]: ...
+    # They have the number, a new one for each attempt, and those that follow it: see permit_id().
+    # `time`: as of Lockable.
+    def acquire(
+        self,
+        number: int,
+        blocking: bool,
+        timeout: float,
+        lease_ms: int,
+        renewed: bool,
+        to: int,
+        count: int,
+        time: CallersTime | None = None,
+        /,
+    ) -> Exchange[bool]: ...
     def release(self, permit: bytes, /) -> Exchange[int | None]: ...  # 0: it is not in use
     # See release_many.lua; LostPermit: nothing was sent. leave(): without an answer.
     def release_many(self, permits: list[bytes], /) -> Exchange[int]: ...
@@ -327,6 +379,9 @@ class PermitSemaphore:
 @final
 class Lock(Lockable):
     def same_as(self, other: Lock, /) -> bool: ...  # one client, one name
+    # Releases the owner's only hold in the background.
+    def release_unawaited(self, owner: int, /) -> None: ...
+    def leave_to_lease(self, owner: int, /) -> None: ...  # from now on it is not renewed
     @property
     def movable_as(self) -> str: ...  # the kind's word in a ticket; "": it cannot be moved
 

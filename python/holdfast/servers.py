@@ -21,7 +21,6 @@ from holdfast._core import script_text
 from holdfast._engine.errors import ConnectionError, HoldfastError
 from holdfast._locks.force import (
     ID_DIGITS,
-    Command,
     ForcedRelease,
     OwnerClient,
     client_of,
@@ -32,6 +31,7 @@ from holdfast._locks.force import (
 )
 from holdfast._locks.force import read_forced as forced_releases
 from holdfast._locks.kinds import BUILT, KINDS, Kind, key_beside, kind_of
+from holdfast._locks.steps import Command, ask, run, without_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ def send(client: BaseClient, key: bytes, commands: Sequence[Sequence[bytes]]) ->
     The replies: ``bytes``, ``int``, ``None``, a list of them, or an error as an exception. The
     commands are sent together and must be safe to repeat. Blocks, with an asyncio client too.
     """
-    return _core.send_commands(client._core, key, commands)
+    return ask(client._core, key, commands)
 
 
 class Tls(NamedTuple):
@@ -164,7 +164,7 @@ class Server:
         """
         if not commands:
             return []
-        return _core.send_commands(self._core, name or commands[0][0], commands)
+        return ask(self._core, name or commands[0][0], commands)
 
     def ask_gently(self, commands: Sequence[Command], name: bytes | None = None) -> list[Any]:
         """As ``ask()``, one step of many: pauses so that all of them take little of the server.
@@ -262,9 +262,10 @@ class Deployment:
 
         At most 100 clients are asked; those that this user may not ask say nothing.
         """
-        from holdfast._locks.holders import answer, said
+        from holdfast._locks.holders import said
 
-        return answer(said(self._router._core, owners))
+        core = self._router._core
+        return run(said(core, owners, without_limit(core)))
 
     def primaries(self) -> list[Server]:
         """All servers that answer for keys, as the deployment says at this moment."""

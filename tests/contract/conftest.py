@@ -5,16 +5,20 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+import holdfast
 from tests.contract.kinds import KINDS, SYNCHRONIZERS, Kind, Name, Synchronizer, as_bytes, prefixed
+from tests.contract.leaders import NAME as LEADER
+from tests.contract.leaders import MakeLeader
 from tests.contract.permits import Permits
 from tests.support.actors import Flavour
 from tests.support.clusters import slot_of
 from tests.support.matrix import spread
-from tests.support.owners import MakeClient
+from tests.support.owners import MakeActor, MakeClient
 from tests.support.recording import Messages
 from tests.support.renewals import see_longer
 from tests.support.servers import Server
@@ -227,3 +231,39 @@ def theirs(make_client: MakeClient) -> Any:
 def permits(server: Server, flavour: Flavour, make_client: MakeClient) -> Permits:
     """A permit semaphore in one flavour, on one server."""
     return Permits(server, flavour, make_client)
+
+
+# ---- candidates for a leadership
+
+
+@pytest.fixture
+def make_leader(client: Any, make_actor: MakeActor) -> Iterator[MakeLeader]:
+    """Make candidates, of `client` unless another one is given; those that lead resign."""
+    made: list[Any] = []
+
+    def make(value: Any = None, of: Any = None, name: str = LEADER, **options: Any) -> Any:
+        made.append((of or client).leader(name, value=value, **options))
+        return made[-1]
+
+    yield make
+    for leader in made:
+        if leader.leading:
+            with suppress(holdfast.LockLostError):
+                make_actor().do(leader.resign)
+
+
+@pytest.fixture
+def leader(make_leader: MakeLeader) -> Any:
+    return make_leader("first")
+
+
+@pytest.fixture
+def other(make_client: MakeClient, make_leader: MakeLeader) -> Any:
+    """A candidate of another client."""
+    return make_leader("second", make_client())
+
+
+@pytest.fixture
+def hasty(make_client: MakeClient, make_leader: MakeLeader) -> Any:
+    """A candidate whose lease is a second."""
+    return make_leader("hasty", make_client(lease=1))

@@ -252,3 +252,55 @@ def test_a_key_of_another_program_is_an_error_and_stays(parties: Parties) -> Non
             parties.do(call)
     assert parties.server.inspect.get(STATE) == b"theirs"
     eventually(lambda: parties.server.inspect.zcard(TIMEOUTS) == 0)
+
+
+# ---- the name of another kind
+
+
+@pytest.mark.parametrize("other", ["permit_semaphore", "slots"])
+def test_the_name_of_a_semaphore_without_a_free_permit_is_refused(
+    parties: Parties, client: Any, alice: Any, other: str
+) -> None:
+    """It would wait for a permit for ever."""
+    held = (
+        client.permit_semaphore(NAME, permits=1)
+        if other == "permit_semaphore"
+        else client.slots(NAME, 1)
+    )
+    alice.do(held.acquire)
+    with pytest.raises(ValueError, match=f"'{NAME}' is a permit semaphore, or slots"):
+        parties.do(parties.barrier().wait)
+
+
+def test_the_name_of_a_semaphore_with_free_permits_is_refused(
+    parties: Parties, client: Any, alice: Any
+) -> None:
+    semaphore = client.permit_semaphore(NAME, permits=3)
+    alice.do(semaphore.try_set_permits, 3)
+    with pytest.raises(ValueError, match="it has 3 permits"):
+        parties.do(parties.barrier().wait)
+    eventually(lambda: alice.do(semaphore.available_permits) == 3)
+
+
+# ---- what stays
+
+
+def abort(parties: Parties, barrier: Any) -> None:
+    parties.do(barrier.abort)
+
+
+def pass_it(parties: Parties, barrier: Any) -> None:
+    parties.do(barrier.wait)
+
+
+def close_it(parties: Parties, barrier: Any) -> None:
+    waiting = parties.wait(barrier)
+    parties.do(barrier._client.close)
+    with pytest.raises((holdfast.ConnectionError, holdfast.BrokenBarrierError)):
+        waiting.result(BOUND)
+
+
+@pytest.mark.parametrize("ending", [abort, pass_it, close_it])
+def test_every_key_of_it_has_an_end(parties: Parties, ending: Any) -> None:
+    ending(parties, parties.barrier(2 if ending is close_it else 1))
+    eventually(lambda: min(map(parties.server.inspect.pttl, parties.server.keys()), default=1) > 0)

@@ -210,7 +210,7 @@ def test_purposes_that_are_over_are_removed_and_others_stay(
 ) -> None:
     """Beside many holds, too."""
     seconds = count(1_800_000_000)
-    monkeypatch.setattr("holdfast._locks.holders.time", lambda: next(seconds))
+    monkeypatch.setattr("holdfast._locks.holders.wall_time", lambda: next(seconds))
     client = make_client()
     kept = [alice.do(client.lock(f"{NAME}:{i}", label="kept").hold) for i in range(150)]
     for i in range(400):
@@ -246,7 +246,7 @@ def test_a_waiter_keeps_its_purpose(server: Server, monkeypatch: Any) -> None:
                 ]
                 await asyncio.to_thread(eventually, lambda: all_wait(client, len(waiters)))
                 late = time() + 2
-                monkeypatch.setattr("holdfast._locks.holders.time", lambda: late)
+                monkeypatch.setattr("holdfast._locks.holders.wall_time", lambda: late)
                 for i in range(100):
                     async with client.lock(f"{NAME}:{i}", label="short"):
                         pass

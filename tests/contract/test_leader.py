@@ -4,83 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 
 import holdfast
-from tests.support.owners import MakeActor, MakeClient
+from tests.contract.leaders import NAME, STATE, MakeLeader, Watching, said
+from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import BOUND, eventually, let_pass, settled, stays, taking
+from tests.support.waiting import BOUND, eventually, let_pass, stays, taking
 
-NAME = "myLeader"
-STATE = b"holdfast_state:{myLeader}"
 TOKENS = b"redisson_lock_token:{myLeader}"
-CHANNEL = "holdfast_changed:{myLeader}"
 DAY = 24 * 3600
-
-MakeLeader = Callable[..., Any]
-
-
-@pytest.fixture
-def make_leader(client: Any, make_actor: MakeActor) -> Iterator[MakeLeader]:
-    """Make candidates, of `client` unless another one is given; those that lead resign."""
-    made: list[Any] = []
-
-    def make(value: Any = None, of: Any = None, name: str = NAME, **options: Any) -> Any:
-        made.append((of or client).leader(name, value=value, **options))
-        return made[-1]
-
-    yield make
-    for leader in made:
-        if leader.leading:
-            with suppress(holdfast.LockLostError):
-                make_actor().do(leader.resign)
-
-
-@pytest.fixture
-def leader(make_leader: MakeLeader) -> Any:
-    return make_leader("first")
-
-
-@pytest.fixture
-def other(make_client: MakeClient, make_leader: MakeLeader) -> Any:
-    """A candidate of another client."""
-    return make_leader("second", make_client())
-
-
-@pytest.fixture
-def hasty(make_client: MakeClient, make_leader: MakeLeader) -> Any:
-    """A candidate whose lease is a second."""
-    return make_leader("hasty", make_client(lease=1))
-
-
-def said(info: Any) -> Any:
-    return info and info[:2]
-
-
-class Watching:
-    """The steps of a `watch()`, one at a time, by an owner."""
-
-    def __init__(self, actor: Any, leader: Any, **how: Any) -> None:
-        self._actor = actor
-        self._seen = leader.watch(**how)
-
-    def begin(self) -> Future[Any]:
-        step = getattr(self._seen, "__anext__", None)
-        return self._actor.begin(step or self._seen.__next__)  # type: ignore[no-any-return]
-
-    def next(self) -> Any:
-        return self.begin().result(BOUND)
-
-    def waits(self, server: Server) -> Future[Any]:
-        """The next step, once its client listens."""
-        step = self.begin()
-        eventually(lambda: step.done() or server.subscribers(CHANNEL) == 1)
-        return step
 
 
 def main_of(leader: Any, body: Callable[[Any], Any]) -> Any:
@@ -351,55 +288,6 @@ def test_all_is_flushed_and_the_next_leader_has_a_greater_token(
     assert other.token > token
 
 
-# ---- watching
-
-
-def test_a_watch_shows_the_leader_and_each_change(
-    leader: Any, other: Any, alice: Any, bob: Any, server: Server
-) -> None:
-    watching = Watching(bob, other)
-    assert watching.next() is None
-    step = watching.waits(server)
-    alice.do(leader.campaign)
-    assert said(step.result(BOUND)) == ("first", leader.token)
-    step = watching.waits(server)
-    alice.do(leader.set_value, "other")
-    assert step.result(BOUND).value == "other"
-    step = watching.waits(server)
-    alice.do(leader.resign)
-    assert step.result(BOUND) is None
-    step = watching.waits(server)
-    alice.do(other.campaign)
-    assert said(step.result(BOUND)) == ("second", other.token)
-
-
-def test_a_watch_ends_with_its_time(leader: Any, alice: Any) -> None:
-    watching = Watching(alice, leader, timeout=0.2)
-    assert watching.next() is None
-    with pytest.raises((StopIteration, StopAsyncIteration, RuntimeError)):
-        watching.next()
-
-
-@pytest.mark.servers("real")
-def test_a_watch_sends_nothing_while_nothing_changes(
-    make_client: MakeClient, make_leader: MakeLeader, alice: Any, bob: Any, server: Server
-) -> None:
-    leader, other = (make_leader(of=make_client(tracking="off")) for _ in range(2))
-    alice.do(leader.campaign)
-    watching = Watching(bob, other)
-    watching.next()
-    step = watching.waits(server)
-    before = settled(server.scripts_run)
-    stays(lambda: server.scripts_run() == before, 0.3)
-    alice.do(leader.resign)
-    assert step.result(BOUND) is None
-
-
-def test_a_bad_timeout_of_a_watch_is_refused_at_once(leader: Any) -> None:
-    with pytest.raises(ValueError, match="timeout"):
-        leader.watch(timeout=-2)
-
-
 # ---- run
 
 
@@ -524,6 +412,34 @@ def test_a_cancelled_run_cancels_main_and_resigns(
     alice.cancel()
     assert bob.do(other.campaign, timeout=BOUND) is True
     assert terms == ["begun", "cancelled"]
+
+
+@pytest.mark.flavours("asyncio")
+def test_a_shielded_clean_up_of_main_is_not_cut_by_a_cancelled_scope(
+    leader: Any, alice: Any
+) -> None:
+    """Nor is the leadership given up under it."""
+    ended: list[bool] = []
+    cancels: list[Callable[[], None]] = []
+
+    async def main(led: Any) -> None:
+        asyncio.get_running_loop().call_soon(cancels[0])
+        try:
+            await asyncio.Event().wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                for _ in range(5):
+                    await anyio.sleep(0.01)
+                ended.append(led.leading)
+
+    async def run() -> None:
+        with anyio.CancelScope() as scope:
+            cancels.append(scope.cancel)
+            await leader.run(main)
+
+    alice.do(run)
+    assert ended == [True]
+    assert leader.leading is False
 
 
 @pytest.mark.flavours("asyncio")

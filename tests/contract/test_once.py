@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 import holdfast
-from holdfast._locks.once import STORE
-from holdfast._locks.steps import step
-from tests.contract.once import KEY, LOCK, RESULT, Stage
+from holdfast._locks.steps import Step, without_limit
+from tests.contract.once import KEY, LOCK, RESULT, Stage, Work
 from tests.support.actors import Flavour
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
@@ -44,7 +47,7 @@ def test_the_function_runs_once_and_its_result_is_kept(
     assert alice.do(once.status) == "done"
     assert bob.do(stage.once().run, second) == {"paid": 12.5, "to": ["a", None]}
     assert (first.calls, second.calls) == (1, 0)
-    assert stage.server.keys() == {RESULT.encode()}
+    eventually(lambda: stage.server.keys() == {RESULT.encode()})
     assert 86_300_000 < stage.server.inspect.pttl(RESULT) <= 86_400_000
 
 
@@ -100,7 +103,8 @@ def test_a_late_copy_of_the_step_of_an_earlier_run_keeps_nothing(
         owners += stage.server.inspect.hkeys(LOCK)
         keys = [LOCK.encode(), RESULT.encode()]
         with holdfast.Client(stage.server.url) as between:
-            kept = step(between._core, STORE, keys, [owners[0].decode(), b'j"late"', 60_000])
+            step = Step("once/store", keys, [owners[0], b'j"late"', 60_000, 1])
+            kept = step.within(between._core, without_limit(between._core)).wait()
         assert kept == (result == "first")
         runs.goes_on.set()
         assert running.result(BOUND) == result
@@ -113,7 +117,7 @@ def test_it_can_be_forgotten(alice: Any, once: Any, stage: Stage) -> None:
     alice.do(once.run, runs)
     assert alice.do(once.forget) is True
     assert alice.do(once.status) == "new"
-    assert stage.server.keys() == set()
+    eventually(lambda: stage.server.keys() == set())
     alice.do(once.run, runs)
     assert runs.calls == 2
 
@@ -153,7 +157,7 @@ def test_others_wait_for_the_result(
     runs.goes_on.set()
     assert [each.result(BOUND) for each in [running, *waiting]] == ["done"] * 3
     assert runs.calls == 1
-    assert stage.server.keys() == {RESULT.encode()}
+    eventually(lambda: stage.server.keys() == {RESULT.encode()})
 
 
 def test_while_it_runs_the_status_says_so(alice: Any, bob: Any, once: Any, stage: Stage) -> None:
@@ -207,7 +211,7 @@ def test_a_run_inside_of_a_run_of_its_key_is_refused(alice: Any, client: Any, st
 
     with pytest.raises(holdfast.LockError, match="would wait for itself"):
         alice.do(stage.once(client).run, nested)
-    assert stage.server.keys() == set()
+    eventually(lambda: stage.server.keys() == set())
 
 
 # ---- errors
@@ -231,29 +235,90 @@ def test_a_time_out_inside_is_an_error_like_any_other(alice: Any, once: Any, sta
     for error in (holdfast.LockTimeout("theirs"), holdfast.LockLostError("theirs")):
         with pytest.raises(type(error), match="theirs"):
             alice.do(once.run, stage.work(error))
-    assert stage.server.keys() == set()
+    eventually(lambda: stage.server.keys() == set())
+
+
+def not_kept(actor: Any, once: Any, runs: Work, why: str) -> holdfast.ResultNotKeptError:
+    """The error of a run whose result cannot be kept, and of all later ones."""
+    with pytest.raises(holdfast.ResultNotKeptError, match=why) as caught:
+        actor.do(once.run, runs)
+    calls = runs.calls
+    with pytest.raises(holdfast.ResultNotKeptError, match=why) as later:
+        actor.do(once.run, runs)
+    assert (later.value.result, later.value.__cause__) == (None, None)
+    assert runs.calls == calls
+    assert actor.do(once.status) == "done"
+    return caught.value
 
 
 @pytest.mark.parametrize(
     "result",
-    [{1, 2}, object(), float("nan"), {"a": b"bytes"}, 1j],
+    [{1, 2}, object(), float("nan"), {"a": {1}}, 1j],
     ids=lambda result: type(result).__name__,
 )
-def test_what_is_no_json_is_refused_before_it_is_kept(
+def test_what_is_no_json_is_not_kept_and_does_not_run_again(
     alice: Any, once: Any, result: object, stage: Stage
 ) -> None:
-    with pytest.raises(TypeError, match=r"the result of 'invoice:7' is neither bytes nor JSON"):
-        alice.do(once.run, stage.work(result))
-    assert stage.server.keys() == set()
+    runs = stage.work(result)
+    error = not_kept(alice, once, runs, r"'invoice:7' has run, .* is neither bytes nor JSON")
+    assert error.result is result
+    assert isinstance(error.__cause__, (TypeError, ValueError))
+    assert runs.calls == 1
+    assert alice.do(once.forget) is True
+    assert alice.do(once.run, stage.work("fine")) == "fine"
+
+
+TIME = datetime(2026, 2, 28, 23, 59, 59, 999_999, timezone(timedelta(hours=-3, minutes=30)))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        Decimal("12.50"),
+        Decimal("NaN"),
+        TIME,
+        TIME.replace(tzinfo=None),
+        TIME.date(),
+        TIME.timetz(),
+        timedelta(days=-1, microseconds=7),
+        UUID(int=7),
+        {"price": Decimal("1.10"), "at": [TIME, None], "data": b"\xff\x00"},
+        {"$decimal": "no number", "at": TIME},
+        [{"$decimal": "no number"}, {"$$date": 1}, {"$": Decimal(1)}, {"a": {"$uuid": TIME}}],
+    ],
+    ids=repr,
+)
+def test_types_that_json_lacks_come_back_as_what_they_were(
+    alice: Any, bob: Any, once: Any, result: Any, stage: Stage
+) -> None:
+    runs = stage.work(result)
+    for actor in (alice, bob):
+        assert repr(actor.do(once.run, runs)) == repr(result)
+    assert runs.calls == 1
+
+
+def test_an_earlier_version_refuses_what_it_would_misread(
+    alice: Any, once: Any, stage: Stage
+) -> None:
+    """It knows the kinds j, b, c and t."""
+    alice.do(once.run, stage.work({"$decimal": "1"}))
+    assert stage.server.inspect.get(RESULT) == b'j{"$decimal":"1"}'
+    assert alice.do(once.run, stage.work()) == {"$decimal": "1"}
+    for result, kind in ((Decimal(1), b"J"), (object(), b"x")):
+        alice.do(once.forget)
+        with suppress(holdfast.ResultNotKeptError):
+            alice.do(once.run, stage.work(result))
+        assert stage.server.inspect.get(RESULT)[:1] == kind
 
 
 @pytest.mark.parametrize("result", [b"x" * MEGABYTE, "x" * (MEGABYTE - 2)], ids=["bytes", "json"])
 def test_a_result_may_have_a_megabyte_and_no_more(
     alice: Any, once: Any, result: Any, stage: Stage
 ) -> None:
-    with pytest.raises(ValueError, match=r"1048577 bytes, .*at most 1048576"):
-        alice.do(once.run, stage.work(result + result[:1]))
-    assert stage.server.keys() == set()
+    more = result + result[:1]
+    error = not_kept(alice, once, stage.work(more), r"1048577 bytes, .*at most 1048576")
+    assert error.result == more
+    alice.do(once.forget)
     assert alice.do(once.run, stage.work(result)) == result
     assert alice.do(once.run, stage.work()) == result
 
@@ -267,7 +332,7 @@ def test_a_generator_function_is_refused_before_it_runs(
     for function in (generates, 7, None):
         with pytest.raises(TypeError, match="runs a"):
             alice.do(once.run, function)
-    assert stage.server.keys() == set()
+    eventually(lambda: stage.server.keys() == set())
 
 
 @pytest.mark.parametrize(
@@ -335,15 +400,18 @@ def test_what_a_codec_wrote_is_not_read_without_it(
     [(Wrong(7), TypeError), (Wrong(b"", refuse), ZeroDivisionError)],
     ids=["dumps to int", "loads fails"],
 )
-def test_a_bad_codec_keeps_nothing(
+def test_a_bad_codec_keeps_no_result_and_it_does_not_run_again(
     alice: Any, client: Any, codec: Any, error: type[Exception], stage: Stage
 ) -> None:
-    with pytest.raises(error):
-        alice.do(stage.once(client, codec=codec).run, stage.work())
-    assert stage.server.keys() == set()
+    runs = stage.work()
+    caught = not_kept(alice, stage.once(client, codec=codec), runs, "cannot be kept")
+    assert isinstance(caught.__cause__, error)
+    assert runs.calls == 1
 
 
-@pytest.mark.parametrize("data", [b"", b"jno json", b"x", b"\xff\xfe"], ids=repr)
+@pytest.mark.parametrize(
+    "data", [b"", b"jno json", b"z", b"\xff\xfe", b'J{"$uuid":1}', b'J{"$decimal":"?"}'], ids=repr
+)
 def test_another_programs_data_is_an_error(
     alice: Any, once: Any, data: bytes, stage: Stage
 ) -> None:

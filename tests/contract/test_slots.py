@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
@@ -95,6 +95,38 @@ def test_no_slot_has_two_owners_under_contention(users: Users, make_actor: MakeA
     for each in running:
         each.result(BOUND)
     assert met == []
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("other", [["b", "a"], ["c"]], ids=repr)
+def test_a_resize_beside_an_acquire_of_one_object_gives_no_value_twice(
+    users: Users, bob: Any, monkeypatch: pytest.MonkeyPatch, other: list[str]
+) -> None:
+    """The reply is read by the slots that its request was made of."""
+    slots, resized = users.slots(["a", "b"]), list[Any]()
+    held = users.take(slots)
+    make = slots._take_step
+
+    def resize_then_make(table: Any, permit: str = "") -> Any:
+        step = make(table, permit)
+        if permit and not resized:
+            resized.append(bob.do(slots.resize, other))
+        return step
+
+    monkeypatch.setattr(type(slots), "_take_step", lambda _, *given: resize_then_make(*given))
+    slot = None
+    with suppress(ValueError):  # the server has the other ones by now
+        slot = users.do(slots.acquire, blocking=False)
+    assert slot is None or slot.value != held.value
+    assert resized == [None]
+
+
+def test_a_slot_that_was_extended_and_then_released_is_not_lost(users: Users) -> None:
+    slot = users.take(users.slots())
+    assert users.do(slot.extend, 60) is True
+    assert slot.lost is False
+    users.do(slot.release)
+    assert slot.lost is False
 
 
 def test_the_token_of_a_slot_grows_with_each_grant(users: Users) -> None:
@@ -314,14 +346,14 @@ def test_a_permit_that_is_gone_before_it_has_a_slot_is_taken_anew(
     slots = users.slots(2)
     make, died = slots._take_step, list[str]()
 
-    def make_late(permit: str = "") -> Any:
+    def make_late(table: Any, permit: str = "") -> Any:
         if permit and not died:
             died.append(permit)
             users.server.inspect.zrem(TIMEOUTS, bytes.fromhex(permit))
             users.server.inspect.incr(NAME)
-        return make(permit)
+        return make(table, permit)
 
-    monkeypatch.setattr(type(slots), "_take_step", lambda _, permit="": make_late(permit))
+    monkeypatch.setattr(type(slots), "_take_step", lambda _, *given: make_late(*given))
     slot = users.take(slots)
     assert (slot.index, len(died)) == (0, 1)
     assert int(users.server.inspect.get(NAME)) == 1

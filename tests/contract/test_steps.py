@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import _core
 from holdfast._locks import steps, task_steps
 from holdfast._locks.kinds import key_beside
 from tests.contract.kinds import as_bytes
@@ -21,18 +20,29 @@ STATE = key_beside("state", NAME)
 CHANNEL = key_beside("changed_channel", NAME)
 
 
-def of(client: Any) -> Any:
-    """The module for its flavour."""
-    return task_steps if client._asynchronous else steps
+def once(exchange: Any) -> Any:
+    """A call of this exchange alone."""
+    return (yield exchange)
+
+
+def drive(client: Any) -> Any:
+    """What carries out calls for its flavour."""
+    return task_steps.drive if client._asynchronous else steps.run
 
 
 def run(client: Any, actor: Any, script: str, keys: list[bytes], args: Any = ()) -> Any:
-    return actor.do(of(client).step, client._core, script, keys, args)
+    step = steps.Step(script, keys, args)
+    exchange = step.within(client._core, steps.without_limit(client._core))
+    return actor.do(drive(client), once(exchange))
 
 
-def begin_wait(server: Server, actor: Any, client: Any, known: int, **how: Any) -> Future[Any]:
+def begin_wait(
+    server: Server, actor: Any, client: Any, known: int, timeout: float = -1.0
+) -> Future[Any]:
     """Let an owner wait for another revision; returns once its client listens, or it has ended."""
-    waiting: Future[Any] = actor.begin(of(client).Revision(client, NAME).wait, known, **how)
+    time = steps.time_of(client._core, timeout)
+    exchange = steps.changes(client, NAME).wait(known, time)
+    waiting: Future[Any] = actor.begin(drive(client), once(exchange))
     eventually(lambda: waiting.done() or server.subscribers(as_bytes(CHANNEL)) == 1)
     return waiting
 
@@ -77,14 +87,14 @@ def test_a_step_with_other_parameters_is_refused_before_anything_is_sent(
     client: Any, script: str, keys: list[bytes], args: list[object]
 ) -> None:
     with pytest.raises(ValueError, match=script):
-        steps.step(client._core, script, keys, args)
+        steps.Step(script, keys, args).within(client._core, steps.without_limit(client._core))
 
 
 def test_commands_get_their_replies_in_order(client: Any, alice: Any, server: Server) -> None:
     server.inspect.set("key", "value")
-    call = task_steps.send_commands if client._asynchronous else _core.send_commands
-    commands = [(b"GET", b"key"), (b"HGET", b"key", b"field"), (b"GET", b"none")]
-    value, error, none = alice.do(call, client._core, b"key", commands)
+    words = [(b"GET", b"key"), (b"HGET", b"key", b"field"), (b"GET", b"none")]
+    exchange = steps.commands(client._core, b"key", words, steps.without_limit(client._core))
+    value, error, none = alice.do(drive(client), once(exchange))
     assert (value, error.code, none) == (b"value", "WRONGTYPE", None)
 
 

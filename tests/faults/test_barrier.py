@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._locks.barrier import BaseBarrier
 from tests.faults.conftest import IMPATIENT, LASTING, SHORT
 from tests.faults.test_interrupted_blocks import INTERRUPTS, ROUND, STORM
 from tests.support.actors import Flavour
@@ -27,13 +28,20 @@ TIMEOUTS = "{myBarrier}:timeout"
 BEGIN = """
 from holdfast._locks.barrier import BaseBarrier
 
-def halt_before(step):
-    made = getattr(BaseBarrier, step)
-    def halt(self, outcome):
-        say("there")
-        hear("end")
-        return made(self, outcome)
-    setattr(BaseBarrier, step, halt)
+arrive, go_on = BaseBarrier._arrive, BaseBarrier._pass
+
+def halt():
+    say("there")
+    hear("end")
+
+def halt_before_it_arrives(*given):
+    halt()
+    return arrive(*given)
+
+def halt_before_it_leaves(*given):
+    place = yield from go_on(*given)
+    halt()
+    return place
 
 client = holdfast.Client(URL, lease=LEASE, **OPTIONS)
 barrier = client.barrier(NAME, PARTIES)
@@ -45,12 +53,12 @@ barrier.wait()
 """
 
 BEFORE_IT_WAITS = """
-halt_before("_arrive_step")
+BaseBarrier._arrive = halt_before_it_arrives
 barrier.wait()
 """
 
 BEFORE_IT_LEAVES = """
-halt_before("_leave_step")
+BaseBarrier._pass = halt_before_it_leaves
 barrier.wait()
 """
 
@@ -96,27 +104,37 @@ def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
 
 
 Losing = Callable[[str], tuple[list[Any], Any]]
+ARRIVES, LEAVES = "arrives", "leaves"
 
 
 @pytest.fixture
 def losing(far: Any, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> Losing:
-    """Lose the reply to the next step of that kind of `far`: what is set then, and `far`."""
-    return lambda step: (before(monkeypatch, far, step, proxy.lose_reply), far)
+    """Lose the reply to what is sent next where a party arrives, or leaves; it, and `far`."""
+    return lambda when: (before(monkeypatch, when, proxy.lose_reply), far)
 
 
-def before(
-    monkeypatch: pytest.MonkeyPatch, barrier: Any, step: str, what: Callable[[], Any]
-) -> list[Any]:
-    """Do something before the next step of that kind, once; what it returned."""
-    make, done = getattr(barrier, step), list[Any]()
+def before(monkeypatch: pytest.MonkeyPatch, when: str, what: Callable[[], Any]) -> list[Any]:
+    """Do something before the next party arrives, or leaves, once; what it returned."""
+    arrive, go_on, done = BaseBarrier._arrive, BaseBarrier._pass, list[Any]()
 
-    def make_late(outcome: Any) -> Any:
+    def do() -> None:
         if not done:
             done.append(None)
             done[0] = what()
-        return make(outcome)
 
-    monkeypatch.setattr(type(barrier), step, lambda _, outcome: make_late(outcome))
+    def arrive_late(*given: Any) -> Any:
+        do()
+        return arrive(*given)
+
+    def leave_late(*given: Any) -> Any:
+        place = yield from go_on(*given)
+        do()
+        return place
+
+    if when == ARRIVES:
+        monkeypatch.setattr(BaseBarrier, "_arrive", arrive_late)
+    else:
+        monkeypatch.setattr(BaseBarrier, "_pass", leave_late)
     return done
 
 
@@ -194,14 +212,14 @@ def test_a_party_out_of_reach_breaks_it_for_the_others(
 
 
 @pytest.mark.flavours("sync")
-@pytest.mark.parametrize("step", ["_arrive_step", "_leave_step"])
+@pytest.mark.parametrize("when", [ARRIVES, LEAVES])
 def test_an_interrupted_party_leaves_nothing_behind(
-    server: Server, near: Any, flavour: Flavour, monkeypatch: pytest.MonkeyPatch, step: str
+    server: Server, near: Any, flavour: Flavour, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    before(monkeypatch, near, step, interrupt)
+    before(monkeypatch, when, interrupt)
     with pytest.raises((KeyboardInterrupt, holdfast.BrokenBarrierError)):
         flavour.actor().do(near.wait, timeout=0.05)
     eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
@@ -249,7 +267,7 @@ def test_a_party_that_a_signal_handler_ends_breaks_the_barrier_whatever_it_raise
 def test_a_party_whose_reply_is_lost_waits_once(
     server: Server, near: Any, flavour: Flavour, losing: Losing
 ) -> None:
-    lost, far = losing("_arrive_step")
+    lost, far = losing(ARRIVES)
     waiting = wait(server, flavour, far)
     eventually(lost[0].is_set)
     assert waiting_parties(server) == 1
@@ -260,7 +278,7 @@ def test_a_party_whose_reply_is_lost_waits_once(
 def test_a_party_whose_permit_is_gone_before_it_arrives_takes_another(
     server: Server, near: Any, flavour: Flavour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = before(monkeypatch, near, "_arrive_step", lambda: server.inspect.delete(TIMEOUTS))
+    done = before(monkeypatch, ARRIVES, lambda: server.inspect.delete(TIMEOUTS))
     waiting = wait(server, flavour, near)
     assert done == [1]
     assert flavour.actor().do(near.wait) == 1
@@ -270,7 +288,7 @@ def test_a_party_whose_permit_is_gone_before_it_arrives_takes_another(
 def test_a_last_party_whose_reply_is_lost_goes_on(
     server: Server, near: Any, flavour: Flavour, losing: Losing
 ) -> None:
-    lost, far = losing("_arrive_step")
+    lost, far = losing(ARRIVES)
     waiting = wait(server, flavour, near)
     assert flavour.actor().do(far.wait) == 1
     assert lost[0].is_set()
@@ -280,7 +298,7 @@ def test_a_last_party_whose_reply_is_lost_goes_on(
 def test_a_party_that_leaves_and_whose_reply_is_lost_has_gone_on(
     server: Server, near: Any, flavour: Flavour, losing: Losing
 ) -> None:
-    lost, far = losing("_leave_step")
+    lost, far = losing(LEAVES)
     waiting = wait(server, flavour, far)
     assert flavour.actor().do(near.wait) == 1
     assert waiting.result(BOUND) == 0
@@ -292,16 +310,15 @@ def test_a_party_that_leaves_and_whose_reply_is_lost_has_gone_on(
 def test_a_party_that_passed_when_its_time_was_over_goes_on_also_without_a_reply(
     near: Any, far: Any, flavour: Flavour, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wait_for, lost = type(far._revision).wait, list[Any]()
+    arrive, lost = BaseBarrier._arrive, list[Any]()
 
-    def pass_late(revision: Any, known: int, timeout: float) -> bool:
-        changed: bool = wait_for(revision, known, timeout)
-        if not changed:
+    def pass_late(barrier: Any, permit: bytes, waits: bool) -> Any:
+        if barrier is far and not waits:
             assert flavour.actor().do(near.wait) == 1
             lost.append(proxy.lose_reply())
-        return changed
+        return arrive(barrier, permit, waits)
 
-    monkeypatch.setattr(type(far._revision), "wait", pass_late)
+    monkeypatch.setattr(BaseBarrier, "_arrive", pass_late)
     assert flavour.actor().do(far.wait, timeout=0.05) == 0
     assert lost[0].is_set()
 

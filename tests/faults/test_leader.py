@@ -221,18 +221,6 @@ def test_a_leader_that_cannot_be_announced_gives_the_lock_back(
     assert bob.do(stage.leader().campaign, timeout=BOUND) is True
 
 
-def test_a_resignation_that_cannot_be_announced_still_frees_the_lock(
-    alice: Any, bob: Any, stage: Stage, proxy: FaultProxy
-) -> None:
-    """52: what the server refuses is the announcement."""
-    leader = stage.leader("first", proxy.url)
-    alice.do(leader.campaign)
-    refused = proxy.replace_reply(b"-NOPERM no such right\r\n")
-    alice.do(leader.resign)
-    assert refused.is_set()
-    assert bob.do(stage.leader().campaign, timeout=BOUND) is True
-
-
 def test_without_a_server_there_is_an_error(alice: Any, stage: Stage, proxy: FaultProxy) -> None:
     """13: of each call that needs it."""
     leader = stage.leader("first", proxy.url, retries=0, command_timeout=0.5)
@@ -277,7 +265,7 @@ def test_a_candidate_that_is_cancelled_while_it_is_announced_leads_no_more(
 
 
 @pytest.mark.flavours("sync")
-@pytest.mark.parametrize("where", ["_end", "resign", "_withdraw", "_withdrawal"])
+@pytest.mark.parametrize("where", ["_end", "resign", "run", "_resign"])
 def test_a_block_that_is_interrupted_while_it_ends_leads_no_more(
     alice: Any, stage: Stage, where: str
 ) -> None:

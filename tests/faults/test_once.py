@@ -9,7 +9,7 @@ import pytest
 
 import holdfast
 from tests.contract.once import KEY, LOCK, RESULT, Stage
-from tests.faults.conftest import IMPATIENT, SHORT
+from tests.faults.conftest import IMPATIENT, LASTING, SHORT
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
@@ -156,21 +156,41 @@ def test_a_release_that_fails_does_not_hide_the_result(
     eventually(refused.is_set)
 
 
-def test_a_server_without_memory_keeps_nothing_and_the_next_caller_runs(
+def test_a_server_without_memory_keeps_that_it_has_run(
     alice: Any, private_server: Server, make_client: MakeClient, flavour: Flavour
 ) -> None:
-    """25: the error has the server's reason."""
+    """25: the error has the value, and the server's reason."""
     stage = Stage(flavour, private_server, make_client)
-    client = stage.client(private_server.url)
+    client = stage.client(private_server.url, command_timeout=IMPATIENT)
     runs = stage.work(held=True)
     running = stage.begin(alice, stage.once(client), runs)
     private_server.inspect.config_set("maxmemory", 1)
     runs.goes_on.set()
-    with pytest.raises(holdfast.ServerError, match="OOM"):
+    with pytest.raises(holdfast.ResultNotKeptError, match="OOM") as caught:
         running.result(BOUND)
+    assert caught.value.result == "done"
     private_server.inspect.config_set("maxmemory", 0)
-    assert alice.do(stage.once(client).run, runs) == "done"
-    assert runs.calls == 2
+    with pytest.raises(holdfast.ResultNotKeptError, match="OOM"):
+        alice.do(stage.once(client).run, runs)
+    assert runs.calls == 1
+
+
+def test_a_mark_that_the_server_refuses_goes_on_while_the_lock_stays(
+    alice: Any, private_server: Server, make_client: MakeClient, flavour: Flavour
+) -> None:
+    """The next caller waits, and finds that it has run."""
+    stage = Stage(flavour, private_server, make_client)
+    client = stage.client(private_server.url, command_timeout=IMPATIENT, lease=LASTING)
+    runs = stage.work(object(), held=True)
+    running = stage.begin(alice, stage.once(client), runs)
+    private_server.inspect.config_set("min-replicas-to-write", 1)
+    runs.goes_on.set()
+    with pytest.raises(holdfast.LockLostError, match="the next call runs it again"):
+        running.result(BOUND)
+    private_server.inspect.config_set("min-replicas-to-write", 0)
+    with pytest.raises(holdfast.ResultNotKeptError):
+        alice.do(stage.once(client).run, runs)
+    assert runs.calls == 1
 
 
 def test_without_a_server_nothing_runs(alice: Any, stage: Stage, proxy: FaultProxy) -> None:

@@ -31,11 +31,11 @@ hear("end")
 WITHOUT_A_SLOT = """
 from holdfast._locks.slots import BaseSlots
 made = BaseSlots._take_step
-def halt(self, permit=""):
+def halt(self, table, permit=""):
     if permit:
         say("there", 0)
         hear("end")
-    return made(self, permit)
+    return made(self, table, permit)
 BaseSlots._take_step = halt
 slots.acquire()
 """
@@ -85,13 +85,13 @@ class Between:
     def do(self, what: Callable[[], Any]) -> None:
         make, done = self._slots._take_step, list[str]()
 
-        def make_late(permit: str = "") -> Any:
+        def make_late(table: Any, permit: str = "") -> Any:
             if permit and not done:
                 done.append(permit)
                 what()
-            return make(permit)
+            return make(table, permit)
 
-        self._patch.setattr(type(self._slots), "_take_step", lambda _, permit="": make_late(permit))
+        self._patch.setattr(type(self._slots), "_take_step", lambda _, *given: make_late(*given))
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "sync/recipes/keys.h"
 
@@ -16,16 +17,12 @@ std::uint64_t seed_of(const Context& context, TimePoint begun) {
   return std::hash<std::string>()(context.client_id) ^ moment;
 }
 
-// For a caller that does not wait: enough for the shortest states, such as a slot that moves to
-// another node.
-constexpr Millis kBriefly{200};
-
-Millis refusal_budget(const AcquireRequest& request, const Context& context) {
-  if (request.refusal_budget == RefusalBudget::kNone) return Millis(0);
-  return request.blocking ? context.command_timeout : std::min(context.command_timeout, kBriefly);
-}
-
 }  // namespace
+
+AcquireRequest::AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
+    : AcquireArguments(arguments), synchronizer(std::move(of)) {
+  blocking = blocking && (callers_time ? callers_time->waits() : is_wait(true, timeout));
+}
 
 void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
   if (!setup || !answer.other) return;
@@ -42,7 +39,8 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   const CallersTime time = request.time(begun);
   options.deadline = time.deadline();
   options.latest = time.latest();
-  options.refusal_budget = refusal_budget(request, context);
+  const bool is_refused = request.refusal_budget == RefusalBudget::kNone;
+  options.refusal_budget = is_refused ? Millis(0) : time.refusal_budget(context.command_timeout);
   options.in_line = waiting == Waiting::kInLine && request.queue_timeout() > Millis(0);
   options.seed = seed_of(context, begun);
   if (waiting == Waiting::kBackOff) {
@@ -56,7 +54,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.by_count = by_count(recipe, request.name());
   options.yields = request.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
   options.undone_for_good = recipe.undone_for_good();
-  options.connect_deadline = request.connect_deadline_at(begun);
+  options.connect_deadline = request.connect_deadline.value_or(time.connect_deadline());
   return options;
 }
 

@@ -39,6 +39,8 @@ struct AcquireArguments {
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
   bool part = false;   // of a lock made of locks: only its grant is counted
   bool block = false;  // of a `with` block, whose end releases it
+  // Of a call of several exchanges: the time of them all; unset: its own, from its beginning on.
+  std::optional<CallersTime> callers_time{};
   // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
   TimePoint latest = kNever;  // of a member: the latest moment of its caller
@@ -104,15 +106,14 @@ class AcquireStats {
 
 // The request for one acquisition of a synchronizer.
 struct AcquireRequest : AcquireArguments {
-  AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
-      : AcquireArguments(arguments), synchronizer(std::move(of)) {}
+  // A caller without time does not wait.
+  AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments);
 
   const Recipe& recipe() const { return synchronizer->recipe(); }
   const LockName& name() const { return synchronizer->name(); }
   // A caller that does not wait takes no place in the server's queue.
   Millis queue_timeout() const {
-    const bool waits = blocking && timeout > Duration::zero();
-    return waits ? synchronizer->options().queue_timeout : Millis(0);
+    return blocking ? synchronizer->options().queue_timeout : Millis(0);
   }
   Millis at_least() const { return member ? Millis(0) : synchronizer->options().at_least; }
   // The step of an attempt; `count`: the owner's holds with its grant.
@@ -127,10 +128,7 @@ struct AcquireRequest : AcquireArguments {
   }
   // Of one that began then.
   CallersTime time(TimePoint begun) const {
-    return CallersTime(blocking, timeout, begun).within(latest);
-  }
-  TimePoint connect_deadline_at(TimePoint begun) const {
-    return connect_deadline.value_or(time(begun).connect_deadline());
+    return callers_time.value_or(CallersTime(blocking, timeout, begun)).within(latest);
   }
   // It is of a lock, whose owner must not use it meanwhile.
   bool excludes_owner() const { return recipe().makes_holds() && !part; }

@@ -14,20 +14,36 @@ namespace holdfast::sync {
 // 0.25 s that are promised is for the way back to the caller.
 inline constexpr Millis kLateAnswer{200};
 
-// The time that the caller of an acquisition gives it. Whatever the servers do, the caller has the
-// outcome by then: a time-out at the deadline where a refusal was seen, else a connection error
-// after a moment more, since it is unknown whether another owner holds the lock. Without a
-// deadline, and for a try, only the command time-out bounds an exchange.
+// Whether a caller waits; a wait of no time is a try, as any call that does not wait for an owner.
+inline bool is_wait(bool blocking, Duration timeout) {
+  return blocking && timeout > Duration::zero();
+}
+
+// The time that its caller gives a call, however many exchanges that takes. Whatever the servers
+// do, the caller has the outcome by then: a time-out at the deadline where a refusal was seen, else
+// a connection error after a moment more, since it is unknown whether another owner holds the lock.
+// Without a deadline, and for a try, only the command time-out bounds an exchange. Immutable.
 class CallersTime {
  public:
   // Without a deadline.
   CallersTime() = default;
-  CallersTime(bool blocking, Duration timeout, TimePoint begun) : timeout_(timeout) {
-    if (blocking) {
+  CallersTime(bool blocking, Duration timeout, TimePoint begun)
+      : waits_(is_wait(blocking, timeout)), timeout_(timeout) {
+    if (waits_) {
       deadline_ = after(begun, timeout);
       latest_ = after(deadline_, kLateAnswer);
     }
-    connect_deadline_ = blocking ? after(deadline_, kLastConnect) : after(begun, kRestartBriefly);
+    connect_deadline_ = waits_ ? after(deadline_, kLastConnect) : after(begun, kRestartBriefly);
+  }
+
+  // Of a caller whose time is over: for the moment more.
+  static CallersTime over(TimePoint now) {
+    CallersTime time;
+    time.timeout_ = kLateAnswer;
+    time.deadline_ = now;
+    time.latest_ = after(now, kLateAnswer);
+    time.connect_deadline_ = now;
+    return time;
   }
 
   // The same where an attempt has to be answered by then.
@@ -37,6 +53,8 @@ class CallersTime {
     return other;
   }
 
+  // Its caller waits for owners.
+  bool waits() const { return waits_; }
   // When it times out where a refusal was seen; kNever: without a limit.
   TimePoint deadline() const { return deadline_; }
   // Its last moment in any case.
@@ -44,6 +62,12 @@ class CallersTime {
   // When it ends where it is known at once that there is no server. A server that
   // restarts has until then: a moment for a try, which has no other limit.
   TimePoint connect_deadline() const { return connect_deadline_; }
+
+  // How long a server that refuses to work for the moment is asked again: briefly for a try, enough
+  // for the shortest states, such as a slot that moves to another node.
+  Millis refusal_budget(Millis command_timeout) const {
+    return waits_ ? command_timeout : std::min(command_timeout, kBriefly);
+  }
 
   // Whether that failure, seen now, is of one that was given all its time.
   bool is_late(const Status& why, TimePoint now) const {
@@ -60,8 +84,10 @@ class CallersTime {
   // For a server that restarts: the wait of a try, which is answered within 0.3 s; and after the
   // deadline of a wait, so that its last attempt to connect can still be answered.
   static constexpr Millis kRestartBriefly{250};
+  static constexpr Millis kBriefly{200};
   static constexpr Millis kLastConnect{150};
 
+  bool waits_ = true;
   TimePoint deadline_ = kNever;
   TimePoint latest_ = kNever;
   TimePoint connect_deadline_ = kNever;

@@ -92,11 +92,11 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
 }
 
 ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name,
-                          std::optional<Millis> within) {
+                          const CallersTime& time) {
   Query query{name, [name](script::Writer& out) {
                 out.call(script::lua::semaphore_value) << name.bytes();
               }};
-  query.within = within;
+  query.time = time;
   return call_of(std::move(context), std::move(query));
 }
 

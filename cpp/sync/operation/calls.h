@@ -33,8 +33,8 @@ inline Millis request_memory(const Context& context) { return 4 * context.comman
 ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
                          const CounterStep& step, std::int64_t amount = 0);
 
-// GET. Outcome::value: the counter, or nil. `within`: as of Query.
+// GET. Outcome::value: the counter, or nil.
 ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name,
-                          std::optional<Millis> within = {});
+                          const CallersTime& time = {});
 
 }  // namespace holdfast::sync

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "client/request.h"
+#include "sync/operation/callers_time.h"
 #include "sync/operation/operation.h"
 
 namespace holdfast::sync {
@@ -20,19 +22,20 @@ class CommandOperation final : public Exchange,
                                public std::enable_shared_from_this<CommandOperation> {
  public:
   using Words = std::vector<std::string>;
-  // Each command by its words; `commands` is not empty. `within`: for each; by default the command
-  // time-out.
+  // Each command by its words; `commands` is not empty. `time`: what its caller gives it; the
+  // command time-out bounds it in any case.
   CommandOperation(std::shared_ptr<const Context> context, LockName name,
-                   std::vector<Words> commands, std::optional<Duration> within)
+                   std::vector<Words> commands, const CallersTime& time)
       : Exchange(std::move(context)),
         name_(std::move(name)),
         commands_(std::move(commands)),
-        within_(within.value_or(this->context().command_timeout)),
-        replies_(commands_.size()) {}
+        time_(time) {
+    replies_.all.resize(commands_.size());
+  }
 
   const LockName& name() const final { return name_; }
-  // After the end with kGranted: a reply for each command, in order.
-  const std::vector<std::optional<resp::Reply>>& replies() const { return replies_; }
+  // A reply for each command, in order.
+  const Replies* replies() const final { return &replies_; }
 
   void cancel() final {
     const MutexLock lock(mutex_);
@@ -45,7 +48,7 @@ class CommandOperation final : public Exchange,
 
   void start(Parker* /*here*/) final {
     const auto to = context().topology->route(name_.bytes(), topology::Traffic::kCalls);
-    const TimePoint by = after(now(), within_);
+    const TimePoint by = std::min(after(now(), context().command_timeout), time_.latest());
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       auto request = std::make_shared<client::PlainRequest>(
           resp::Command(std::vector<std::string_view>(commands_[i].begin(), commands_[i].end())),
@@ -55,6 +58,7 @@ class CommandOperation final : public Exchange,
           },
           name_.bytes());
       request->deadline = by;
+      request->connect_deadline = time_.connect_deadline();
       {
         const MutexLock lock(mutex_);
         if (finished()) return;
@@ -68,21 +72,26 @@ class CommandOperation final : public Exchange,
   void answered(std::size_t index, Result<resp::Reply> reply) {
     const MutexLock lock(mutex_);
     if (finished()) return;
-    if (!reply.ok()) return end({Verdict::kFailed, unreachable_status(reply.status(), name_)});
-    replies_[index] = std::move(reply.value());
+    if (!reply.ok()) {
+      return end({Verdict::kFailed, unreachable_status(reply.status(), name_, time_, now())});
+    }
+    replies_.all[index] = std::move(reply.value());
     if (++answered_ == commands_.size()) end({});
   }
 
   void end(Outcome outcome) HOLDFAST_REQUIRES(mutex_) {
-    for (const client::RequestPtr& request : requests_) request->abandon();
+    for (const client::RequestPtr& request : requests_) {
+      request->revoke();
+      request->abandon();
+    }
     requests_.clear();
     finish(std::move(outcome));
   }
 
   const LockName name_;
   const std::vector<Words> commands_;
-  const Duration within_;
-  std::vector<std::optional<resp::Reply>> replies_;
+  const CallersTime time_;
+  Replies replies_;
   std::size_t answered_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::vector<client::RequestPtr> requests_ HOLDFAST_GUARDED_BY(mutex_);
 };

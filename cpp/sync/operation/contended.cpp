@@ -34,6 +34,7 @@ AcquireMachine::Event event_of(Acknowledgement outcome) {
 Acquire::Contended::Contended(Acquire& acquire, bool sent)
     : acquire_(acquire),
       channel_(request().synchronizer->channel(context(), request().owner)),
+      beside_(request().recipe().channel_beside(request().name())),
       machine_(machine_options(request(), context(), acquire.begun_)),
       stats_(*context().stats, request().stats()) {
   request().synchronizer->waits(request().owner);
@@ -129,11 +130,11 @@ void Acquire::Contended::time_is_up(TimePoint now) {
 // A command has no reply. A member's caller has the time, and names it.
 AcquireMachine::Event Acquire::Contended::failed(const Status& why, bool unknown) const {
   const CallersTime& time = acquire_.time_;
-  const bool late = time.is_late(why, acquire_.now()) && !request().member;
-  return Event::of(
-      Event::Kind::kFailed,
-      late ? time.late(acquire_.name().bytes(), why) : unreachable_status(why, acquire_.name()),
-      unknown);
+  const LockName& name = acquire_.name();
+  return Event::of(Event::Kind::kFailed,
+                   request().member ? unreachable_status(why, name)
+                                    : unreachable_status(why, name, time, acquire_.now()),
+                   unknown);
 }
 
 AcquireMachine::Event Acquire::Contended::answer(const Answer& answer,
@@ -217,7 +218,10 @@ AcquireMachine::Event Acquire::Contended::attempt(TimePoint until) {
   if (plan.verdict != Plan::kBegun) {
     return Event::of(Event::Kind::kFailed, closed_status(acquire_.name()));
   }
-  if (request().blocking) seen_ = context().waits->sequence(channel_);
+  if (request().blocking) {
+    seen_ = context().waits->sequence(channel_);
+    if (!beside_.empty()) seen_beside_ = context().waits->sequence(beside_);
+  }
   return begun(plan);
 }
 
@@ -234,9 +238,16 @@ Acquire::Contended::Next Acquire::Contended::send(const Action& action) {
 AcquireMachine::Event Acquire::Contended::join(bool afresh) {
   using Place = wait::WaitRegistry::Place;
   stats_.waits();
-  if (afresh) seen_.reset();
-  const Place place = context().waits->join(channel_, self(), seen_,
-                                            waiting_for(acquire_.recipe(), acquire_.name()));
+  if (afresh) {
+    seen_.reset();
+    seen_beside_.reset();
+  }
+  const Waiting waiting = waiting_for(acquire_.recipe(), acquire_.name());
+  Place place = context().waits->join(channel_, self(), seen_, waiting);
+  if (!beside_.empty()) {
+    const Place other = context().waits->join(beside_, self(), seen_beside_, waiting);
+    if (other == Place::kTryNow) place = other;
+  }
   // A closing client first sets this state and then ends all waits.
   if (context().keeper->closing()) {
     return Event::of(Event::Kind::kFailed, closed_status(acquire_.name()));
@@ -285,6 +296,9 @@ void Acquire::Contended::conclude(const Action& action, wait::Calls& calls) {
   acquire_.attempt_.end();
   if (action.leave) {
     calls.append(context().waits->leave(channel_, *this, *action.leave, action.until));
+    if (!beside_.empty()) {
+      calls.append(context().waits->leave(beside_, *this, *action.leave, action.until));
+    }
   }
   acquire_.finish({action.verdict, action.why, action.value});
 }

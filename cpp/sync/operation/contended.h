@@ -70,11 +70,13 @@ class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
 
   Acquire& acquire_;
   const std::string channel_;
+  const std::string beside_;  // Recipe::channel_beside()
   AcquireMachine machine_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
   AcquireStats stats_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
   bool held_up_ HOLDFAST_GUARDED_BY(acquire_.mutex_) = false;  // by a renewal of the owner's
-  std::optional<std::uint64_t> seen_
-      HOLDFAST_GUARDED_BY(acquire_.mutex_);  // the channel's sequence before the attempt
+  // The sequences of the channels before the attempt.
+  std::optional<std::uint64_t> seen_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
+  std::optional<std::uint64_t> seen_beside_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
 };
 
 }  // namespace holdfast::sync

@@ -95,6 +95,15 @@ class Exchange : public Timed {
 
   Role role() const { return role_; }
   virtual const LockName& name() const = 0;
+  // After the end with kGranted, of an exchange whose caller gets its replies as they are: these.
+  // `one`: there is one, else a list. Null: the outcome is all.
+  struct Replies {
+    std::vector<std::optional<resp::Reply>> all;
+    bool one = false;
+  };
+  virtual const Replies* replies() const { return nullptr; }
+  // The servers, for messages.
+  std::string servers() const { return context_->topology->text(); }
   // Of the client whose exchange it is.
   std::string_view client_id() const { return context_->client_id; }
 

@@ -188,4 +188,9 @@ Status unreachable_status(const Status& why, const LockName& name) {
   return why.prefixed(quoted(name.bytes()) + ": ");
 }
 
+Status unreachable_status(const Status& why, const LockName& name, const CallersTime& time,
+                          TimePoint now) {
+  return time.is_late(why, now) ? time.late(name.bytes(), why) : unreachable_status(why, name);
+}
+
 }  // namespace holdfast::sync

@@ -9,6 +9,7 @@
 #include "base/parker.h"
 #include "client/direct_exchange.h"
 #include "resp/error_reply.h"
+#include "sync/operation/callers_time.h"
 #include "sync/operation/exchange.h"
 
 namespace holdfast::sync {
@@ -94,7 +95,10 @@ inline constexpr Millis kHeldUp{2};
 // The client of this name is closed, or being closed.
 Status closed_status(const LockName& name);
 
-// A failure to reach the server, naming the key.
+// A failure to reach the server, naming the key; seen now, it also says the caller's time, if it
+// has used all of that.
 Status unreachable_status(const Status& why, const LockName& name);
+Status unreachable_status(const Status& why, const LockName& name, const CallersTime& time,
+                          TimePoint now);
 
 }  // namespace holdfast::sync

@@ -9,9 +9,12 @@
 namespace holdfast::sync {
 
 bool QueryOperation::begin(TimePoint now) {
-  if (query_.within) latest_ = after(now, *query_.within);
-  give_up_ = std::min(after(now, context().command_timeout), latest_);
+  const CallersTime& time = query_.time;
+  give_up_ = std::min(after(now, context().command_timeout), time.latest());
+  const TimePoint refused = after(now, time.refusal_budget(context().command_timeout));
+  refused_until_ = std::min({refused, give_up_, time.deadline()});
   deadline = give_up_;
+  connect_deadline = time.connect_deadline();
   if (!query_.held_up || !query_.held_up()) return true;
   const MutexLock lock(mutex_);
   send();
@@ -22,6 +25,7 @@ void QueryOperation::cancel() {
   const MutexLock lock(mutex_);
   if (finished()) return;
   cancelled_ = true;
+  revoke();
   abandon();
 }
 
@@ -46,10 +50,10 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
   if (finished()) return;
   const bool refusal = reply.ok() && reply.value().is_error();
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
-  if (!reply.ok()) return failed(unreachable_status(reply.status(), name()));
+  if (!reply.ok()) return failed(unreachable_status(reply.status(), name(), query_.time, now()));
   if (refusal) return refused(reply.value().text());
-  if (query_.reply) {
-    query_.reply->emplace(std::move(reply.value()));
+  if (query_.whole_reply) {
+    replies_.all.emplace_back(std::move(reply.value()));
     return finish({Verdict::kGranted});
   }
   std::optional<std::int64_t> value = number_of(reply.value());
@@ -60,7 +64,7 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
 void QueryOperation::failed(const Status& why) { finish({Verdict::kFailed, why}); }
 
 void QueryOperation::refused(std::string_view text) {
-  const bool waits = is_temporary(text) && !cancelled_ && now() < give_up_;
+  const bool waits = is_temporary(text) && !cancelled_ && now() < refused_until_;
   if (waits) return wake_at(after(now(), kRefusalBackoff));
   failed(error_status(text, name(), context().topology->text()).as_repeated(maybe_done_));
 }

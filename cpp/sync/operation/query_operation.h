@@ -7,15 +7,18 @@
 #include <string>
 #include <utility>
 
+#include "sync/operation/callers_time.h"
 #include "sync/operation/operation.h"
 #include "sync/recipes/step.h"
 
 namespace holdfast::sync {
 
 // A query of a client, or a single step that may be repeated without a further effect. One that
-// gives something back is a StepRelease.
-// Outcome::value is the reply, which must be an integer, a decimal string, or nil, unless `reply`
-// takes it.
+// gives something back is a StepRelease. What a step takes is given back by the release of the hold
+// or permit on which its script makes it depend: a copy of the step that comes after that release
+// does nothing.
+// Outcome::value is the reply, which must be an integer, a decimal string, or nil, unless
+// `whole_reply`.
 struct Query {
   LockName name;
   // Appends the command.
@@ -25,11 +28,11 @@ struct Query {
   // While true it is not sent, for the command time-out at most.
   std::function<bool()> held_up{};
 
-  // Where the command time-out ends later: how long its caller waits.
-  std::optional<Millis> within{};
+  // What its caller gives it; the command time-out bounds it in any case.
+  CallersTime time{};
 
-  // Not null: gets the reply, of any kind, before the end with kGranted; Outcome::value is nothing.
-  std::shared_ptr<std::optional<resp::Reply>> reply{};
+  // Its caller gets the reply, of any kind, by replies(); Outcome::value is nothing.
+  bool whole_reply = false;
 };
 
 // The query that a row is: of a name, and of the owner with that field.
@@ -45,23 +48,26 @@ class QueryOperation final : public Operation {
   QueryOperation(std::shared_ptr<const Context> context, Query query)
       : Operation(std::move(context), query.name), query_(std::move(query)) {}
 
-  // A command that was sent may still be executed; it is not sent again.
+  // Not sent any more. If it was sent, it may still be executed; but what is submitted from now on
+  // stands behind it.
   void cancel() override;
 
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  const Replies* replies() const override { return query_.whole_reply ? &replies_ : nullptr; }
 
  private:
   void write(script::Writer& out) const override { query_.encode(out); }
   bool begin(TimePoint now) override;
   void time_is_up(TimePoint now) override;
-  TimePoint latest() const override { return latest_; }
+  TimePoint latest() const override { return query_.time.latest(); }
   void send() HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
 
   const Query query_;
-  TimePoint latest_ = kNever;
+  Replies replies_{{}, true};  // written before its end
   TimePoint give_up_ = kNever;
+  TimePoint refused_until_ = kNever;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool maybe_done_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by an earlier sending
 };

@@ -109,13 +109,21 @@ constexpr Steps kRevisionSteps = revision_steps();
 
 class Revision final : public Recipe {
  public:
-  Revision() : Recipe(kRevisionSteps, {{}, keys::kChangedChannel, Waiting::kTogether}) {}
+  explicit Revision(const Key* beside = nullptr)
+      : Recipe(kRevisionSteps, {{}, keys::kChangedChannel, Waiting::kTogether}), beside_(beside) {}
+
+  std::string channel_beside(const LockName& name) const override {
+    return beside_ == nullptr ? std::string() : beside_->of(name);
+  }
 
   // A refusal says when the state may change without a message: with the lease of its owner.
   Answer acquired(const resp::Reply& reply) const override {
     if (reply.is_nil()) return {};
     return {Answer::Kind::kHeld, Millis(reply.integer())};
   }
+
+ private:
+  const Key* const beside_;
 };
 
 }  // namespace
@@ -146,6 +154,12 @@ const CounterKind& count_down_latch() {
 const CounterKind& revision() {
   static const Revision recipe;
   static const CounterKind kind{"revision", recipe, {}};
+  return kind;
+}
+
+const CounterKind& observation() {
+  static const Revision recipe(&keys::kLockChannel);
+  static const CounterKind kind{"observation", recipe, {}};
   return kind;
 }
 

@@ -23,6 +23,10 @@ const LockRecipe& fair_lock_recipe();
 // (Redisson's RFencedLock).
 const LockRecipe& fenced_lock_recipe();
 
+// The fenced lock of a leader, beside which the state of the name says who leads: its release, by
+// whichever client or guard, withdraws that in the same step.
+const LockRecipe& leader_recipe();
+
 // The reentrant lock with polling waiters, which do not subscribe and back off for growing times
 // (Redisson's RSpinLock). On the server it is a lock; its release wakes subscribers.
 const LockRecipe& spin_lock_recipe();
@@ -42,6 +46,7 @@ struct LockKind {
   std::string_view word;
   const LockRecipe& (*recipe)();
   Side side = Side::kWhole;
+  bool part = false;  // of what is built on it, as which programs know it
 };
 inline constexpr std::array kLockKinds{
     LockKind{"lock", &lock_recipe},
@@ -50,6 +55,7 @@ inline constexpr std::array kLockKinds{
     LockKind{"spin_lock", &spin_lock_recipe},
     LockKind{"read_lock", &read_lock_recipe, Side::kRead},
     LockKind{"write_lock", &write_lock_recipe, Side::kWrite},
+    LockKind{"leader", &leader_recipe, Side::kWhole, true},
     LockKind{"", &client_key_recipe},
 };
 
@@ -68,9 +74,12 @@ const CounterKind& semaphore();
 const CounterKind& count_down_latch();
 
 // The revision of a state (keys::kState): its waiters wait until it is another than they know.
+// observation(): of a leader's, which also ends with its lock, so its waiters also look at the
+// messages of that: releases by any program publish there.
 const CounterKind& revision();
+const CounterKind& observation();
 
-inline constexpr std::array kCounterKinds{&semaphore, &count_down_latch, &revision};
+inline constexpr std::array kCounterKinds{&semaphore, &count_down_latch, &revision, &observation};
 
 // As find_lock_kind().
 inline const CounterKind* find_counter_kind(std::string_view word) {

@@ -108,6 +108,18 @@ std::optional<std::int64_t> token(const resp::Reply& reply) {
   return value;
 }
 
+// The release also withdraws what the leader has announced, and each election has its own owner,
+// with one hold.
+constexpr Steps leader_steps() {
+  Steps of = fenced_steps();
+  of.release = {lua::leader_release,
+                {P::kName, P::kLockChannel, P::kState, P::kChangedChannel, P::kOwner, P::kPublish}};
+  of.release_either = {};
+  of.retain = {};
+  return of;
+}
+constexpr Steps kLeaderSteps = leader_steps();
+
 class FencedLock final : public LockRecipe {
  public:
   using LockRecipe::LockRecipe;
@@ -218,6 +230,12 @@ const LockRecipe& fair_lock_recipe() {
 const LockRecipe& fenced_lock_recipe() {
   static const FencedLock recipe(
       kFencedSteps, {"fenced_lock", keys::kLockChannel, Waiting::kInTurn, "fenced_lock"});
+  return recipe;
+}
+
+const LockRecipe& leader_recipe() {
+  static const FencedLock recipe(
+      kLeaderSteps, {"fenced_lock", keys::kLockChannel, Waiting::kInTurn, {}, false, false, false});
   return recipe;
 }
 

@@ -32,9 +32,22 @@ constexpr Steps recipe_steps() {
 }
 constexpr Steps kRecipeSteps = recipe_steps();
 
+constexpr Row party_release_row(Part permits) {
+  return {lua::barrier_release,
+          {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kState, P::kChangedChannel,
+           permits, P::kPublish}};
+}
+
+constexpr Steps party_steps() {
+  Steps of = recipe_steps();
+  of.release = party_release_row(P::kPermitsOfOwner);
+  of.renew = {lua::barrier_renew, {P::kName, P::kPermitTimeouts, P::kState, P::kPermitsOfOwner}};
+  return of;
+}
+constexpr Steps kPartySteps = party_steps();
+
 constexpr PermitSteps steps_by_id() {
   PermitSteps of;
-  of.release = release_row(P::kPermits);
   of.extend = extend_row(P::kPermits);
   of.lease_left = {lua::permit_semaphore_lease_left, {P::kPermitTimeouts, P::kPermits}};
   of.try_set_permits = {
@@ -66,9 +79,8 @@ constexpr Row kReleaseTogether{lua::permit_semaphore_release_many,
 template <typename Base>
 class Permit : public Base {
  public:
-  Permit()
-      : Base(kRecipeSteps,
-             {"permit_semaphore", keys::kSemaphoreChannel, Waiting::kInTurn, {}, true, true}) {}
+  Permit(const Steps& steps, std::string_view kind)
+      : Base(steps, {kind, keys::kSemaphoreChannel, Waiting::kInTurn, {}, true, true}) {}
 
   Answer acquired(const resp::Reply& reply) const override {
     if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
@@ -86,6 +98,7 @@ class Permit : public Base {
 
 class LeasedPermit final : public Permit<TakingRecipe> {
  public:
+  using Permit::Permit;
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const override {
     steps().renew.write_each(out, {{&name, owner}}, lease);
@@ -95,6 +108,7 @@ class LeasedPermit final : public Permit<TakingRecipe> {
 
 class RenewedPermit final : public Permit<HoldRecipe> {
  public:
+  using Permit::Permit;
   bool owners_return() const override { return false; }
   std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const override {
     return {keys::kPermitTimeouts.of(name)};
@@ -103,14 +117,20 @@ class RenewedPermit final : public Permit<HoldRecipe> {
 
 }  // namespace
 
-const HoldRecipe& renewed_permit_recipe() {
-  static const RenewedPermit recipe;
-  return recipe;
+const PermitKind& permit_kind() {
+  static constexpr std::string_view kWord = "permit_semaphore";
+  static const RenewedPermit renewed(kRecipeSteps, kWord);
+  static const LeasedPermit leased(kRecipeSteps, kWord);
+  static const PermitKind kind{kWord, renewed, leased, release_row(P::kPermits)};
+  return kind;
 }
 
-const TakingRecipe& leased_permit_recipe() {
-  static const LeasedPermit recipe;
-  return recipe;
+const PermitKind& party_kind() {
+  static constexpr std::string_view kWord = "barrier";
+  static const RenewedPermit renewed(kPartySteps, kWord);
+  static const LeasedPermit leased(kPartySteps, kWord);
+  static const PermitKind kind{kWord, renewed, leased, party_release_row(P::kPermits)};
+  return kind;
 }
 
 const PermitSteps& permit_steps() { return kPermitSteps; }

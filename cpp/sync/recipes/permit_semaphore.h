@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "sync/recipes/counter.h"
 #include "sync/recipes/recipe.h"
 
@@ -10,13 +13,21 @@ namespace holdfast::sync {
 // client, with a separate owner number; only the server knows the others, by their ids. Of several
 // that are acquired at once (StepOptions::amount), the owner is the first; the numbers that follow
 // its number are those of the others.
-const HoldRecipe& renewed_permit_recipe();
-const TakingRecipe& leased_permit_recipe();
+struct PermitKind {
+  std::string_view word;
+  const HoldRecipe& renewed;
+  const TakingRecipe& leased;
+  Row release;  // of permits by their ids; the reply is that of Steps::release
+};
+const PermitKind& permit_kind();
+// The permits of the parties that wait at a barrier: their release also ends their wait, and their
+// renewal keeps the keys of the barrier.
+const PermitKind& party_kind();
+inline constexpr std::array kPermitKinds{&permit_kind, &party_kind};
 
 // The steps on permits by their ids (StepOptions::permits), and those on the whole semaphore; the
 // replies are those of the scripts.
 struct PermitSteps {
-  Row release{};
   Row extend{};
   Row lease_left{};
   Row try_set_permits{};  // StepOptions::amount

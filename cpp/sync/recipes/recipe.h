@@ -97,6 +97,7 @@ struct Traits {
   std::string_view ticket{};  // its word in a ticket; empty: its holds cannot be moved
   bool has_permits = false;   // several owners may have it at a time, as many as there are permits
   bool grants_end = false;    // with their lease, also of a kind without holds
+  bool hands_over = true;     // a kind whose release says more than that it is free does not
 };
 
 class TakingRecipe;
@@ -119,10 +120,13 @@ class Recipe {
   std::string_view ticket_kind() const { return traits_.ticket; }
   // An owner may hand it over to a waiter (kInTurn) of this client, of any kind: by the next
   // waiter's recipe, not the owner's.
-  bool transfers() const { return static_cast<bool>(steps_.transfer); }
+  bool transfers() const { return steps_.transfer && traits_.hands_over; }
 
   // Those that a caller waits for.
   virtual std::vector<const script::Script*> scripts() const;
+  // A further channel, whose messages concern its waiters as well, in the slot of the first one;
+  // empty: there is none.
+  virtual std::string channel_beside(const LockName& /*name*/) const { return {}; }
   // The channel on which `owner` (a field) waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const;
   void acquire(script::Writer& out, const Step& step) const { steps_.acquire.write(out, step); }

@@ -43,7 +43,7 @@ std::uint64_t number_half(std::uint64_t number) {
 constexpr std::array kKeys{keys::kLockChannel,  keys::kSemaphoreChannel, keys::kLatchChannel,
                            keys::kSidesChannel, keys::kBraced,           keys::kTokenCounter,
                            keys::kFairQueue,    keys::kFairTimeouts,     keys::kPermitTimeouts,
-                           keys::kState};
+                           keys::kState,        keys::kChangedChannel};
 
 constexpr std::string_view kWriterEnd = ":write";
 

@@ -53,6 +53,7 @@ enum class Part : std::uint8_t {
   kFairTimeouts,
   kPermitTimeouts,
   kState,
+  kChangedChannel,
   // Texts.
   kName,
   kRequest,      // the key of the owner's request

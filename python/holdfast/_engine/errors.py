@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast import _core
 
@@ -146,6 +146,18 @@ class BrokenBarrierError(LockError):
     """A party of the barrier timed out, was cancelled, died or aborted: no party goes on."""
 
     __module__ = "holdfast"
+
+
+class ResultNotKeptError(LockError):
+    """What is to run once has run, and its result could not be kept: it does not run again.
+
+    ``__cause__`` is the reason, where this caller has run it.
+    """
+
+    __module__ = "holdfast"
+
+    #: What the function returned, for the caller that has run it; ``None`` for all others.
+    result: Any = None
 
 
 class StaleTokenError(LockError):

@@ -208,23 +208,21 @@ def explained(client: AnyClient, event: Event) -> str:
     return reason or event.reason
 
 
-def explained_text(
-    text: str, owner: int, parts: Sequence[Part], within: float | None = None
-) -> str:
+def explained_text(text: str, owner: int, parts: Sequence[Part], late: bool = False) -> str:
     """The text of a loss, with who has released the locks by force.
 
     It queries the servers of the parts, also right after another query: no error says less than
-    another. ``within``: as ``forcing()``.
+    another. ``late``: as of ``forcing()``.
     """
     clients = {client.id: client for client in all_clients()}
     for client_id, key, title, gone in parts:
         client = clients.get(client_id)
-        if client and (reason := _forced(client, key, owner, within)):
+        if client and (reason := _forced(client, key, owner, late)):
             text = text.replace(title + gone, title + reason)
     return text
 
 
-def _forced(client: AnyClient, key: bytes, owner: int, within: float | None = None) -> str | None:
+def _forced(client: AnyClient, key: bytes, owner: int, late: bool = False) -> str | None:
     """Why the hold is gone, if it was released by force and that is recorded; its ``loss`` then."""
     forced = None
     # Without a descriptor the import fails, too: the loss is reported nevertheless.
@@ -233,7 +231,7 @@ def _forced(client: AnyClient, key: bytes, owner: int, within: float | None = No
 
         core = client._core
         owners = {f"{core.id}:{owner}", _core.permit_id(core.id, owner)}
-        forced = forcing(core, key, owners, within)
+        forced = forcing(core, key, owners, late=late)
     if forced is None:
         return None
     reason = f"it was released by force {forced}"

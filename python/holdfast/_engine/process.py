@@ -29,6 +29,11 @@ if TYPE_CHECKING:
             """The UUID."""
             raise NotImplementedError
 
+        @property
+        def name_prefix(self) -> bytes:
+            """What is put before each name."""
+            raise NotImplementedError
+
         def _owner_title(self, number: int, /) -> str: ...
 
     class AnyMember(Protocol):

@@ -41,11 +41,14 @@ from holdfast._engine.errors import (
     not_owned,
     quoted,
 )
+from holdfast._locks.steps import without_limit
 
 if TYPE_CHECKING:
     from types import FunctionType
 
-    from holdfast._locks.holders import Asking, Holder
+    from holdfast._core import CallersTime
+    from holdfast._locks.holders import Holder
+    from holdfast._locks.steps import Steps
 
 __all__ = [
     "BaseLock",
@@ -446,13 +449,14 @@ class BaseLock(Synchronizer):
     def _known_owner(self) -> int | None:
         return self._owner()
 
-    def _holders(self) -> Asking[list[Holder]]:
-        """What ``holders()`` asks."""
+    def _holders(self, time: CallersTime | None = None) -> Steps[list[Holder]]:
+        """What ``holders()`` asks; ``time``: what its caller has, the command time-out if none."""
         from holdfast._locks.holders import holders  # dataclasses are slow to import
 
-        return holders(self._client._core, self._whole_name())
+        core = self._client._core
+        return holders(core, self._whole_name(), time or without_limit(core))
 
-    def _saying(self, owner: int, label: str) -> Asking[None]:
+    def _saying(self, owner: int, label: str) -> Steps[None]:
         """What says, before an acquire of the owner, what it is for."""
         from holdfast._locks.holders import saying
 

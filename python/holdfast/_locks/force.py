@@ -14,15 +14,15 @@ from holdfast._engine import log as _log
 from holdfast._engine.errors import LockError, ServerError, braced, quoted, shown
 from holdfast._engine.process import NO_OWNER
 from holdfast._locks.kinds import kind_of
+from holdfast._locks.steps import Command, ask, commands, time_over, without_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    Ask = Callable[[Sequence[tuple[bytes, ...]]], list[Any]]
+    Ask = Callable[[Sequence[Command]], list[Any]]
 
 __all__ = [
     "ID_DIGITS",
-    "Command",
     "ForcedRelease",
     "OwnerClient",
     "client_of",
@@ -31,7 +31,6 @@ __all__ = [
     "forcing",
     "listed",
     "moved",
-    "raised",
     "read_forced",
     "record",
     "withdraw",
@@ -93,20 +92,9 @@ def client_of(fields: dict[str, str]) -> OwnerClient:
     return OwnerClient(fields.get("addr", ""), fields.get("name", ""), library or None)
 
 
-Command = tuple[bytes, ...]
-
-
 def listed(reply: Any) -> list[Any]:
     """The elements of a reply; empty if it is not a list, for example an error."""
     return reply if isinstance(reply, list) else []  # pyright: ignore[reportUnknownVariableType]
-
-
-def raised(replies: list[Any]) -> list[Any]:
-    """The replies; raises an error among them."""
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
-    return replies
 
 
 def moved(reply: object) -> bool:
@@ -161,8 +149,8 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
 
     Without the rights to write, the log says so, and the release is not held up.
     """
-    commands = [(b"CLIENT", b"INFO"), (b"ACL", b"WHOAMI"), (b"TIME",)]
-    info, user, clock = _core.send_commands(core, key, commands)
+    words = [(b"CLIENT", b"INFO"), (b"ACL", b"WHOAMI"), (b"TIME",)]
+    info, user, clock = ask(core, key, words)
     at = int(clock[0]) + int(clock[1]) / 1e6 if listed(clock) else time.time()
     client = client_of(described(info)) if isinstance(info, bytes) else None
     options = _core.options_of(core)
@@ -175,7 +163,7 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
     )
     entry = json.dumps(forced.to_json()).encode()
     record = _key(key)
-    replies = _core.send_commands(
+    replies = ask(
         core,
         key,
         [
@@ -195,7 +183,7 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
 def withdraw(core: _core.Client, key: bytes, entry: bytes | None) -> None:
     """Remove a record: the lock was free, and nothing was released."""
     if entry is not None:
-        _core.send_commands(core, key, [(b"ZREM", _key(key), entry)])
+        ask(core, key, [(b"ZREM", _key(key), entry)])
 
 
 def read_forced(ask: Ask, key: bytes) -> tuple[ForcedRelease, ...]:
@@ -221,14 +209,14 @@ def _parsed(entry: bytes) -> ForcedRelease | None:
 
 
 def forcing(
-    core: _core.Client, key: bytes, owners: Collection[str], within: float | None = None
+    core: _core.Client, key: bytes, owners: Collection[str], *, late: bool = False
 ) -> ForcedRelease | None:
     """The release by force that ended a hold of one of these owners, if it is recorded.
 
-    ``owners``: as ``Owner.id``. ``within``: how many seconds the server has to answer; ``None``:
-    the command time-out.
+    ``owners``: as ``Owner.id``. ``late``: for a caller whose time is over.
     """
-    forced = read_forced(lambda commands: _core.send_commands(core, key, commands, within), key)
+    time = time_over(core) if late else without_limit(core)
+    forced = read_forced(lambda words: commands(core, key, words, time).wait(), key)
     return next((each for each in forced if any(one in owners for one in each.owners)), None)
 
 

@@ -1,7 +1,6 @@
 """Who holds a lock: the owners in its hash, and what their clients say of themselves.
 
-What is to be asked is a generator of questions, which a caller sends as threads or tasks do: each
-question is a client, a key whose server answers, and commands; the replies are sent back to it.
+Each question is a part of a call, as ``steps`` describes it.
 """
 
 from __future__ import annotations
@@ -9,33 +8,30 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import partial
 from itertools import chain, repeat
-from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from time import time as wall_time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast import _core
 from holdfast._engine.errors import ConnectionError, HoldfastError, quoted, shown
-from holdfast._locks.force import Command, listed, raised
+from holdfast._locks.force import listed
 from holdfast._locks.kinds import key_beside
+from holdfast._locks.steps import Command, Steps, commands, raised, time_over
 
 if TYPE_CHECKING:
     from collections import OrderedDict
 
+    from holdfast._core import CallersTime
     from holdfast._engine.process import AnyClient
 
 __all__ = [
-    "Answering",
-    "Asking",
     "Holder",
     "Owned",
-    "Question",
     "Said",
-    "answer",
     "client_key",
     "holders",
     "named",
@@ -46,12 +42,8 @@ __all__ = [
     "words",
 ]
 
-T = TypeVar("T")
 #: An owner, ``<client id>:<number>``, and the key of the lock that it holds.
 Owned = tuple[str, bytes]
-#: A client, the key whose server answers, and the commands.
-Question = tuple[_core.Client, bytes, Sequence[Command]]
-Asking = Generator[Question, list[Any], T]
 
 #: An owner's field: the client's UUID and a number; a writer's has a word more.
 OWNER: Final = re.compile(r"([0-9a-f-]{36}):(-?\d{1,20})(:write)?(:[0-9a-z-]+)?")
@@ -112,57 +104,15 @@ def client_key(client_id: str) -> bytes:
     return b"holdfast:client:" + client_id.encode()
 
 
-class Answering(Generic[T]):
-    """Questions on their way to the end of their generator.
-
-    ``within``: how many seconds all of them may take; ``None``: the command time-out for each.
-    """
-
-    result: T
-
-    def __init__(self, asking: Asking[T], within: float | None = None) -> None:
-        self._asking = asking
-        self._until = None if within is None else monotonic() + within
-        self._resume: Callable[[], Question] = partial(next, asking)
-
-    def question(self) -> tuple[_core.Client, bytes, Sequence[Command], float | None] | None:
-        """What is to be sent next, and the seconds for it; ``None``: the result is there."""
-        try:
-            core, key, commands = self._resume()
-        except StopIteration as end:
-            self.result = end.value
-            return None
-        left = None if self._until is None else max(0.0, self._until - monotonic())
-        return core, key, commands, left
-
-    def replied(self, replies: list[Any]) -> None:
-        """The server has answered the question."""
-        self._resume = partial(self._asking.send, replies)
-
-    def failed(self, error: HoldfastError) -> None:
-        """It has not."""
-        self._resume = partial(self._asking.throw, error)
-
-
-def answer(asking: Asking[T], within: float | None = None) -> T:
-    """Send the questions from the calling thread, and return the result."""
-    answering = Answering(asking, within)
-    while (question := answering.question()) is not None:
-        try:
-            answering.replied(_core.send_commands(*question))
-        except HoldfastError as error:
-            answering.failed(error)
-    return answering.result
-
-
-def holders(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
+def holders(core: _core.Client, key: bytes, time: CallersTime) -> Steps[list[Holder]]:
     """The holders of the lock whose hash is at the key, with what their clients say."""
-    found = yield from _owners(core, key)
-    return (yield from named(core, key, found))
+    found = yield from _owners(core, key, time)
+    return (yield from named(core, key, found, time))
 
 
-def _owners(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
-    content, pttl = raised((yield core, key, [(b"HGETALL", key), (b"PTTL", key)]))
+def _owners(core: _core.Client, key: bytes, time: CallersTime) -> Steps[list[Holder]]:
+    asked = [(b"HGETALL", key), (b"PTTL", key)]
+    content, pttl = raised((yield commands(core, key, asked, time)))
     pairs = listed(content)
     fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
     if not fields or pttl == -2:
@@ -170,7 +120,7 @@ def _owners(core: _core.Client, key: bytes) -> Asking[list[Holder]]:
     sided = fields.pop(b"mode", None) is not None
     found = [_holder(shown(field), count, sided, pttl) for field, count in fields.items()]
     known = [one for one in found if one is not None]
-    return (yield from _readers(core, key, known)) if sided else known
+    return (yield from _readers(core, key, known, time)) if sided else known
 
 
 def _holder(field: str, count: bytes, sided: bool, pttl: int) -> Holder | None:
@@ -185,12 +135,15 @@ def _seconds(pttl: int) -> float:
     return math.inf if pttl < 0 else pttl / 1000
 
 
-def _readers(core: _core.Client, key: bytes, found: list[Holder]) -> Asking[list[Holder]]:
+def _readers(
+    core: _core.Client, key: bytes, found: list[Holder], time: CallersTime
+) -> Steps[list[Holder]]:
     """Each reader has a key for its lease; one without has died, and holds nothing."""
     readers = [one for one in found if one.mode == "read"]
     replies: list[Any] = []
     if readers:
-        replies = yield core, key, [(b"PTTL", _timeout(key, one)) for one in readers]
+        asked = [(b"PTTL", _timeout(key, one)) for one in readers]
+        replies = yield commands(core, key, asked, time)
     alive = [one for one in found if one.mode == "write"]
     for one, pttl in zip(readers, replies, strict=True):
         if isinstance(pttl, int) and pttl != -2:
@@ -221,13 +174,17 @@ class Said(NamedTuple):
     since: float | None = None
 
 
-def named(core: _core.Client, key: bytes, found: list[Holder]) -> Asking[list[Holder]]:
+def named(
+    core: _core.Client, key: bytes, found: list[Holder], time: CallersTime
+) -> Steps[list[Holder]]:
     """These owners of the key with what their clients say of themselves."""
-    about = yield from said(core, [(one.owner, key) for one in found])
+    about = yield from said(core, [(one.owner, key) for one in found], time)
     return [replace(one, **about[one.owner, key]._asdict()) for one in found]
 
 
-def said(core: _core.Client, owners: Sequence[Owned]) -> Asking[dict[Owned, Said]]:
+def said(
+    core: _core.Client, owners: Sequence[Owned], time: CallersTime
+) -> Steps[dict[Owned, Said]]:
     """What their clients say of owners of keys; one that this user may not ask says nothing.
 
     Of many owners of one client only the first have their purposes.
@@ -239,8 +196,8 @@ def said(core: _core.Client, owners: Sequence[Owned]) -> Asking[dict[Owned, Said
             theirs.setdefault(client, []).append(owned)
     about = dict.fromkeys(owners, Said())
     for some in _batches(core, list(theirs)):
-        commands = [_question(one, theirs[one][:MOST_PURPOSES]) for one in some]
-        replies = yield core, client_key(some[0]), commands
+        asked = [_question(one, theirs[one][:MOST_PURPOSES]) for one in some]
+        replies = yield commands(core, client_key(some[0]), asked, time)
         for one, reply in zip(some, map(listed, replies), strict=True):
             if reply:
                 purposes = chain(reply[len(ABOUT) :], repeat(None))
@@ -284,7 +241,7 @@ def purpose_field(number: str, key: bytes) -> bytes:
     return number.encode() + b":" + key
 
 
-def of_several(askings: Sequence[Asking[list[Holder]]], *, majority: bool) -> Asking[list[Holder]]:
+def of_several(askings: Sequence[Steps[list[Holder]]], *, majority: bool) -> Steps[list[Holder]]:
     """The holders of a lock made of locks: each owner once, with the fewest holds and least time.
 
     ``majority``: the other members may be out of reach.
@@ -306,7 +263,7 @@ def of_several(askings: Sequence[Asking[list[Holder]]], *, majority: bool) -> As
     return list(found.values())
 
 
-def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -> Asking[None]:
+def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -> Steps[None]:
     """Before an acquire: say what the owner wants the lock for, in the key of its client.
 
     A server that does not take it is not needed for the lock. ``core``: the engine's lock.
@@ -318,18 +275,18 @@ def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -
     purposes = client._purposes
     earlier = purposes.pop(field, None)
     more = earlier is not None and core.known_count(owner) > 0
-    now = int(time() * 1000)
+    now = int(wall_time() * 1000)
     since = earlier.since if earlier is not None and more else now
     purposes[field] = Purpose(core, owner, since)
     value = b"%d %s" % (since, purpose.encode())
     lease = b"%d" % client._lease_ms
     where = b"host", os.fsencode(os.uname().nodename), b"pid", b"%d" % os.getpid()
-    commands: list[Command] = [(b"EVAL", SAY, b"1", mine, lease, field, value, *where)]
+    words: list[Command] = [(b"EVAL", SAY, b"1", mine, lease, field, value, *where)]
     over = _over(purposes, now)
     if over:
-        commands.append((b"HDEL", mine, *over))
+        words.append((b"HDEL", mine, *over))
     with suppress(HoldfastError):
-        yield client._core, mine, commands
+        yield commands(client._core, mine, words, time_over(client._core))
 
 
 def _over(purposes: OrderedDict[bytes, Purpose], now: int) -> list[bytes]:

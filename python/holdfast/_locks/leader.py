@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
-from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
@@ -25,25 +24,34 @@ from holdfast._engine.arguments import (
     checked_wait,
 )
 from holdfast._engine.errors import (
-    ConnectionError,
     HoldfastError,
     LockLostError,
     NotOwnedError,
     quoted,
+    shown,
 )
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.holders import Holder
 from holdfast._locks.lock import BaseHold, Hold
-from holdfast._locks.steps import Argument, Revision, keys_of, step
-from holdfast._locks.threads import FencedLock
+from holdfast._locks.steps import (
+    Step,
+    Steps,
+    changes,
+    keeping,
+    keys_of,
+    run,
+    time_of,
+    without_limit,
+)
+from holdfast._locks.threads import FencedLock, core_of
 
 if TYPE_CHECKING:
-    from holdfast._locks.holders import Asking
+    from holdfast._core import CallersTime
 
 T = TypeVar("T")
 HoldT = TypeVar("HoldT", bound=BaseHold)
 
-__all__ = ["BaseLeader", "Leader", "LeaderInfo", "Value", "left_of"]
+__all__ = ["BaseLeader", "Leader", "LeaderInfo", "Value"]
 
 Value = str | bytes | None
 
@@ -89,11 +97,6 @@ def value_of(kept: bytes) -> Value:
     return raw if kind == b"b" else None
 
 
-def left_of(deadline: float | None) -> float | None:
-    """The seconds until a moment of ``monotonic()``; ``None``: without limit."""
-    return None if deadline is None else max(0.0, deadline - monotonic())
-
-
 def checked_main(main: Any, *, asynchronous: bool) -> None:
     """What a leader is to do."""
     if main is None:
@@ -102,10 +105,43 @@ def checked_main(main: Any, *, asynchronous: bool) -> None:
     checked_callback("main", main, asynchronous=asynchronous)
 
 
+class Campaign(Generic[HoldT]):
+    """What one campaign has made and got, until its caller knows."""
+
+    __slots__ = ("attempt", "hold")
+
+    def __init__(self) -> None:
+        self.hold: HoldT | None = None
+        self.attempt: _core.Keeping | None = None
+
+    def end(self, leader: BaseLeader[HoldT], *, elected: bool) -> bool:
+        """Its outcome; a campaign that has failed leaves nothing behind."""
+        if elected and self.attempt is not None:
+            leader._hold = self.hold
+            self.attempt.keep()
+        elif self.hold is not None:
+            if self.attempt is not None:
+                self.attempt.undo()
+            if leader._hold is self.hold:
+                leader._hold = None
+            self.hold._unwatch()
+        return elected
+
+
 class BaseLeader(Synchronizer, Generic[HoldT]):
     """The common part of the leaders for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("_campaigns", "_changes", "_hold", "_keys", "_lock", "_on_lost", "_value", "_wait")
+    __slots__ = (
+        "_campaigns",
+        "_changes",
+        "_hold",
+        "_keys",
+        "_lock",
+        "_observed",
+        "_on_lost",
+        "_value",
+        "_wait",
+    )
 
     _released_word = "the leadership of "
 
@@ -132,8 +168,12 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         self._changes = count(1)
         self._hold = None
         self._lock = self._new_lock(lease)
+        self._observed = changes(client, name, led=True)
 
     def _new_lock(self, lease: Seconds | None) -> Any:
+        raise NotImplementedError
+
+    def _new_hold(self, lock: Any) -> HoldT:
         raise NotImplementedError
 
     def _hold_lost(self) -> Callable[[Any], object]:
@@ -185,25 +225,55 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
             if self._campaigns.get(epoch) is own:
                 del self._campaigns[epoch]
 
-    def _attempt(self, hold: BaseHold, seconds: float) -> tuple[int, bool, float, int, bool, int]:
-        """The arguments of the engine's acquire; ``seconds``: -1 waits without limit."""
+    def _elect(self, campaign: Campaign[HoldT], seconds: float) -> Steps[bool]:
+        """Campaign for so long."""
+        if self.leading:
+            return True
+        time = time_of(self._client._core, seconds)
+        hold = campaign.hold = self._new_hold(self._lock)  # the owner of this campaign alone
+        with self._campaigning() as leads, self._attempt(hold, time) as attempt:
+            if leads or not (yield attempt.acquire):
+                return leads
+            yield from self._announce(hold, self._value, time)
+            campaign.attempt = attempt
+            attempt.pass_on()
+            return True
+
+    def _attempt(self, hold: BaseHold, time: CallersTime) -> _core.Keeping:
         ms, renewed = self._lock._lease
-        return hold._owner, seconds != 0, seconds or -1.0, ms, renewed, hold._listener()
+        owner, listener = hold._owner, hold._listener()
+        return keeping(hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time))
 
     def _owner_of(self, hold: BaseHold) -> str:
         return f"{self._client._core.id}:{hold._owner}"
 
-    def _setting(self, hold: BaseHold, value: bytes) -> tuple[list[bytes], list[Argument]]:
-        """The parameters of ``leader/set``; raises for a hold that is gone."""
+    def _announce(self, hold: BaseHold, value: bytes, time: CallersTime) -> Steps[None]:
+        """Say that the hold leads, with this value; raises for a hold that is gone."""
         token = hold.token
         if token is None:
             raise self._no_leader(hold)
-        owner, change = self._owner_of(hold), next(self._changes)
-        return list(self._keys), [owner, token, change, value, KEEP_MS]
+        change = next(self._changes)
+        step = Step("leader/set", self._keys, (self._owner_of(hold), token, change, value, KEEP_MS))
+        if (yield step.within(self._client._core, time)) == 0:
+            raise self._no_leader(hold)
 
-    def _withdrawal(self, hold: BaseHold) -> tuple[list[bytes], list[Argument]]:
-        """The parameters of ``leader/withdraw``."""
-        return [self._keys.state, self._keys.channel], [self._owner_of(hold)]
+    def _resign(self) -> Steps[None]:
+        """Release the lock, which withdraws what was announced."""
+        hold = self._hold
+        if hold is None:
+            raise self._no_leader(None)
+        try:
+            yield hold._core.release(hold._owner, True)
+        except LockLostError:
+            raise
+        except NotOwnedError:  # it has resigned before
+            raise self._no_leader(None) from None
+        hold._unwatch()
+
+    def _set_value(self, value: Value) -> Steps[None]:
+        kept = checked_value(value)
+        yield from self._announce(self._leading_hold(), kept, without_limit(self._client._core))
+        self._value = kept
 
     def _no_leader(self, hold: BaseHold | None) -> NotOwnedError:
         """The error of a call that only a leader may make."""
@@ -220,23 +290,25 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
             raise self._no_leader(hold)
         return hold
 
-    def _reading(self) -> tuple[str, list[bytes], list[Argument]]:
-        return "leader/current", [self._keys.name, self._keys.state], [KEEP_MS]
-
-    def _told(self, reply: list[Any]) -> tuple[int, Asking[LeaderInfo] | None]:
-        """The revision, and what to ask for the whole of the leader; ``None``: there is none."""
-        revision: int = reply[0]
-        if len(reply) == 1:
-            return revision, None
-        _, left, owner, token, value = reply
-        return revision, self._asking(left, owner.decode(), int(token), value_of(value))
-
-    def _asking(self, left: int, owner: str, token: int, value: Value) -> Asking[LeaderInfo]:
+    def _read(self, time: CallersTime) -> Steps[tuple[int, LeaderInfo | None]]:
+        """The revision of the leader's state, and the leader; ``None``: there is none."""
         from holdfast._locks.holders import Holder, named  # dataclasses are slow to import
 
-        alone = Holder(owner, None, 1, left / 1000 if left >= 0 else float("inf"))
-        found = yield from named(self._client._core, self._keys.name, [alone])
-        return LeaderInfo(value, token, owner, found[0])
+        core, key = self._client._core, self._keys.name
+        step = Step("leader/current", (key, self._keys.state), (KEEP_MS,))
+        revision, *of = yield step.within(core, time)
+        if not of:
+            return revision, None
+        left, owner, token, value = of
+        alone = Holder(shown(owner), None, 1, left / 1000 if left >= 0 else float("inf"))
+        found = yield from named(core, key, [alone], time)
+        return revision, LeaderInfo(value_of(value), int(token), alone.owner, found[0])
+
+    def _next(self, known: int, time: CallersTime) -> Steps[tuple[int, LeaderInfo | None] | None]:
+        """The same once the revision is another; ``None``: it still is that when time is over."""
+        if not (yield self._observed.wait(known, time)):
+            return None
+        return (yield from self._read(time))
 
     def __repr__(self) -> str:
         what, hold = f"<{type(self).__name__} {quoted(self.name)}", self._hold
@@ -246,6 +318,14 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         if left is None:
             return f"{what} not leading>"
         return f"{what} leading with token {self.token}, {left:.1f} s left>"
+
+
+class LeaderLock(FencedLock):  # type: ignore[misc]
+    """The lock of a leader for threads; its release withdraws what the leader has announced."""
+
+    __slots__ = ()
+
+    _word = "leader"
 
 
 class Leader(BaseLeader[Hold]):
@@ -258,9 +338,12 @@ class Leader(BaseLeader[Hold]):
 
     __slots__ = ()
 
-    def _new_lock(self, lease: Seconds | None) -> FencedLock:
+    def _new_lock(self, lease: Seconds | None) -> LeaderLock:
         lost = self._hold_lost() if self._on_lost is not None else None
-        return FencedLock(self._client, self.name, lease=lease, on_lost=lost)
+        return LeaderLock(self._client, self.name, lease=lease, on_lost=lost)
+
+    def _new_hold(self, lock: LeaderLock) -> Hold:
+        return Hold(lock)
 
     def campaign(self, timeout: Seconds | None = None) -> bool:
         """Wait until this object leads; ``False`` if another one still does after ``timeout``.
@@ -273,35 +356,12 @@ class Leader(BaseLeader[Hold]):
         ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
         was announced; ``RuntimeError`` while another thread campaigns with this object.
         """
-        return self._elect(checked_timeout(True, timeout))
-
-    def _elect(self, seconds: float) -> bool:
-        if self.leading:
-            return True
-        hold = Hold(self._lock)  # before the grant, so that an interrupt finds it
+        seconds, campaign = checked_timeout(True, timeout), Campaign[Hold]()
         try:
-            with self._campaigning() as leads:
-                if leads or not hold._core.acquire(*self._attempt(hold, seconds)).wait():
-                    hold._abandon()
-                    return leads
-                self._announce(hold, self._value)
-                self._hold = hold
-                return True
-        except BaseException as error:
-            self._give_back(hold, error)
+            return campaign.end(self, elected=run(self._elect(campaign, seconds)))
+        except BaseException:  # an interrupt, too, before the caller knew
+            campaign.end(self, elected=False)
             raise
-
-    def _give_back(self, hold: Hold, error: BaseException) -> None:
-        """After a campaign that has failed: what it was granted."""
-        if not hold._known_count():
-            hold._abandon()
-            return
-        with suppress(HoldfastError):
-            self._withdraw(hold, not isinstance(error, ConnectionError))
-
-    def _announce(self, hold: Hold, value: bytes) -> None:
-        if step(self._client._core, "leader/set", *self._setting(hold, value)) == 0:
-            raise self._no_leader(hold)
 
     def resign(self) -> None:
         """Give the leadership up; the next candidate is elected at once.
@@ -310,24 +370,7 @@ class Leader(BaseLeader[Hold]):
         ``ConnectionError`` when the server is out of reach: then the release goes on in the
         background until the lease is over, and ``resign`` may be called again.
         """
-        hold = self._hold
-        if hold is None:
-            raise self._no_leader(None)
-        try:
-            self._withdraw(hold, self.leading)
-        except LockLostError:
-            raise
-        except NotOwnedError:  # it has resigned before
-            raise self._no_leader(None) from None
-
-    def _withdraw(self, hold: Hold, announced: bool) -> None:
-        """Release the lock; where the leader may be ``announced``, remove that before."""
-        try:
-            if announced:
-                with suppress(HoldfastError):  # observers ask again when its lease would end
-                    step(self._client._core, "leader/withdraw", *self._withdrawal(hold))
-        finally:
-            hold.release()
+        run(self._resign())
 
     def set_value(self, value: str | bytes | None) -> None:
         """Announce another value.
@@ -336,40 +379,31 @@ class Leader(BaseLeader[Hold]):
         sent; ``NotOwnedError`` when this object does not lead, ``LockLostError`` when that was
         lost; ``ConnectionError``: either value may be announced.
         """
-        kept = checked_value(value)
-        self._announce(self._leading_hold(), kept)
-        self._value = kept
+        run(self._set_value(value))
 
     def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
-        return self._read()[1]
-
-    def _read(self) -> tuple[int, LeaderInfo | None]:
-        from holdfast._locks.holders import answer
-
-        revision, asking = self._told(step(self._client._core, *self._reading()))
-        return revision, answer(asking) if asking is not None else None
+        return run(self._read(without_limit(self._client._core)))[1]
 
     def watch(self, timeout: Seconds | None = None) -> Iterator[LeaderInfo | None]:
         """The leader now, and then each other one, or ``None``, as it is announced.
 
         It waits for the server's messages. Of changes that follow each other quickly it may show
-        the last one only. It ends after ``timeout`` seconds; ``None``: never.
+        the last one only. It ends after ``timeout`` seconds, with 0 after the first one; ``None``:
+        never.
 
         Raises ``ConnectionError`` and ``ServerError`` while it waits.
         """
-        seconds = checked_timeout(True, timeout)
-        return self._watch(None if seconds < 0 else monotonic() + seconds)
+        time = time_of(self._client._core, checked_timeout(True, timeout))
+        return self._watch(time)
 
-    def _watch(self, deadline: float | None) -> Iterator[LeaderInfo | None]:
-        changes = Revision(self._client, self.name)
-        revision, info = self._read()
-        yield info
-        while changes.wait(revision, left_of(deadline)):
-            before = info
-            revision, info = self._read()
-            if said(info) != said(before):
-                yield info
+    def _watch(self, time: CallersTime) -> Iterator[LeaderInfo | None]:
+        found = run(self._read(time))
+        yield found[1]
+        while (other := run(self._next(found[0], time))) is not None:
+            if said(other[1]) != said(found[1]):
+                yield other[1]
+            found = other
 
     def run(self, main: Callable[[Leader], T]) -> T:
         """Campaign, and call ``main`` with this object; again whenever the leadership was lost.
@@ -380,7 +414,7 @@ class Leader(BaseLeader[Hold]):
         """
         checked_main(main, asynchronous=False)
         while True:
-            self._elect(-1.0)
+            self.campaign()
             try:
                 result = main(self)
             except BaseException as error:
@@ -422,9 +456,14 @@ class Leader(BaseLeader[Hold]):
 
     def __enter__(self) -> Self:
         """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
-        if not self._elect(self._wait):
-            raise self._lock._timed_out(self._wait)
-        return self
+        campaign: Campaign[Hold] = Campaign()
+        try:
+            if not campaign.end(self, elected=run(self._elect(campaign, self._wait))):
+                raise self._lock._timed_out(self._wait)
+            return self
+        except BaseException:
+            campaign.end(self, elected=False)
+            raise
 
     def __exit__(
         self,
@@ -438,9 +477,8 @@ class Leader(BaseLeader[Hold]):
         except HoldfastError:
             raise
         except BaseException:  # an interrupt, which may have come before the release
-            if self.leading:
-                with suppress(HoldfastError):
-                    self.resign()
+            if self.leading and self._hold is not None:
+                core_of(self._lock).release_unawaited(self._hold._owner)
             raise
 
 

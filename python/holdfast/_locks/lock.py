@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from holdfast import _core
@@ -32,6 +32,7 @@ from holdfast._engine.arguments import (
 from holdfast._engine.errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, quoted
 from holdfast._engine.process import THIS_THREAD
 from holdfast._locks.base import BaseLock, Watcher, answers, native, seconds_left
+from holdfast._locks.steps import run, time_over
 
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeVar
@@ -45,7 +46,6 @@ else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = [
-    "LATE",
     "BaseHold",
     "Hold",
     "HoldWatching",
@@ -56,9 +56,6 @@ __all__ = [
 
 
 current_epoch = _core.epoch
-#: Seconds that a server has to say who holds a lock once the caller's time is over, or to take what
-#: a hold is for.
-LATE: Final = 0.2
 
 
 class HoldWatching(Watcher):
@@ -219,13 +216,10 @@ class BaseHold(_core.Native):
 
 def checked(
     lock: BaseLock, wait: Seconds | Unset | None, lease: Seconds | Unset | None
-) -> tuple[bool, float, LeaseTime]:
-    """Whether and how long ``hold()`` waits, and its lease; both default to those of the lock.
-
-    Without a wait it is ``acquire(blocking=False)``, whose time-out is none.
-    """
+) -> tuple[float, LeaseTime]:
+    """How long ``hold()`` waits, and its lease; both default to those of the lock."""
     seconds = lock._wait if isinstance(wait, Unset) else checked_wait(wait)
-    return seconds != 0, seconds or -1.0, lock._lease_of(lease)
+    return seconds, lock._lease_of(lease)
 
 
 #: The owners whose acquire, which begins, has said what it is for.
@@ -336,17 +330,13 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return bool(blocking), seconds, given
 
     def _say(self, owner: int, label: str) -> None:
-        from holdfast._locks.holders import answer
-
-        answer(self._saying(owner, label), LATE)
+        run(self._saying(owner, label))
 
     def _timed_out(self, seconds: float | None = None) -> LockTimeout:
         """The error, with who holds the lock, if the server answers at once."""
-        from holdfast._locks.holders import answer
-
         found: list[Holder] = []
         with suppress(HoldfastError):  # the time-out is what matters
-            found = answer(self._holders(), LATE)
+            found = run(self._holders(time_over(self._client._core)))
         return self._timeout(seconds, found)
 
     @instead_of({}, "release")
@@ -402,9 +392,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
         Of a read-write lock both sides; of a lock made of locks the owners of its members.
         """
-        from holdfast._locks.holders import answer
-
-        return answer(self._holders())
+        return run(self._holders())
 
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
@@ -574,10 +562,10 @@ def acquire_for(
 ) -> None:
     """Acquire the lock for a hold object; raises ``LockTimeout``."""
     lock = hold.lock
-    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
+    seconds, (ms, renewed) = checked(lock, wait, lease)
     if lock._label is not None:
         lock._say(hold._owner, lock._label)
-    if not hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener()).wait():
+    if not hold._core.acquire(hold._owner, True, seconds, ms, renewed, hold._listener()).wait():
         raise lock._timed_out(max(seconds, 0.0))
 
 

@@ -5,14 +5,12 @@ It is imported by the first use.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from holdfast import _core
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import Name, Seconds, checked_name, milliseconds
 from holdfast._engine.errors import (
@@ -20,7 +18,8 @@ from holdfast._engine.errors import (
     LockError,
     LockLostError,
     LockTimeout,
-    is_busy,
+    ResultNotKeptError,
+    ServerError,
     quoted,
 )
 from holdfast._locks.base import BaseLock, Synchronizer
@@ -31,14 +30,26 @@ from holdfast._locks.decorators import (
     finished,
     naming,
 )
-from holdfast._locks.force import raised
 from holdfast._locks.kinds import key_beside
-from holdfast._locks.lock import BaseHold, Hold, Lock, acquire_for
-from holdfast._locks.steps import step
+from holdfast._locks.lock import BaseHold, Hold, Lock
+from holdfast._locks.results import Codec, NotKept, Result, decoded, encoded, not_kept
+from holdfast._locks.steps import (
+    Command,
+    Step,
+    Steps,
+    commands,
+    keeping,
+    raised,
+    run,
+    time_of,
+    time_over,
+    without_limit,
+)
+from holdfast._locks.threads import core_of
 
 if TYPE_CHECKING:
+    from holdfast._core import CallersTime
     from holdfast._locks.holders import Holder
-    from holdfast._locks.steps import Argument
 
 
 P = ParamSpec("P")
@@ -51,37 +62,10 @@ Status = Literal["new", "running", "done"]
 
 #: Behind the key, in the name of its lock.
 LOCK: Final = b":holdfast_once"
-#: The most bytes of a result: a megabyte.
-MOST_BYTES: Final = 1 << 20
-#: The kinds of results, by the byte before them: JSON, bytes, a codec's bytes, a codec's text.
-JSON, BYTES, CODEC_BYTES, CODEC_TEXT = b"j", b"b", b"c", b"t"
 #: In errors about functions.
 RUNS: Final = "a once {} runs"
-#: The step that keeps a result.
-STORE: Final = "once/store"
-
-Command = tuple[bytes, ...]
-
 #: By client, key and caller.
 _runs: WeakValueDictionary[tuple[str, bytes, object], BaseHold] = WeakValueDictionary()
-
-
-class Codec(Protocol):
-    """What writes results, and reads them: for example the module ``pickle``."""
-
-    def dumps(self, result: Any, /) -> bytes | str:
-        """The result as bytes or text."""
-        raise NotImplementedError
-
-    def loads(self, data: Any, /) -> Any:
-        """The result, of what ``dumps`` has made."""
-        raise NotImplementedError
-
-
-class Result(NamedTuple):
-    """A result that is kept."""
-
-    value: Any
 
 
 class OnceSide(BaseLock):
@@ -102,6 +86,25 @@ class OnceSide(BaseLock):
 
             runner += f", {words(found)}"
         return LockTimeout(f"{msg}: {runner}")
+
+
+class Attempt:
+    """The lock of a run, from before its acquisition on; ``with attempt.keeping:`` releases it."""
+
+    __slots__ = ("hold", "keeping")
+
+    def __init__(self, hold: BaseHold, time: CallersTime) -> None:
+        ms, renewed = hold.lock._lease
+        owner, listener = hold._owner, hold._listener()
+        self.hold = hold
+        acquire = hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time)
+        self.keeping = keeping(acquire)
+
+    def leave_to_lease(self) -> None:
+        """It is not released: the others wait until its lease is over."""
+        self.keeping.pass_on()
+        self.keeping.keep()
+        core_of(self.hold.lock).leave_to_lease(self.hold._owner)
 
 
 class BaseOnce(Synchronizer):
@@ -153,99 +156,120 @@ class BaseOnce(Synchronizer):
         """The calling thread, or task."""
         return self._lock._key()
 
-    def _read(self) -> list[Command]:
-        return [(b"GET", self._result_key)]
+    # ---- the calls: see steps.py
 
-    def _look(self) -> list[Command]:
-        return [(b"EXISTS", self._result_key), (b"EXISTS", self._key)]
+    def _ask(self, words: list[Command], time: CallersTime) -> Steps[list[Any]]:
+        return raised((yield commands(self._client._core, self._key, words, time)))
 
-    def _delete(self) -> list[Command]:
-        return [(b"DEL", self._result_key)]
+    def _kept(self, time: CallersTime) -> Steps[Result | None]:
+        """The result that is kept; ``None``: there is none."""
+        [data] = yield from self._ask([(b"GET", self._result_key)], time)
+        return None if data is None else self._found(data)
 
-    def _store(self, run: BaseHold, data: bytes) -> tuple[Any, str, list[bytes], list[Argument]]:
-        """The step that keeps the result of a run, while its hold is there."""
-        arguments: list[Argument] = [f"{self._client.id}:{run._owner}", data, self._keep_ms]
-        return self._client._core, STORE, [self._key, self._result_key], arguments
+    def _begin(self, attempt: Attempt, time: CallersTime) -> Steps[Result | None]:
+        """Acquire the lock; ``None``: the caller is to run it now."""
+        if (yield attempt.keeping.acquire):
+            return (yield from self._kept(time))
+        late = time_over(self._client._core)
+        with suppress(HoldfastError):  # the time-out is what matters
+            done = yield from self._kept(late)  # others read it one by one
+            if done is not None:
+                return done
+        found: list[Holder] = []
+        with suppress(HoldfastError):
+            lock: BaseLock = self._lock
+            found = yield from lock._holders(late)
+        raise self._lock._timeout(None, found)
 
-    def _found(self, data: bytes | None) -> Result | None:
-        """What a caller gets of the key's value; ``None``: there is no result."""
-        return None if data is None else Result(self._decoded(data))
+    def _end(self, attempt: Attempt, result: object, function: object) -> Steps[Result]:
+        """Keep the result of a run, or the mark that it could not be kept."""
+        try:
+            data = encoded(result, self._codec)
+            made = self._found(data)
+        except Exception as reason:
+            what = f"{function!r} has returned what cannot be kept: {reason}"
+            raise (yield from self._mark(attempt, result, what, reason)) from reason
+        try:
+            yield from self._store(attempt.hold, data, without_limit(self._client._core))
+        except ServerError as reason:
+            what = f"the server has refused it: {reason}"
+            raise (yield from self._mark(attempt, result, what, reason)) from reason
+        return made
 
-    def _made(self, run: BaseHold, result: object, function: object) -> tuple[bytes, Result]:
-        """Of a run's result: what is to be kept, and what the callers get of that.
+    def _mark(
+        self, attempt: Attempt, result: object, what: str, reason: Exception
+    ) -> Steps[LockError]:
+        """Say on the server that it has run, so that no other call does; the error of this one.
 
-        A hold that is lost by the client's clock raises, without a command.
+        Where the server refuses that as well, the lock stays until its lease is over, and the mark
+        goes on until then.
         """
-        data = self._encoded(result, function)
-        made = Result(self._decoded(data))
-        if run.lost:
-            raise self._lost(run.loss or "its lease is over")
-        return data, made
+        hold = attempt.hold
+        error = self._not_kept(what)
+        error.result = result
+        step = self._store_step(hold, not_kept(what), needs_memory=False)
+        try:
+            answer = yield step.lasting(self._client._core, self._lock._lease.ms)
+        except HoldfastError as failed:
+            attempt.leave_to_lease()
+            unknown = self._lost(
+                f"nor could it be said on the server that it has run ({failed}): unless that "
+                "succeeds before the lease is over, the next call runs it again"
+            )
+            unknown.__context__ = reason
+            return unknown
+        return error if answer == 1 else self._lost_hold(hold)
 
-    def _kept(self, answer: int) -> None:
-        """Raise ``LockLostError`` where the step says that the run's hold is gone."""
-        if answer != 1:
-            raise self._lost("its lock has another owner, or none")
+    def _store(self, hold: BaseHold, data: bytes, time: CallersTime) -> Steps[None]:
+        """Raise ``LockLostError`` where the run's hold is gone."""
+        if hold.lost:  # by the client's clock, without a command
+            raise self._lost_hold(hold)
+        step = self._store_step(hold, data, needs_memory=True)
+        if (yield step.within(self._client._core, time)) != 1:
+            raise self._lost_hold(hold)
 
-    def _lost(self, why: str) -> LockLostError:
-        return LockLostError(
-            f"the result of {quoted(self.name)} is not kept: the hold was lost while its function "
-            f"ran: {why}; another caller may have run it, too"
-        )
+    def _store_step(self, hold: BaseHold, data: bytes, *, needs_memory: bool) -> Step:
+        owner = f"{self._client.id}:{hold._owner}"
+        args = (owner, data, self._keep_ms, int(needs_memory))
+        return Step("once/store", (self._key, self._result_key), args)
 
-    def _status(self, there: int, locked: int) -> Status:
+    def _read_status(self) -> Steps[Status]:
+        words: list[Command] = [(b"EXISTS", self._result_key), (b"EXISTS", self._key)]
+        there, locked = yield from self._ask(words, without_limit(self._client._core))
         return "done" if there else "running" if locked else "new"
 
-    def _encoded(self, result: object, function: object) -> bytes:
-        """A result as it is kept; raises ``TypeError`` or ``ValueError`` for one that cannot be."""
-        data = self._dumped(result, function)
-        if len(data) - 1 > MOST_BYTES:
-            msg = (
-                f"the result of {quoted(self.name)} has {len(data) - 1} bytes, and may have at "
-                f"most {MOST_BYTES}: nothing was kept; return where the data are instead"
-            )
-            raise ValueError(msg)
-        return data
+    def _delete(self) -> Steps[bool]:
+        words: list[Command] = [(b"DEL", self._result_key)]
+        [deleted] = yield from self._ask(words, without_limit(self._client._core))
+        return bool(deleted)
 
-    def _dumped(self, result: object, function: object) -> bytes:
-        if self._codec is not None:
-            dumped: Any = self._codec.dumps(result)
-            if isinstance(dumped, str):
-                return CODEC_TEXT + dumped.encode()
-            if not isinstance(dumped, (bytes, bytearray, memoryview)):
-                msg = f"codec.dumps() must return bytes or str, not {type(dumped).__name__}"
-                raise TypeError(msg)
-            return CODEC_BYTES + dumped
-        if isinstance(result, bytes):
-            return BYTES + result
+    # ---- what is kept, and errors
+
+    def _found(self, data: bytes) -> Result:
+        """What a caller gets of the key's value."""
         try:
-            return JSON + json.dumps(result, allow_nan=False, separators=(",", ":")).encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            msg = (
-                f"the result of {quoted(self.name)} is neither bytes nor JSON: {function!r} "
-                f"returned an object of the type {type(result).__name__}: {error}; nothing was kept"
-            )
-            raise TypeError(msg) from None
+            found = decoded(data, self._codec)
+        except ValueError as error:
+            msg = f"the result of {quoted(self.name)} cannot be read: {error}; forget() removes it"
+            raise LockError(msg) from None
+        if isinstance(found, NotKept):
+            raise self._not_kept(found.reason)
+        return found
 
-    def _decoded(self, data: bytes) -> Any:
-        kind, body = data[:1], data[1:]
-        if kind in {CODEC_BYTES, CODEC_TEXT}:
-            if self._codec is None:
-                raise self._unreadable("a codec has written it: give the same codec=")
-            return self._codec.loads(body.decode() if kind == CODEC_TEXT else body)
-        if kind == BYTES:
-            return body
-        if kind != JSON:
-            raise self._unreadable(f"another program has written {quoted(self._result_key)}")
-        try:
-            return json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise self._unreadable(f"it is no JSON: {error}") from None
-
-    def _unreadable(self, why: str) -> LockError:
-        return LockError(
-            f"the result of {quoted(self.name)} cannot be read: {why}; forget() removes it"
+    def _not_kept(self, reason: str) -> ResultNotKeptError:
+        return ResultNotKeptError(
+            f"{quoted(self.name)} has run, and its result is not kept: {reason}; it does not run "
+            "again before forget() is called or `keep` is over"
         )
+
+    def _lost_hold(self, hold: BaseHold) -> LockLostError:
+        why = hold.loss or "its lock has another owner, or none"
+        return self._lost(
+            f"the hold was lost while its function ran: {why}; another caller may have run it, too"
+        )
+
+    def _lost(self, why: str) -> LockLostError:
+        return LockLostError(f"the result of {quoted(self.name)} is not kept: {why}")
 
 
 def checked_codec(codec: Any) -> Any:
@@ -274,7 +298,7 @@ class Once(BaseOnce):
 
     __slots__ = ()
 
-    def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """The kept result; without one, that of ``function(*args, **kwargs)``, called now.
 
         While another caller runs it, this one waits for up to ``wait`` seconds. All callers get
@@ -282,54 +306,50 @@ class Once(BaseOnce):
 
         Raises what the function raises: nothing is kept, and the next caller runs it.
         ``LockTimeout`` when another caller still runs it. ``LockLostError`` when the hold was lost
-        before the function's end: nothing is kept. ``TypeError`` for a coroutine or generator
-        function before it is called, and for a result that is neither JSON nor bytes;
-        ``ValueError`` for one of more than 1 MB. ``ConnectionError`` or ``ServerError`` when the
-        server cannot be used; after the function's end the result may be kept or not.
+        before the function's end: nothing is kept. ``ResultNotKeptError`` when the function has
+        run, now or before, and its result cannot be kept: it is not JSON (in which ``Decimal``,
+        times, ``UUID`` and bytes may be), has more than 1 MB, or is refused by the server.
+        ``TypeError`` for a coroutine or generator function, before it is called.
+        ``ConnectionError`` or ``ServerError`` when the server cannot be used; after the function's
+        end the result may be kept or not.
         """
         checked_function(function, asynchronous=False, what=RUNS)
-        done = self._found(self._ask(self._read())[0])
-        if done is not None:
-            return done.value
-        run, entered = self._new_run(Hold), False
-        try:
-            acquire_for(run)
-            with run:
-                entered = True
-                done = self._found(self._ask(self._read())[0])
-                if done is None:
-                    result = finished(function(*args, **kwargs), function)
-                    data, made = self._made(run, result, function)
-                    self._kept(step(*self._store(run, data)))
-                    done = made
-        except HoldfastError as error:
-            if not entered and isinstance(error, LockTimeout) and is_busy(error):
-                done = self._found(self._ask(self._read())[0])  # others read it one by one
+        time = time_of(self._client._core, self._lock._wait)
+        done = run(self._kept(time))
+        if done is None:
+            done = self._run(time, function, *args, **kwargs)
+        value: R = done.value
+        return value
+
+    def _run(
+        self, time: CallersTime, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Result:
+        """Without a kept result."""
+        hold = self._new_run(Hold)
+        attempt = Attempt(hold, time)
+        with attempt.keeping:  # whose end releases the lock
+            done = run(self._begin(attempt, time))
             if done is None:
-                raise  # else the release has failed, which the engine goes on with
-        finally:
-            if run._known_count():  # a signal handler raised between the grant and the block
-                with suppress(HoldfastError):
-                    run.release()
-        return done.value
+                result = finished(function(*args, **kwargs), function)
+                done = run(self._end(attempt, result, function))
+        return done
 
     def status(self) -> Status:
-        """``"done"`` while a result is kept, ``"running"`` while a caller runs it, or ``"new"``."""
-        there, locked = self._ask(self._look())
-        return self._status(there, locked)
+        """``"done"`` while a result is kept, ``"running"`` while a caller runs it, or ``"new"``.
+
+        ``"done"``, too, where it has run and its result could not be kept.
+        """
+        return run(self._read_status())
 
     def forget(self) -> bool:
         """Remove the kept result, so that the next caller runs it; ``True`` if there was one.
 
         A run under way goes on, and its result is kept at its end.
         """
-        return bool(self._ask(self._delete())[0])
+        return run(self._delete())
 
     def _new_lock(self, name: Name, **options: Any) -> RunnerLock:
         return RunnerLock(self._client, name, **options)
-
-    def _ask(self, commands: list[Command]) -> list[Any]:
-        return raised(_core.send_commands(self._client._core, self._key, commands))
 
 
 def once_each(client: Any, template: str, **options: Any) -> Callable[..., Any]:

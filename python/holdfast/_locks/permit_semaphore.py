@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from functools import partial
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
@@ -33,6 +33,11 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
 from holdfast._locks.base import BlockingPermits, Permits, answers, native, seconds_left
+from holdfast._locks.steps import keeping
+
+if TYPE_CHECKING:
+    from holdfast._core import CallersTime
+    from holdfast._locks.steps import Steps
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
@@ -107,10 +112,52 @@ def losses_of(client: BaseClient) -> PermitLosses:
     return losses[0]
 
 
+class Granting:
+    """Permits on their way, with their ids; to be used as ``with grant.keeping:``.
+
+    ``acquire``: the exchange that takes them, all or none.
+    """
+
+    __slots__ = ("_semaphore", "acquire", "keeping", "permits")
+
+    def __init__(
+        self,
+        semaphore: BasePermitSemaphore,
+        count: int,
+        lease: LeaseTime,
+        time: CallersTime,
+        *,
+        waits: bool = True,
+    ) -> None:
+        if not _events.running():
+            _events.start()
+        core, client = semaphore._core, semaphore._client
+        first = _core.next_owners(count)
+        self._semaphore = semaphore
+        self.permits = [_core.permit_id(client.id, first + place) for place in range(count)]
+        report = semaphore._reporter()
+        for permit in self.permits:
+            _core.expect_permit(semaphore, permit, report)
+        seconds = -1.0  # its time has the limit
+        losses = semaphore._losses
+        self.acquire: _core.Exchange[bool] = core.acquire(
+            first, waits, seconds, lease.ms, lease.renewed, losses, count, time
+        )
+        self.keeping = keeping(self.acquire)
+
+    def forget(self) -> None:
+        """They were not granted, or are given back: no loss of them is reported."""
+        for permit in self.permits:
+            self._semaphore._forget(permit)
+
+
 class BasePermitSemaphore(Permits):
     """The common part of the semaphores for threads and for tasks: everything except waiting."""
 
     __slots__ = ("_gone", "_lease", "_losses", "_on_lost")
+
+    #: Whether its permits are those of the parties of a barrier.
+    _of_parties = False
 
     _core: _core.PermitSemaphore
 
@@ -130,7 +177,8 @@ class BasePermitSemaphore(Permits):
         self._gone: dict[str, None] = {}  # permits of this object, lost and not released
         self._losses = losses_of(client).number
         encoded = checked_name("name", name)
-        self._core = _core.PermitSemaphore(client._core, encoded, checked_setup(permits))
+        setup = checked_setup(permits)
+        self._core = _core.PermitSemaphore(client._core, encoded, setup, self._of_parties)
         self._lease = self._checked_lease(lease)
         self._wait = checked_wait(wait)
 
@@ -147,6 +195,20 @@ class BasePermitSemaphore(Permits):
     def _reporter(self) -> PermitReporter | None:
         """Before an acquire: what is to be called with a permit of it that is lost."""
         return PermitReporter(self) if self._on_lost is not None else None
+
+    def _take(self, count: int, lease: LeaseTime, time: CallersTime) -> Steps[list[str] | None]:
+        """Take permits, all or none; their ids."""
+        grant = Granting(self, count, lease, time)
+        try:
+            with grant.keeping:
+                if not (yield grant.acquire):
+                    return None
+                grant.keeping.pass_on()
+                grant.keeping.keep()
+                return grant.permits
+        finally:
+            if not grant.keeping.kept:
+                grant.forget()
 
     def _forget(self, permit: str) -> None:
         """The permit is not in use, or has no owner any more."""

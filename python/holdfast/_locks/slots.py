@@ -25,6 +25,7 @@ from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
     Late,
+    LeaseTime,
     Name,
     Seconds,
     Unset,
@@ -43,12 +44,13 @@ from holdfast._engine.errors import (
 )
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
-from holdfast._locks.permit_semaphore import PermitSemaphore
-from holdfast._locks.steps import step
+from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
+from holdfast._locks.steps import Step, Steps, run, time_of, without_limit
 
 if TYPE_CHECKING:
+    from holdfast._core import CallersTime
     from holdfast._locks import holders as late
-    from holdfast._locks.holders import Asking, Holder
+    from holdfast._locks.holders import Holder
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
@@ -66,9 +68,24 @@ MARGIN: Final = 0.002
 OTHER_NUMBER: Final = -1
 OTHER_VALUES: Final = -2
 
-Step = tuple[str, list[bytes], list[bytes]]
-
 epoch_now = _core.epoch
+
+
+class Table:
+    """The slots as an object describes them; immutable but for whether the server agrees.
+
+    A call takes it once: its step is made of it, and the reply is read by it.
+    """
+
+    __slots__ = ("agreed", "encoded", "number", "values")
+
+    def __init__(self, slots: tuple[str, ...] | int) -> None:
+        #: Of each slot; empty: they have numbers only.
+        self.values = () if isinstance(slots, int) else slots
+        self.number = slots if isinstance(slots, int) else len(slots)
+        self.encoded = "\n".join(self.values).encode()
+        #: Whether the server has found its own number and values to be these.
+        self.agreed = False
 
 
 def checked_slots(what: str, given: Any) -> tuple[str, ...] | int:
@@ -105,9 +122,9 @@ def _boot_time() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def _shown(lines: str) -> str:
+def _shown(lines: bytes) -> str:
     """The values of slots, for a message."""
-    return repr(lines.split("\n")) if lines else "none"
+    return repr(lines.decode(errors="backslashreplace").split("\n")) if lines else "none"
 
 
 def read_holder(said: str, ttl: float) -> Holder:
@@ -132,6 +149,7 @@ class BaseSlot:
     __slots__ = (
         "__weakref__",
         "_epoch",
+        "_over",
         "_permit",
         "_slots",
         "_until",
@@ -147,15 +165,18 @@ class BaseSlot:
     #: A number that grows with each grant of this slot: by it a resource refuses late owners.
     token: int
 
-    def __init__(self, slots: BaseSlots, permit: str, index: int, token: int) -> None:
+    def __init__(self, slots: BaseSlots, table: Table, permit: str, reply: list[Any]) -> None:
+        index, token = reply
         self._slots = slots
         self._permit = permit
         self._epoch = epoch_now()
+        #: It was released.
+        self._over = False
         #: After extend(): until when it is trusted.
         self._until: float | None = None
         self.index = index
-        self.value = slots._values[index] if slots._values else None
-        self.token = token
+        self.value = table.values[index] if table.values else None
+        self.token = int(token)
 
     @property
     def lost(self) -> bool:
@@ -165,6 +186,8 @@ class BaseSlot:
         """
         if self._epoch != epoch_now():
             return True
+        if self._over:
+            return False
         if self._until is not None:
             return _boot_time() >= self._until
         semaphore = self._slots._semaphore
@@ -190,6 +213,7 @@ class BaseSlot:
         return _boot_time() + max(seconds / 2, seconds * TRUSTED - MARGIN)
 
     def _released(self) -> None:
+        self._over = True
         self._slots._taken.pop(self._permit, None)
 
     def _extended(self, until: float) -> None:
@@ -202,17 +226,51 @@ class BaseSlot:
         return f"<Slot {which} of {quoted(self._slots.name)}{state}>"
 
 
+class Taken:
+    """A slot that is granted, until its caller has it."""
+
+    __slots__ = ("_block", "_slots", "grant", "slot")
+
+    def __init__(self, slots: BaseSlots, grant: Granting, *, block: bool) -> None:
+        self._slots = slots
+        self._block = block
+        self.grant = grant
+        self.slot: Any = None
+
+    def keep(self) -> Any:
+        """The slot, which is the caller's from now on."""
+        [permit], slots = self.grant.permits, self._slots
+        for each, (earlier, _) in list(slots._taken.items()):
+            if earlier() is None:  # of a block, or an interrupt came
+                slots._dropped(each)
+        # Without a function to call for a slot of a block: there an interrupt would be lost.
+        dropped = None if self._block else partial(slots._dropped, permit)
+        slots._taken[permit] = ref(self.slot, dropped), -1 if self._block else epoch_now()
+        if self._block:
+            slots._enter(self)
+        else:
+            self.grant.keeping.keep()
+        return self.slot
+
+    def undo(self) -> None:
+        """Give it back, as its caller does not get it; does not wait."""
+        if self._block and self.slot is not None:
+            self._slots._undo_enter(self)
+        else:
+            self.grant.keeping.undo()
+        self._slots._taken.pop(self.grant.permits[0], None)
+        self.grant.forget()
+
+
 class BaseSlots(Synchronizer):
     """The common part of the slots for threads and for tasks: everything except waiting."""
 
     __slots__ = (
-        "_compared",
         "_key",
-        "_number",
         "_on_lost",
         "_semaphore",
+        "_table",
         "_taken",
-        "_values",
     )
 
     _class: ClassVar[type[BaseSlot]]
@@ -235,50 +293,87 @@ class BaseSlots(Synchronizer):
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         self._on_lost = on_lost
         self._key = client.name_prefix + checked_name("name", name)
-        self._describe(checked_slots("n_or_values", n_or_values))
+        self._table = Table(checked_slots("n_or_values", n_or_values))
         # By permit: the slot, and the epoch in which its last reference lets go of it, -1 for
         # that of a block. A slot that was released, or extended, is not there.
         self._taken: dict[str, tuple[ref[BaseSlot], int]] = {}
         self._semaphore = self._permits(
             client,
             name,
-            permits=self._number,
+            permits=self._table.number,
             lease=lease,
             wait=wait,
             on_lost=None if on_lost is None else self._report,
         )
 
-    def _describe(self, slots: tuple[str, ...] | int) -> None:
-        """From now on this object's slots are these."""
-        self._values = () if isinstance(slots, int) else slots
-        self._number = slots if isinstance(slots, int) else len(slots)
-        #: Whether the server's number and values have been found to be these.
-        self._compared = False
+    # ---- the calls: see steps.py
 
-    # ---- what is sent: the step's word, its keys and its arguments
+    def _acquire(self, lease: LeaseTime, time: CallersTime, *, block: bool) -> Steps[Any]:
+        """Take the lowest free slot, to be kept as ``Taken``; ``None``: none was free in time.
 
-    def _take_step(self, permit: str = "") -> Step:
+        ``block``: for ``with``, whose end releases it.
+        """
+        table, core = self._table, self._client._core
+        if not table.agreed:
+            self._agreed(table, (yield self._take_step(table).within(core, time)))
+        while True:
+            taken = Taken(self, Granting(self._semaphore, 1, lease, time), block=block)
+            with taken.grant.keeping:
+                if not (yield taken.grant.acquire):
+                    taken.grant.forget()
+                    return None
+                [permit] = taken.grant.permits
+                reply = yield self._take_step(table, permit).within(core, time)
+                self._agreed(table, reply)
+                if reply[0] >= 0:
+                    taken.slot = self._class(self, table, permit, reply)
+                    taken.grant.keeping.pass_on()
+                    return taken
+            taken.grant.forget()  # it died before it had a slot
+
+    def _enter(self, taken: Taken) -> None:
+        """Keep what a block begins with, for its end."""
+        raise NotImplementedError
+
+    def _undo_enter(self, taken: Taken) -> None:
+        """The block has not begun."""
+        raise NotImplementedError
+
+    def _resize(self, n_or_values: int | Sequence[str]) -> Steps[None]:
+        table = Table(checked_slots("n_or_values", n_or_values))
+        core, permits = self._client._core, self._semaphore
+        keys = (key_beside("permit_timeouts", self._key), self._hash)
+        step = Step("slots/resize", keys, (table.number, table.encoded), self._key)
+        self._table = table
+        yield step.within(core, without_limit(core))
+        with permits._expecting(permits._core.expect(table.number)):
+            yield permits._core.set_permits(table.number)
+
+    def _read_taken(self) -> Steps[dict[int, Holder]]:
+        """Who has each slot, with what the clients say of themselves; see ``holders.py``."""
+        from holdfast._locks.holders import named
+
+        table, core = self._table, self._client._core
+        time = without_limit(core)
+        keys = (key_beside("permit_timeouts", self._key), self._hash)
+        reply = yield Step("slots/taken", keys, (), self._key).within(core, time)
+        found = self._found(table, reply)
+        said = yield from named(core, self._key, list(found.values()), time)
+        return {
+            place: _with_host(one, found[place]) for place, one in zip(found, said, strict=True)
+        }
+
+    def _take_step(self, table: Table, permit: str = "") -> Step:
         """``permit``: to be given a slot; empty: the number and the values are compared only."""
-        keys = [self._key, key_beside("permit_timeouts", self._key), self._hash]
+        keys = (self._key, key_beside("permit_timeouts", self._key), self._hash)
         owner = f"{self._client.id}:{self._number_of(permit)}" if permit else ""
         holder = f"{owner} {os.getpid()} {socket.gethostname()}".encode()
-        raw = bytes.fromhex(permit)
-        return "slots/take", keys, [raw, b"%d" % self._number, self._encoded_values, holder]
-
-    def _taken_step(self) -> Step:
-        return "slots/taken", [key_beside("permit_timeouts", self._key), self._hash], []
-
-    def _resize_step(self) -> Step:
-        keys = [key_beside("permit_timeouts", self._key), self._hash]
-        return "slots/resize", keys, [b"%d" % self._number, self._encoded_values]
+        args = (bytes.fromhex(permit), table.number, table.encoded, holder)
+        return Step("slots/take", keys, args, self._key)
 
     @property
     def _hash(self) -> bytes:
         return key_beside("slots", self._key)
-
-    @property
-    def _encoded_values(self) -> bytes:
-        return "\n".join(self._values).encode()
 
     def _number_of(self, permit: str) -> int:
         """The owner's number in a permit's id of this client; see ``recipes/step.cpp``."""
@@ -287,41 +382,23 @@ class BaseSlots(Synchronizer):
 
     # ---- what the replies mean
 
-    def _agreed(self, reply: Any) -> None:
+    def _agreed(self, table: Table, reply: Any) -> None:
         """Raise what the server objects to: another number or other values."""
         verdict, said = reply
         if verdict == OTHER_NUMBER:
             msg = (
                 f"{quoted(self.name)} has {said} {'slot' if said == 1 else 'slots'}, not "
-                f"{self._number}: all its users must give the same number; resize() changes it"
+                f"{table.number}: all its users must give the same number; resize() changes it"
             )
             raise ValueError(msg)
         if verdict == OTHER_VALUES:
-            theirs, own = _shown(said.decode()), _shown("\n".join(self._values))
+            theirs, own = _shown(said), _shown(table.encoded)
             msg = (
                 f"the slots of {quoted(self.name)} have the values {theirs}, not {own}: all its "
                 f"users must give the same; resize() changes them"
             )
             raise ValueError(msg)
-        self._compared = True
-
-    def _assigned(self, permit: str, reply: Any, *, block: bool) -> Any:
-        """The slot that the permit has been given; ``None``: the permit is gone.
-
-        ``block``: it is released by the end of a block, not with the last reference to it.
-        """
-        self._agreed(reply)
-        place, token = reply
-        if place < 0:
-            return None
-        slot = self._class(self, permit, place, int(token))
-        for each, (earlier, _) in list(self._taken.items()):
-            if earlier() is None:  # of a block, or an interrupt came
-                self._dropped(each)
-        # Without a function to call for a slot of a block: there an interrupt would be lost.
-        dropped = None if block else partial(self._dropped, permit)
-        self._taken[permit] = ref(slot, dropped), -1 if block else epoch_now()
-        return slot
+        table.agreed = True
 
     def _dropped(self, permit: str, _: object = None) -> None:
         """No variable refers to it any more: it is not renewed, and expires with its lease."""
@@ -331,20 +408,10 @@ class BaseSlots(Synchronizer):
                 self._semaphore._let_go([bytes.fromhex(permit)])
         self._taken.pop(permit, None)
 
-    def _holders(self, reply: Any) -> Asking[dict[int, Holder]]:
-        """Who has each slot, with what the clients say of themselves; see ``holders.py``."""
-        from holdfast._locks.holders import named
-
-        found = self._found(reply)
-        said = yield from named(self._client._core, self._key, list(found.values()))
-        return {
-            place: _with_host(one, found[place]) for place, one in zip(found, said, strict=True)
-        }
-
-    def _found(self, reply: Any) -> dict[int, Holder]:
+    def _found(self, table: Table, reply: Any) -> dict[int, Holder]:
         holders: dict[int, Holder] = {}
-        numbered = not self._values
-        places = {word.encode(): place for place, word in enumerate(self._values)}
+        numbered = not table.values
+        places = {word.encode(): place for place, word in enumerate(table.values)}
         for word, ms, holder in zip(reply[::3], reply[1::3], reply[2::3], strict=True):
             # Others are left from before a resize.
             place = places.get(word, int(word) if numbered and word.isdigit() else None)
@@ -462,51 +529,21 @@ class Slots(BaseSlots):
         values; ``ConnectionError`` and ``ServerError`` as the locks.
         """
         seconds = checked_timeout(blocking, timeout)
-        self._semaphore._lease_of(lease)
-        return self._take(bool(blocking), seconds, lease)
-
-    def _take(self, blocking: bool, seconds: float, lease: Any) -> Slot | None:
-        self._compare()
-        end = time.monotonic() + seconds
-        while True:
-            left = seconds if seconds < 0 else max(0.0, end - time.monotonic())
-            acquire = partial(self._semaphore.acquire, lease=lease)
-            permits: list[str | None] = []
-            try:
-                # By the interpreter's own calls, between which no signal handler runs.
-                permits.extend(map(acquire, (blocking,), (left if blocking else None,)))
-                if permits[0] is None:
-                    return None
-                reply = self._send_take(permits[0])
-                slot: Slot | None = self._assigned(permits[0], reply, block=False)
-            except BaseException:
-                self._give_back(permits)
-                raise
-            if slot is not None:
-                return slot
-            self._give_back(permits)  # it died before it had a slot
-
-    def _compare(self) -> None:
-        if not self._compared:
-            self._agreed(self._send(*self._take_step()))
-
-    def _send_take(self, permit: str) -> Any:
-        return self._send(*self._take_step(permit))
-
-    def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
-        return step(self._client._core, word, keys, args, self._key)
-
-    def _give_back(self, permits: list[str | None]) -> None:
-        for permit in permits:
-            if permit is not None:
-                with suppress(HoldfastError):  # it goes on in the background, or ends by itself
-                    self._semaphore.release(permit)
+        given = self._semaphore._lease_of(lease)
+        time = time_of(self._client._core, seconds, blocking=blocking)
+        taken: Taken | None = None
+        try:
+            taken = run(self._acquire(given, time, block=False))
+            slot: Slot | None = taken.keep() if taken is not None else None
+            return slot
+        except BaseException:  # an interrupt came before the caller had it
+            if taken is not None:
+                taken.undo()
+            raise
 
     def taken(self) -> dict[int, late.Holder]:
         """The slots that are taken, by any client, and who has each."""
-        from holdfast._locks.holders import answer
-
-        return answer(self._holders(self._send(*self._taken_step())))
+        return run(self._read_taken())
 
     def resize(self, n_or_values: int | Sequence[str]) -> None:
         """Change the number of slots, or their values; waiters wake.
@@ -514,31 +551,29 @@ class Slots(BaseSlots):
         Slots in use stay so. Other objects and programs must then give the same: theirs raise
         ``ValueError``, unless they have a slot, which they keep.
         """
-        self._describe(checked_slots("n_or_values", n_or_values))
-        self._send(*self._resize_step())
-        self._semaphore.set_permits(self._number)
+        run(self._resize(n_or_values))
 
     def __enter__(self) -> Slot:
         """Take a slot; after ``wait`` seconds it raises ``LockTimeout``."""
-        self._compare()
-        while True:
-            permits: list[str] = []
-            try:
-                permits.extend(map(SlotPermits.__enter__, (self._semaphore,)))  # as in _take()
-                reply = self._send_take(permits[0])
-                slot: Slot | None = self._assigned(permits[0], reply, block=True)
-                if slot is not None:
-                    return slot
-            except BaseException:
-                self._leave(permits)
-                raise
-            self._leave(permits)  # it died before it had a slot
+        wait = self._semaphore._wait
+        time = time_of(self._client._core, wait)
+        taken: Taken | None = None
+        try:
+            taken = run(self._acquire(self._semaphore._lease, time, block=True))
+            if taken is None:
+                raise slots_taken(self.name, wait)
+            slot: Slot = taken.keep()
+            return slot
+        except BaseException:  # as in acquire()
+            if taken is not None:
+                taken.undo()
+            raise
 
-    def _leave(self, permits: list[str]) -> None:
-        """Give back the permit of a block that has not begun, if there is one."""
-        if permits:
-            with suppress(HoldfastError):
-                self._semaphore.__exit__(None, None, None)
+    def _enter(self, taken: Taken) -> None:
+        self._semaphore._keep(taken.grant.keeping, taken.slot._permit)
+
+    def _undo_enter(self, taken: Taken) -> None:
+        self._semaphore._undo(taken.grant.keeping, taken.slot._permit)
 
     if TYPE_CHECKING:
 

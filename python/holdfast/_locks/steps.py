@@ -1,28 +1,78 @@
-"""What is built on locks: steps of a script, and the wait for a change of a state, for threads.
+"""What is built on the engine: the exchanges of a call, written once for threads and tasks.
+
+A call is a generator that yields its exchanges, each to be begun by who drives it, and gets their
+results, or their errors; ``run()`` drives it for threads, ``task_steps.drive()`` for tasks. Each
+exchange has the call's time (``CallersTime``): ``time_of()``, ``without_limit()``, ``time_over()``.
+
+What a step takes depends on a hold or permit of its caller, and ends with that, by the script of
+its release. So a call gives back what it has taken by ``keeping()`` alone: it is made before the
+acquisition is sent, and gives that back, in the background, unless the call keeps it at its end. A
+call never sends anything in an exception path.
 
 A *state* is a hash on the server, beside the key of a name (``Keys.state``). Its field
 ``revision`` is greater after each change, by ``lua/_revision/change.lua``, which announces it on
-``Keys.channel``. ``Revision.wait(known)`` returns once the revision is another than ``known``: 0
-where there is no state, and below 0 once the state is over: with the lock of the owner that its
-field ``owner`` names, or at the moment in its field ``until`` (``lua/_revision/now.lua``).
+``Keys.channel``. ``changes()`` waits until the revision is another than the known one: 0 where
+there is no state, and below 0 once the state is over: with the lock of the owner that its field
+``owner`` names, or at the moment in its field ``until`` (``lua/_revision/now.lua``).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from holdfast import _core
-from holdfast._engine.arguments import Name, Seconds, checked_name, checked_timeout
+from holdfast._engine.arguments import Name, checked_name
 from holdfast._locks.kinds import key_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from holdfast._core import CallersTime, Exchange
+    from holdfast._engine.process import AnyClient
 
-    from holdfast._clients.base import BaseClient
-
-__all__ = ["Argument", "BaseRevision", "Keys", "Revision", "keys_of", "step", "step_of"]
+T = TypeVar("T")
 
 Argument = bytes | str | int
+Command = Sequence[bytes]
+#: A call that is driven.
+Steps = Generator["Exchange[Any]", Any, T]
+
+
+def keeping(acquire: Exchange[bool]) -> _core.Keeping:
+    """What gives back what this exchange, which has not begun, acquires: see ``_core.Keeping``."""
+    return _core.keeping(acquire)
+
+
+def time_over(core: _core.Client) -> CallersTime:
+    """The time of a caller whose time is over: for an answer at once."""
+    return _core.time_over(core)
+
+
+def run(steps: Steps[T]) -> T:
+    """Carry out a call on the calling thread; its result."""
+    try:
+        exchange = next(steps)
+        while True:
+            try:
+                result = exchange.wait()
+            except BaseException as error:  # noqa: BLE001 - an interrupt, too
+                exchange = steps.throw(error)
+            else:
+                exchange = steps.send(result)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    finally:
+        steps.close()  # where an interrupt came between two exchanges
+
+
+def time_of(core: _core.Client, seconds: float, *, blocking: bool = True) -> CallersTime:
+    """The time of a call that begins now; ``seconds``: below 0 without limit, 0 does not wait."""
+    return _core.callers_time(core, blocking, seconds)
+
+
+def without_limit(core: _core.Client) -> CallersTime:
+    """The time of a call that waits for no owner: the command time-out bounds each exchange."""
+    return _core.callers_time(core, True, -1.0)
 
 
 class Keys(NamedTuple):
@@ -34,64 +84,72 @@ class Keys(NamedTuple):
     channel: bytes
 
 
-def keys_of(client: BaseClient, name: Name) -> Keys:
+def keys_of(client: AnyClient, name: Name) -> Keys:
     """The keys of a name of this client."""
     key = client.name_prefix + checked_name("name", name)
     return Keys(key, key_beside("state", key), key_beside("changed_channel", key))
 
 
-def step_of(
-    core: _core.Client,
-    script: str,
-    keys: Sequence[bytes],
-    args: Sequence[Argument] = (),
-    name: bytes = b"",
-) -> _core.Sending:
-    """A step that has not begun: its exchange sends it.
+class Step(NamedTuple):
+    """A step of a script, with a fixed number of parameters, but for its time.
 
-    ``script``: ``"<kind>/<step>"`` of ``lua/``, with a fixed number of parameters; the command by
-    which scripts publish, as the last one, is added. It may be sent again after a lost reply, and
-    waits for a server that refuses to work for the moment, so a repeat must have the same effect.
-    ``name``: what its errors name, where that is not the first key.
+    It may be sent again after a lost reply, and waits for a server that refuses to work for the
+    moment, so a repeat must have the same effect.
     """
-    named = name or b"".join(keys[:1])
-    return _core.step_of(core, named, script, list(keys), [_bytes(arg) for arg in args])
+
+    #: ``"<kind>/<step>"`` of ``lua/``.
+    script: str
+    keys: Sequence[bytes]
+    #: Without the command by which scripts publish, which is added as the last one.
+    args: Sequence[Argument] = ()
+    #: What its errors name, where that is not the first key.
+    name: bytes = b""
+
+    def within(self, core: _core.Client, time: CallersTime) -> Exchange[Any]:
+        """Its exchange; the reply: ``None``, ``int``, ``bytes`` or a list of replies."""
+        return _core.step_of(core, *self._parameters(), time)
+
+    def lasting(self, core: _core.Client, lease_ms: int) -> Exchange[int]:
+        """Its exchange, if the reply is a number; it goes on until the lease is over.
+
+        Its caller gets an error after the command time-out; then it goes on in the background.
+        """
+        return _core.lasting_step_of(core, *self._parameters(), lease_ms)
+
+    def _parameters(self) -> tuple[bytes, str, list[bytes], list[bytes]]:
+        named = self.name or b"".join(self.keys[:1])
+        args = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in self.args]
+        return named, self.script, list(self.keys), args
 
 
-def _bytes(argument: Argument) -> bytes:
-    return argument if isinstance(argument, bytes) else str(argument).encode()
+def commands(
+    core: _core.Client, key: bytes, words: Sequence[Command], time: CallersTime
+) -> Exchange[list[Any]]:
+    """The exchange of commands, at least one, with the server that has the key.
 
-
-def step(
-    core: _core.Client,
-    script: str,
-    keys: Sequence[bytes],
-    args: Sequence[Argument] = (),
-    name: bytes = b"",
-) -> Any:
-    """Carry out ``step_of``; its reply: ``None``, ``int``, ``bytes`` or a list of replies.
-
-    Raises ``ServerError`` or ``ConnectionError``.
+    The replies: as of ``Step.within``, or errors, as exceptions. The commands are sent together,
+    and must be safe to repeat.
     """
-    sending = step_of(core, script, keys, args, name)
-    sending.exchange.wait()
-    return sending.reply()
+    return _core.commands_of(core, key, words, time)
 
 
-class BaseRevision:
-    """The common part of the waits of threads and of tasks."""
-
-    __slots__ = ("_core",)
-
-    def __init__(self, client: BaseClient, name: Name) -> None:
-        self._core = _core.Counter(client._core, "revision", checked_name("name", name))
+def ask(core: _core.Client, key: bytes, words: Sequence[Command]) -> list[Any]:
+    """The same on the calling thread, for as long as the command time-out."""
+    return commands(core, key, words, without_limit(core)).wait() if words else []
 
 
-class Revision(BaseRevision):
-    """Waits for changes of the state of a name."""
+def raised(replies: list[Any]) -> list[Any]:
+    """The replies; raises an error among them."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
 
-    __slots__ = ()
 
-    def wait(self, known: int, timeout: Seconds | None = None) -> bool:
-        """Wait until the revision is not ``known``; ``False`` if it still is after ``timeout``."""
-        return self._core.acquire(known, True, checked_timeout(True, timeout)).wait()
+def changes(client: AnyClient, name: Name, *, led: bool = False) -> _core.Counter:
+    """What waits for changes of the state of a name: ``wait(known, time)``.
+
+    ``led``: it is that of a leader, so that the messages of its lock's releases concern it, too.
+    """
+    word = "observation" if led else "revision"
+    return _core.Counter(client._core, word, checked_name("name", name))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast._engine.arguments import Seconds, checked_timeout
-from holdfast._engine.errors import HoldfastError, NotOwnedError
-from holdfast._locks.barrier import BaseBarrier, Outcome
+from holdfast._locks.barrier import BaseBarrier
 from holdfast._locks.task_semaphores import PermitSemaphore
-from holdfast._locks.task_steps import Revision, step
+from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -40,6 +38,18 @@ class Asked(Generic[T]):
     def __call__(self) -> Asked[T]:
         return self
 
+    def __bool__(self) -> bool:
+        msg = "this asks the server: await it before its truth is tested"
+        raise TypeError(msg)
+
+
+class Parties(PermitSemaphore):
+    """The permits of the parties of a barrier."""
+
+    __slots__ = ()
+
+    _of_parties = True
+
 
 class Barrier(BaseBarrier):
     """A barrier at which a number of parties wait for each other, shared by all processes.
@@ -50,57 +60,22 @@ class Barrier(BaseBarrier):
 
     __slots__ = ()
 
-    _permits = PermitSemaphore
-    _revisions = Revision
+    _permits = Parties
 
     async def wait(self, timeout: Seconds | None = None) -> int:
         """Wait until all parties do, as ``holdfast.Barrier.wait``.
 
         A task that is cancelled while it waits breaks the barrier for the others.
         """
-        seconds = checked_timeout(True, timeout)
-        while True:
-            outcome = None
-            there = False
-            try:
-                async with self._semaphore as permit:
-                    outcome = Outcome(self.name, permit, seconds)
-                    there = await self._wait(outcome)
-            except HoldfastError as error:
-                # Else of the release: it goes on in the background, or the permit has died.
-                if not there and not isinstance(error, NotOwnedError):
-                    raise
-            if there and outcome is not None:
-                return outcome.index()
-
-    async def _wait(self, outcome: Outcome) -> bool:
-        """``False``: the permit died before its party was there."""
-        try:
-            while True:
-                reply = await self._send(*self._arrive_step(outcome))
-                if not outcome.arrived(reply, self._parties):
-                    return False
-                if outcome.revision is None:
-                    break
-                outcome.waits = await self._revision.wait(outcome.revision, outcome.left())
-        except BaseException:
-            with suppress(HoldfastError):  # the others find it dead at the end of its lease
-                await self._send(*self._leave_step(outcome))
-            raise
-        with suppress(HoldfastError):  # what stays of it goes with the next party
-            await self._send(*self._leave_step(outcome))
-        return True
-
-    async def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
-        return await step(self._client._core, word, keys, args, self._keys.name)
+        return await drive(self._wait(checked_timeout(True, timeout)))
 
     async def abort(self) -> None:
         """Break the barrier, as ``holdfast.Barrier.abort``."""
-        await self._send(*self._whole_step("abort"))
+        await drive(self._whole("abort"))
 
     async def reset(self) -> None:
         """Mend the barrier, as ``holdfast.Barrier.reset``."""
-        await self._send(*self._whole_step("reset"))
+        await drive(self._whole("reset"))
 
     @property
     def n_waiting(self) -> Asked[int]:
@@ -113,5 +88,5 @@ class Barrier(BaseBarrier):
         return Asked(self._look, 1, bool)
 
     async def _look(self) -> list[int]:
-        said: list[int] = await self._send(*self._whole_step("look"))
+        said: list[int] = await drive(self._whole("look"))
         return said

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Task, gather, get_running_loop, wait
+import sys
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from inspect import isawaitable
-from time import monotonic
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
@@ -17,24 +17,59 @@ from holdfast._engine.arguments import (
     Self,
     checked_timeout,
 )
-from holdfast._engine.errors import ConnectionError, HoldfastError, LockLostError, NotOwnedError
-from holdfast._engine.loop import bridge
+from holdfast._engine.errors import HoldfastError, LockLostError
+from holdfast._engine.loop import this_task
 from holdfast._locks.leader import (
     BaseLeader,
+    Campaign,
     LeaderInfo,
     Value,
     checked_main,
-    checked_value,
-    left_of,
     said,
 )
-from holdfast._locks.task_lock import Hold, answered, end_block
-from holdfast._locks.task_steps import Revision, step
+from holdfast._locks.steps import time_of, without_limit
+from holdfast._locks.task_lock import Hold, end_block
+from holdfast._locks.task_steps import drive
 from holdfast._locks.tasks import FencedLock
+
+if TYPE_CHECKING:
+    from holdfast._core import CallersTime
 
 T = TypeVar("T")
 
 __all__ = ["Leader", "LeaderInfo"]
+
+
+class LeaderLock(FencedLock):
+    """The lock of a leader for tasks, as that of threads."""
+
+    __slots__ = ()
+
+    _word = "leader"
+
+
+class Term:
+    """A call of a leader's ``main`` by the current task, which a loss cancels."""
+
+    __slots__ = ("_before", "_cancelled", "_task")
+
+    def __init__(self) -> None:
+        self._task = this_task()
+        self._cancelled = False
+        self._before = 0
+        if sys.version_info >= (3, 11):
+            self._before = self._task.cancelling()
+
+    def cancel(self) -> None:
+        self._cancelled = self._task.cancel()
+
+    def has_cancelled(self, error: BaseException | None) -> bool:
+        """At its end, by that error: whether the loss alone has cancelled it; undoes that."""
+        if not self._cancelled:
+            return False
+        if sys.version_info >= (3, 11) and self._task.uncancel() > self._before:
+            return False  # it was also cancelled from elsewhere
+        return isinstance(error, CancelledError)
 
 
 class Leader(BaseLeader[Hold]):
@@ -44,7 +79,7 @@ class Leader(BaseLeader[Hold]):
     task of the loop may use.
     """
 
-    __slots__ = ("_main",)
+    __slots__ = ("_term",)
 
     def __init__(
         self,
@@ -57,14 +92,17 @@ class Leader(BaseLeader[Hold]):
         on_lost: Callable[[Leader], object] | None = None,
     ) -> None:
         super().__init__(client, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
-        self._main: Task[Any] | None = None
+        self._term: Term | None = None
 
-    def _new_lock(self, lease: Seconds | None) -> FencedLock:
-        return FencedLock(self._client, self.name, lease=lease, on_lost=self._hold_lost())
+    def _new_lock(self, lease: Seconds | None) -> LeaderLock:
+        return LeaderLock(self._client, self.name, lease=lease, on_lost=self._hold_lost())
+
+    def _new_hold(self, lock: LeaderLock) -> Hold:
+        return Hold(lock)
 
     def _leadership_lost(self) -> object:
-        if self._main is not None:
-            self._main.cancel()
+        if self._term is not None:
+            self._term.cancel()
         return super()._leadership_lost()
 
     async def campaign(self, timeout: Seconds | None = None) -> bool:
@@ -72,140 +110,81 @@ class Leader(BaseLeader[Hold]):
 
         A task that is cancelled while it waits leaves nothing behind.
         """
-        return await self._elect(checked_timeout(True, timeout))
+        return await self._campaign(checked_timeout(True, timeout))
 
-    async def _elect(self, seconds: float) -> bool:
-        if self.leading:
-            return True
-        queue = bridge().queue
-        hold = Hold(self._lock)  # before the grant, so that a cancellation finds it
+    async def _campaign(self, seconds: float) -> bool:
+        campaign: Campaign[Hold] = Campaign()
+        elected = False
         try:
-            with self._campaigning() as leads:
-                if leads or not await hold._core.acquire(*self._attempt(hold, seconds)).start(
-                    queue
-                ):
-                    hold._abandon()
-                    return leads
-                await self._announce(hold, self._value)
-                self._hold = hold
-                return True
-        except BaseException as error:
-            await self._give_back(hold, error)
-            raise
-
-    async def _give_back(self, hold: Hold, error: BaseException) -> None:
-        """After a campaign that has failed: what it was granted."""
-        if not hold._known_count():
-            hold._abandon()
-            return
-        with suppress(HoldfastError):
-            await self._withdraw(hold, not isinstance(error, ConnectionError))
-
-    async def _announce(self, hold: Hold, value: bytes) -> None:
-        if await step(self._client._core, "leader/set", *self._setting(hold, value)) == 0:
-            raise self._no_leader(hold)
+            elected = await drive(self._elect(campaign, seconds))
+        finally:
+            campaign.end(self, elected=elected)
+        return elected
 
     async def resign(self) -> None:
         """Give the leadership up, as ``holdfast.Leader.resign``.
 
         Cancelling the task does not stop it.
         """
-        hold = self._hold
-        if hold is None:
-            raise self._no_leader(None)
-        try:
-            await self._withdraw(hold, self.leading)
-        except LockLostError:
-            raise
-        except NotOwnedError:  # it has resigned before
-            raise self._no_leader(None) from None
-
-    async def _withdraw(self, hold: Hold, announced: bool) -> None:
-        """Release the lock; where the leader may be ``announced``, remove that before."""
-        try:
-            if announced:
-                with suppress(HoldfastError):  # observers ask again when its lease would end
-                    await step(self._client._core, "leader/withdraw", *self._withdrawal(hold))
-        finally:
-            await hold.release()
+        await drive(self._resign())
 
     async def set_value(self, value: str | bytes | None) -> None:
         """Announce another value, as ``holdfast.Leader.set_value``."""
-        kept = checked_value(value)
-        await self._announce(self._leading_hold(), kept)
-        self._value = kept
+        await drive(self._set_value(value))
 
     async def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
-        return (await self._read())[1]
-
-    async def _read(self) -> tuple[int, LeaderInfo | None]:
-        revision, asking = self._told(await step(self._client._core, *self._reading()))
-        return revision, await answered(asking) if asking is not None else None
+        return (await drive(self._read(without_limit(self._client._core))))[1]
 
     def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:
         """The leader now, and then each other one, as ``holdfast.Leader.watch``."""
-        seconds = checked_timeout(True, timeout)
-        return self._watch(None if seconds < 0 else monotonic() + seconds)
+        time = time_of(self._client._core, checked_timeout(True, timeout))
+        return self._watch(time)
 
-    async def _watch(self, deadline: float | None) -> AsyncIterator[LeaderInfo | None]:
-        changes = Revision(self._client, self.name)
-        revision, info = await self._read()
-        yield info
-        while await changes.wait(revision, left_of(deadline)):
-            before = info
-            revision, info = await self._read()
-            if said(info) != said(before):
-                yield info
+    async def _watch(self, time: CallersTime) -> AsyncIterator[LeaderInfo | None]:
+        found = await drive(self._read(time))
+        yield found[1]
+        while (other := await drive(self._next(found[0], time))) is not None:
+            if said(other[1]) != said(found[1]):
+                yield other[1]
+            found = other
 
     async def run(self, main: Callable[[Leader], Coroutine[Any, Any, T]]) -> T:
         """Campaign, and run ``main`` with this object; again whenever the leadership was lost.
 
-        ``main`` runs as a task, which is cancelled at the loss. When it returns while it leads,
-        this resigns, and returns the same. An error of ``main`` is raised after resigning; so is
-        the cancellation of the calling task, which cancels ``main``.
+        ``main`` runs in the calling task, and is cancelled at the loss. When it returns while it
+        leads, this resigns, and returns the same. An error of ``main`` is raised after resigning;
+        so is the cancellation of the task.
         """
         checked_main(main, asynchronous=True)
         while True:
-            await self._elect(-1.0)
-            task = get_running_loop().create_task(self._call(main))
-            await self._end_of(task)
+            await self.campaign()
+            term = self._term = Term()
+            if self.lost:
+                term.cancel()
             try:
-                result = task.result()
+                result = await self._call(main)
             except BaseException as error:
-                if await self._leave(error) and isinstance(error, CancelledError | LockLostError):
+                self._term = None
+                lost = term.has_cancelled(error) or isinstance(error, LockLostError)
+                if await self._leave(error) and lost:
                     continue
                 raise
+            self._term = None
+            term.has_cancelled(None)
             if not await self._is_over():
                 return result
 
     async def _call(self, main: Callable[[Leader], Coroutine[Any, Any, T]]) -> T:
-        term: Any = main(self)
-        if not isawaitable(term):
+        called: Any = main(self)
+        if not isawaitable(called):
             msg = (
                 f"main must be a coroutine function: {main!r} returned an object of the type "
-                f"{type(term).__name__}, which cannot be awaited"
+                f"{type(called).__name__}, which cannot be awaited"
             )
             raise TypeError(msg)
-        result: T = await term
+        result: T = await called
         return result
-
-    async def _end_of(self, task: Task[Any]) -> None:
-        """Wait until ``main`` has ended; cancel it at the loss, and with the calling task."""
-        self._main = task
-        if self.lost:
-            task.cancel()
-        try:
-            await wait({task})
-        except CancelledError as error:
-            task.cancel()
-            try:
-                await gather(task, return_exceptions=True)
-            finally:  # also where it is cancelled again while main cleans up
-                await self._leave(error)
-            raise
-        finally:
-            self._main = None
 
     async def _is_over(self) -> bool:
         """Resign after ``main`` has returned; whether the leadership was lost before."""
@@ -233,7 +212,7 @@ class Leader(BaseLeader[Hold]):
 
     async def __aenter__(self) -> Self:
         """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
-        if not await self._elect(self._wait):
+        if not await self._campaign(self._wait):
             await self._lock._raise_timed_out(self._wait)
         return self
 

@@ -40,36 +40,23 @@ from holdfast._engine.loop import (
 )
 from holdfast._engine.process import NO_OWNER
 from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
-from holdfast._locks.lock import LATE, BaseHold, HoldWatching, checked
+from holdfast._locks.lock import BaseHold, HoldWatching, checked
+from holdfast._locks.steps import time_over
+from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import ParamSpec, TypeVar
 
     from holdfast._locks import holders as late
-    from holdfast._locks.holders import Asking, Holder
+    from holdfast._locks.holders import Holder
 
-    T = TypeVar("T")
     P = ParamSpec("P")
     R = TypeVar("R")
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
-__all__ = ["Hold", "Lock", "answered", "attach"]
-
-
-async def answered(asking: Asking[T], within: float | None = None) -> T:
-    """Send the questions from the current task, and return the result: see ``holders.py``."""
-    from holdfast._locks.holders import Answering
-    from holdfast._locks.task_steps import send_commands
-
-    answering = Answering(asking, within)
-    while (question := answering.question()) is not None:
-        try:
-            answering.replied(await send_commands(*question))
-        except HoldfastError as error:
-            answering.failed(error)
-    return answering.result
+__all__ = ["Hold", "Lock", "attach"]
 
 
 class TaskWatcher(Watcher):
@@ -246,7 +233,7 @@ class Lock(BaseLock, _core.TaskLock):
         owner = loop.owner()
         label = self._label if label is None else label
         if label is not None:
-            await answered(self._saying(owner, label), LATE)
+            await drive(self._saying(owner, label))
         if self._may_wait_for_itself:
             self._refuse_upgrade()
         granted: bool = False
@@ -314,7 +301,7 @@ class Lock(BaseLock, _core.TaskLock):
 
     async def holders(self) -> list[late.Holder]:
         """Who holds it, according to the server, as ``holdfast.Lock.holders``."""
-        return await answered(self._holders())
+        return await drive(self._holders())
 
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
@@ -350,7 +337,7 @@ class Lock(BaseLock, _core.TaskLock):
         """Raise ``LockTimeout``, with who holds the lock, if the server answers at once."""
         found: list[Holder] = []
         with suppress(HoldfastError):  # the time-out is what matters
-            found = await answered(self._holders(), LATE)
+            found = await drive(self._holders(time_over(self._client._core)))
         raise self._timeout(seconds, found)
 
     async def _enter_body(self) -> None:
@@ -525,11 +512,11 @@ async def acquire_for(
 ) -> None:
     """Acquire the lock for a hold object; raises ``LockTimeout``."""
     lock = hold.lock
-    waits, seconds, (ms, renewed) = checked(lock, wait, lease)
+    seconds, (ms, renewed) = checked(lock, wait, lease)
     queue = bridge().queue
     if lock._label is not None:
-        await answered(lock._saying(hold._owner, lock._label), LATE)
-    attempt = hold._core.acquire(hold._owner, waits, seconds, ms, renewed, hold._listener())
+        await drive(lock._saying(hold._owner, lock._label))
+    attempt = hold._core.acquire(hold._owner, True, seconds, ms, renewed, hold._listener())
     if not await attempt.start(queue):
         await lock._raise_timed_out(max(seconds, 0.0))
 

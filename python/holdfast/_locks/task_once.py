@@ -8,12 +8,11 @@ from functools import partial, wraps
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from holdfast._engine.errors import HoldfastError, LockTimeout, is_busy
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
-from holdfast._locks.force import raised
-from holdfast._locks.once import RUNS, BaseOnce, Command, OnceSide, Status
-from holdfast._locks.task_lock import Hold, Lock, acquire_for
-from holdfast._locks.task_steps import send_commands, step
+from holdfast._locks.once import RUNS, Attempt, BaseOnce, OnceSide, Status
+from holdfast._locks.steps import time_of
+from holdfast._locks.task_lock import Hold, Lock
+from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from holdfast._engine.arguments import Name
@@ -47,45 +46,33 @@ class Once(BaseOnce):
         caller runs it.
         """
         checked_runnable(function)
-        done = self._found((await self._ask(self._read()))[0])
+        time = time_of(self._client._core, self._lock._wait)
+        done = await drive(self._kept(time))
         if done is not None:
             return done.value
-        run, entered = self._new_run(Hold), False
-        try:
-            await acquire_for(run)
-            async with run:
-                entered = True
-                done = self._found((await self._ask(self._read()))[0])
-                if done is None:
-                    result = function(*args, **kwargs)
-                    result = finished(await result if isawaitable(result) else result, function)
-                    data, made = self._made(run, result, function)
-                    self._kept(await step(*self._store(run, data)))
-                    done = made
-        except HoldfastError as error:
-            if not entered and isinstance(error, LockTimeout) and is_busy(error):
-                done = self._found((await self._ask(self._read()))[0])  # others read it one by one
+        hold = self._new_run(Hold)
+        attempt = Attempt(hold, time)
+        with attempt.keeping:  # whose end releases the lock
+            done = await drive(self._begin(attempt, time))
             if done is None:
-                raise  # else the release has failed, which the engine goes on with
+                result: Any = function(*args, **kwargs)
+                result = finished(await result if isawaitable(result) else result, function)
+                done = await drive(self._end(attempt, result, function))
         return done.value
 
     async def status(self) -> Status:
         """``"new"``, ``"running"`` or ``"done"``, as ``holdfast.Once.status``."""
-        there, locked = await self._ask(self._look())
-        return self._status(there, locked)
+        return await drive(self._read_status())
 
     async def forget(self) -> bool:
         """Remove the kept result, as ``holdfast.Once.forget``; ``True`` if there was one."""
-        return bool((await self._ask(self._delete()))[0])
+        return await drive(self._delete())
 
     def _caller(self) -> object:
         return current_task()
 
     def _new_lock(self, name: Name, **options: Any) -> RunnerLock:
         return RunnerLock(self._client, name, **options)
-
-    async def _ask(self, commands: list[Command]) -> list[Any]:
-        return raised(await send_commands(self._client._core, self._key, commands))
 
 
 def checked_runnable(function: Any) -> None:

@@ -12,7 +12,6 @@ from weakref import ref
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._engine import events as _events
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
@@ -29,7 +28,7 @@ from holdfast._engine.arguments import (
     refuse_deferring,
 )
 from holdfast._engine.errors import HoldfastError, LockTimeout, LostPermit, NotOwnedError
-from holdfast._engine.loop import bridge, call_on_loop, explained, request
+from holdfast._engine.loop import call_on_loop, explained, request
 from holdfast._locks.base import Permits, seconds_left
 from holdfast._locks.permit_semaphore import (
     BasePermitSemaphore,
@@ -39,7 +38,9 @@ from holdfast._locks.permit_semaphore import (
     checked_permits,
 )
 from holdfast._locks.semaphores import BaseCountDownLatch, BaseSemaphore
+from holdfast._locks.steps import time_of
 from holdfast._locks.task_lock import end_block
+from holdfast._locks.task_steps import drive
 
 T = TypeVar("T")
 
@@ -204,6 +205,10 @@ class Entered(Generic[T]):
     def add(self, taken: T) -> None:
         self._taken.append((_core.epoch(), current_task(), taken))
 
+    def drop(self, taken: T) -> None:
+        """It was not entered after all."""
+        self._taken = [each for each in self._taken if each[2] is not taken]
+
     def take(self) -> T | None:
         """The current task's latest, else the oldest; ``None``: there is none."""
         epoch, task = _core.epoch(), current_task()
@@ -290,25 +295,8 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def _acquire(
         self, count: int, blocking: bool, seconds: float, lease: LeaseTime
     ) -> list[str] | None:
-        queue = bridge().queue
-        if not _events.running():
-            _events.start()
-        first = _core.next_owners(count)
-        permits = [_core.permit_id(self._client.id, first + place) for place in range(count)]
-        granted = False
-        try:
-            report = self._reporter()
-            for permit in permits:
-                _core.expect_permit(self, permit, report)
-            attempt = self._core.acquire(
-                first, blocking, seconds, lease.ms, lease.renewed, self._losses, count
-            )
-            granted = await attempt.start(queue)
-        finally:
-            if not granted:
-                for permit in permits:
-                    self._forget(permit)
-        return permits if granted else None
+        time = time_of(self._client._core, seconds, blocking=blocking)
+        return await drive(self._take(count, lease, time))
 
     async def release(self, permit: str, *, wait: bool = True) -> None:
         """Release a permit, as ``holdfast.PermitSemaphore.release``."""

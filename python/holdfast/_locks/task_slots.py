@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +15,18 @@ from holdfast._engine.arguments import (
     checked_timeout,
     instead_of,
 )
-from holdfast._engine.errors import HoldfastError, NotOwnedError
+from holdfast._engine.errors import NotOwnedError
 from holdfast._locks.slots import (
     BaseSlot,
     BaseSlots,
-    checked_slots,
+    Taken,
     not_taken,
     slots_taken,
 )
-from holdfast._locks.task_lock import answered, end_block
+from holdfast._locks.steps import time_of
+from holdfast._locks.task_lock import end_block
 from holdfast._locks.task_semaphores import Entered, PermitSemaphore
-from holdfast._locks.task_steps import step
+from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from holdfast._locks import holders as late
@@ -104,57 +103,36 @@ class Slots(BaseSlots):
         A task that is cancelled while it waits leaves nothing behind.
         """
         seconds = checked_timeout(blocking, timeout)
-        self._semaphore._lease_of(lease)
-        return await self._take(bool(blocking), seconds, lease)
-
-    async def _take(self, blocking: bool, seconds: float, lease: Any) -> Slot | None:
-        if not self._compared:
-            self._agreed(await self._send(*self._take_step()))
-        end = time.monotonic() + seconds
-        while True:
-            left = seconds if seconds < 0 else max(0.0, end - time.monotonic())
-            permit = await self._semaphore.acquire(
-                blocking, left if blocking else None, lease=lease
-            )
-            if permit is None:
-                return None
-            try:
-                reply = await self._send_take(permit)
-                slot: Slot | None = self._assigned(permit, reply, block=False)
-            except BaseException:
-                await self._give_back(permit)
-                raise
-            if slot is not None:
-                return slot
-            await self._give_back(permit)  # it died before it had a slot
-
-    async def _send_take(self, permit: str) -> Any:
-        return await self._send(*self._take_step(permit))
-
-    async def _send(self, word: str, keys: list[bytes], args: list[bytes]) -> Any:
-        return await step(self._client._core, word, keys, args, self._key)
-
-    async def _give_back(self, permit: str) -> None:
-        with suppress(HoldfastError):  # it goes on in the background, or ends by itself
-            await self._semaphore.release(permit)
+        given = self._semaphore._lease_of(lease)
+        time = time_of(self._client._core, seconds, blocking=blocking)
+        taken: Taken | None = await drive(self._acquire(given, time, block=False))
+        slot: Slot | None = taken.keep() if taken is not None else None
+        return slot
 
     async def taken(self) -> dict[int, late.Holder]:
         """The slots that are taken, by any client, and who has each."""
-        return await answered(self._holders(await self._send(*self._taken_step())))
+        return await drive(self._read_taken())
 
     async def resize(self, n_or_values: int | Sequence[str]) -> None:
         """Change the number of slots, or their values, as ``holdfast.Slots.resize``."""
-        self._describe(checked_slots("n_or_values", n_or_values))
-        await self._send(*self._resize_step())
-        await self._semaphore.set_permits(self._number)
+        await drive(self._resize(n_or_values))
 
     async def __aenter__(self) -> Slot:
         wait = self._semaphore._wait
-        slot = await self._take(True, wait, UNSET)
-        if slot is None:
+        time = time_of(self._client._core, wait)
+        taken: Taken | None = await drive(self._acquire(self._semaphore._lease, time, block=True))
+        if taken is None:
             raise slots_taken(self.name, wait)
-        self._entered.add(slot)
+        slot: Slot = taken.keep()
         return slot
+
+    def _enter(self, taken: Taken) -> None:
+        self._entered.add(taken.slot)
+        taken.grant.keeping.keep()
+
+    def _undo_enter(self, taken: Taken) -> None:
+        self._entered.drop(taken.slot)
+        taken.grant.keeping.undo()
 
     async def _leave(self) -> None:
         slot = self._entered.take()

@@ -18,7 +18,8 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.loop import owner_of_this_task
 from holdfast._locks.base import BaseLock
-from holdfast._locks.task_lock import Lock, TaskWatcher, answered
+from holdfast._locks.task_lock import Lock, TaskWatcher
+from holdfast._locks.task_steps import drive
 from holdfast._locks.threads import (
     EXPONENTIAL,
     Backoff,
@@ -76,11 +77,11 @@ class FairLock(BaseFairLock, Lock):
 
     async def queue(self) -> list[late.Holder]:
         """Who waits for it, according to the server, as ``holdfast.FairLock.queue``."""
-        return await answered(self._queue())
+        return await drive(self._queue())
 
     async def position(self) -> int | None:
         """The place of this object's waiter, as ``holdfast.FairLock.position``."""
-        return await answered(self._position())
+        return await drive(self._position())
 
 
 class FencedLock(BaseFencedLock, Lock):

@@ -25,12 +25,15 @@ from holdfast._engine.errors import ConnectionError, LockError, quoted
 from holdfast._engine.events import loss_of
 from holdfast._locks.base import BaseLock, Synchronizer, Watcher
 from holdfast._locks.lock import Lock
+from holdfast._locks.steps import run, without_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from holdfast._core import CallersTime
     from holdfast._locks import holders as late
-    from holdfast._locks.holders import Asking, Holder
+    from holdfast._locks.holders import Holder
+    from holdfast._locks.steps import Steps
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
@@ -90,18 +93,19 @@ class BaseFairLock(BaseLock):
         timeout_ms = self._queue_timeout_ms
         return _core.new_lock(self._client._core, self._word, name, 0, timeout_ms, None)
 
-    def _queue(self) -> Asking[list[Holder]]:
+    def _queue(self) -> Steps[list[Holder]]:
         """What ``queue()`` asks."""
         from holdfast._locks.waiters import queue
 
-        return queue(self._client._core, self._whole_name())
+        core = self._client._core
+        return queue(core, self._whole_name(), without_limit(core))
 
-    def _position(self) -> Asking[int | None]:
+    def _position(self) -> Steps[int | None]:
         """What ``position()`` asks."""
         from holdfast._locks.waiters import position
 
-        owner = f"{self._client.id}:{core_of(self).waiter}"
-        return position(self._client._core, self._whole_name(), owner)
+        core, owner = self._client._core, f"{self._client.id}:{core_of(self).waiter}"
+        return position(core, self._whole_name(), owner, without_limit(core))
 
 
 class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
@@ -136,9 +140,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
         ``holds`` is 0, and ``ttl`` how many seconds the waiter keeps its place if it has died. A
         waiter that has died before is left out.
         """
-        from holdfast._locks.holders import answer
-
-        return answer(self._queue())
+        return run(self._queue())
 
     def position(self) -> int | None:
         """The place in ``queue()`` of this object's waiter; ``None`` when none waits.
@@ -146,9 +148,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
         For other threads to read: 0 is the next one. Of several owners that wait by one object it
         is that of the one that began to wait last; for others make an object each.
         """
-        from holdfast._locks.holders import answer
-
-        return answer(self._position())
+        return run(self._position())
 
 
 class BaseFencedLock(BaseLock):
@@ -406,13 +406,13 @@ class QuorumSide(BaseLock):
         for member in self._members:
             member._refuse_upgrade()
 
-    def _holders(self) -> Asking[list[Holder]]:
+    def _holders(self, time: CallersTime | None = None) -> Steps[list[Holder]]:
         from holdfast._locks.holders import of_several
 
-        askings = [member._holders() for member in self._members]
+        askings = [member._holders(time) for member in self._members]
         return of_several(askings, majority=isinstance(self, BaseRedLock))
 
-    def _saying(self, owner: int, label: str) -> Asking[None]:
+    def _saying(self, owner: int, label: str) -> Steps[None]:
         for member in self._members:
             yield from member._saying(owner, label)
 

@@ -103,7 +103,7 @@ TEST_F(HeldRecordsTest, AMovedAttemptTakesItsRecordAlong) {
 }
 
 TEST_F(HeldRecordsTest, EachPermitOfAnAttemptForSeveralIsRecordedUntilItsAnswer) {
-  const auto& kind = sync::renewed_permit_recipe();
+  const auto& kind = sync::permit_kind().renewed;
   {
     Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
     (void)keeper().attempts().begin(attempt);
@@ -123,7 +123,7 @@ TEST_F(HeldRecordsTest, AnAttemptForSeveralPermitsWithoutAnAnswerStaysRecorded) 
   {
     Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
     (void)keeper().attempts().begin(attempt);
-    keeper().attempts().record(attempt, sync::renewed_permit_recipe(), kLease, 2);
+    keeper().attempts().record(attempt, sync::permit_kind().renewed, kLease, 2);
     keeper().attempts().leave_record(attempt);
   }
   EXPECT_EQ(records(), 2U);
@@ -132,8 +132,8 @@ TEST_F(HeldRecordsTest, AnAttemptForSeveralPermitsWithoutAnAnswerStaysRecorded) 
 TEST_F(HeldRecordsTest, AGrantOfSeveralPermitsKeepsTheirRecords) {
   Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
   (void)keeper().attempts().begin(attempt);
-  keeper().attempts().record(attempt, sync::renewed_permit_recipe(), kLease, 2);
-  Grant grant{name, kAlice, 1, {kLease, true}, world.now(), &sync::renewed_permit_recipe()};
+  keeper().attempts().record(attempt, sync::permit_kind().renewed, kLease, 2);
+  Grant grant{name, kAlice, 1, {kLease, true}, world.now(), &sync::permit_kind().renewed};
   grant.amount = 2;
   ASSERT_TRUE(keeper().attempts().granted(grant, attempt));
   EXPECT_EQ(records(), 2U);

@@ -111,7 +111,7 @@ TEST_F(RenewalBatchTest, EachKindAndLeaseHasItsBatches) {
     hold(LockName("ro" + std::to_string(i), Side::kRead), {kLease, true}, sync::read_lock_recipe());
   }
   command({"SET", "permits", "2"});
-  hold(LockName("permits"), {kLease, true}, sync::renewed_permit_recipe());
+  hold(LockName("permits"), {kLease, true}, sync::permit_kind().renewed);
   EXPECT_EQ(commands_for_all(), 4);
   EXPECT_EQ(server.runs("read_write_lock/read_renew"), 1);
   EXPECT_EQ(server.runs("permit_semaphore/renew"), 1);

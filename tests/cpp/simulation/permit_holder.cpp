@@ -17,7 +17,7 @@ PermitHolder::PermitHolder(const Stage& stage, std::shared_ptr<Client> client, i
     : CounterUser(stage, std::move(client), rounds),
       history_(history),
       most_(most),
-      semaphore_(synchronizer(sync::renewed_permit_recipe(), stage.name)) {}
+      semaphore_(synchronizer(sync::permit_kind().renewed, stage.name)) {}
 
 std::string PermitHolder::describe() const {
   constexpr const char* kActions[] = {" takes", " gives back", " gives back together"};

@@ -26,7 +26,7 @@ const SortedSet& permits_out(Keyspace& data, const std::string& name) {
 }  // namespace
 
 const sync::HoldRecipe& PermitSemaphoreKind::recipe(const LockName& /*lock*/) const {
-  return sync::renewed_permit_recipe();
+  return sync::permit_kind().renewed;
 }
 
 void PermitSemaphoreKind::set_up(Keyspace& data, const std::string& name) const {

@@ -224,7 +224,7 @@ inline std::vector<CalledKind> kinds_with_holds() {
           {"spin_lock", &spin_lock_recipe(), kNil},
           {"read_lock", &read_lock_recipe(), kNil, Side::kRead},
           {"write_lock", &write_lock_recipe(), kNil, Side::kWrite},
-          {"permit", &renewed_permit_recipe(), "*2\r\n:1\r\n:3000\r\n"}};
+          {"permit", &permit_kind().renewed, "*2\r\n:1\r\n:3000\r\n"}};
 }
 
 }  // namespace holdfast::sync

@@ -37,11 +37,11 @@ TEST(PermitIdTest, IsWhatTheStepsSend) {
   const Step step{name, {kClient, OwnerNumber{7}}, 0, Millis(1)};
   std::string acquire;
   script::Writer acquires(acquire, false, "publish");
-  renewed_permit_recipe().acquire(acquires, step);
+  permit_kind().renewed.acquire(acquires, step);
   EXPECT_NE(acquire.find(permit), std::string::npos);
   std::string renew;
   script::Writer renews(renew, false);
-  renewed_permit_recipe().renew(renews, {{&name, step.owner}}, Millis(1));
+  permit_kind().renewed.renew(renews, {{&name, step.owner}}, Millis(1));
   EXPECT_NE(renew.find(permit), std::string::npos);
 }
 

@@ -60,13 +60,16 @@ TEST_P(QueryTest, AReplyOfAnyKindIsKeptForItsMaker) {
   query.encode = [](script::Writer& out) {
     out.command({"GET", "the lock"}, resp::ReplyKinds::any());
   };
-  query.reply = std::make_shared<std::optional<resp::Reply>>();
-  run(call_of(context, query), {"*2\r\n:7\r\n$3\r\nabc\r\n"});
+  query.whole_reply = true;
+  const ExchangePtr call = call_of(context, query);
+  run(call, {"*2\r\n:7\r\n$3\r\nabc\r\n"});
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_EQ(outcome->value, std::nullopt);
-  ASSERT_TRUE(query.reply->has_value());
-  EXPECT_EQ((*query.reply)->integer_at(0), 7);
-  EXPECT_EQ((*query.reply)->text_at(1), "abc");
+  ASSERT_NE(call->replies(), nullptr);
+  EXPECT_TRUE(call->replies()->one);
+  const resp::Reply& reply = *call->replies()->all.at(0);
+  EXPECT_EQ(reply.integer_at(0), 7);
+  EXPECT_EQ(reply.text_at(1), "abc");
 }
 
 TEST_P(QueryTest, AnErrorOfTheServerIsTheCallers) {

@@ -11,7 +11,7 @@ namespace {
 class SeveralPermitsTest : public CallFixture {
  protected:
   void SetUp() override {
-    set_up(CallerKind::kTask, {"permit", &renewed_permit_recipe(), "*2\r\n:1\r\n:3000\r\n"});
+    set_up(CallerKind::kTask, {"permit", &permit_kind().renewed, "*2\r\n:1\r\n:3000\r\n"});
   }
   ExchangePtr three() const {
     AcquireRequest request(lock, AcquireArguments{kAlice, kLease, false});

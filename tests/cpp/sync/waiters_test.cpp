@@ -73,14 +73,14 @@ class WaitersTest : public ::testing::Test {
       const std::string taker = "another:" + std::to_string(i);
       std::string taking;
       script::Writer taker_writer(taking, true, "publish");
-      leased_permit_recipe().acquire(taker_writer, {name_, taker, 1, lease});
+      permit_kind().leased.acquire(taker_writer, {name_, taker, 1, lease});
       execute(taking);
     }
   }
   void a_permit_comes_back() {
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    leased_permit_recipe().release(writer, {name_, "another:1", 0, Millis(0)});
+    permit_kind().leased.release(writer, {name_, "another:1", 0, Millis(0)});
     execute(bytes);
   }
   void wait(int first, int last, const Recipe& recipe = lock_recipe()) {
@@ -163,7 +163,7 @@ TEST_F(WaitersTest, AHandOverCostsNone) {
 
 TEST_F(WaitersTest, AMessageThatComesAfterAGrantIsForTheNext) {
   permits_are_out(2, kLease);
-  wait(1, 2, leased_permit_recipe());
+  wait(1, 2, permit_kind().leased);
   (void)attempts_in(Millis(100));
   wait::Calls late = registry().message(keys::kSemaphoreChannel.of(name_), "1");
   a_permit_comes_back();

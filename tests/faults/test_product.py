@@ -1,0 +1,307 @@
+"""Every call of every kind, by threads and tasks, at every fault: the product of the contract.
+
+A cell is a call (tests/contract/calls.py), a fault, and the exchange of the call before which the
+fault comes, from 1 on. What is promised is the fault's: one row of `FAULTS`. In each cell the call
+ends as promised, and leaves nothing behind: another client is granted the same at once, and every
+key has an end, but for the documented ones. A call that has no such exchange ends without the
+fault, and is no cell: the first run of a cell finds that.
+
+A plain run takes a sample, `HOLDFAST_TEST_PRODUCT=all` all cells (`nox -s python -- product`).
+`python -m tests.faults.test_product` prints the product as a table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast import _core
+from tests.contract.calls import CALLINGS, TIME, Call, calls, missing_rows
+from tests.support.actors import Flavour
+from tests.support.owners import MakeClient
+from tests.support.proxy import FaultProxy
+from tests.support.servers import Server
+from tests.support.waiting import BOUND, eventually
+
+#: Cells of a plain run, of each flavour.
+SAMPLE = 200
+MOST_STEPS = max(row.steps for row in CALLINGS)
+#: Options of clients whose own limits are longer than a test waits for a caller's.
+PATIENT: dict[str, Any] = {"command_timeout": 600, "connect_timeout": 600, "retries": 100_000}
+
+
+class Stage:
+    """A server, the way of a client to it, and what happens before an exchange of its call."""
+
+    def __init__(self, flavour: Flavour, server: Server, proxy: FaultProxy, client: Any) -> None:
+        self.flavour = flavour
+        self.server = server
+        self.proxy = proxy
+        self.client = client
+        self.actor = flavour.actor()
+        self.thing: Any = None
+        self.granted: Any = None
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens before an exchange, and how the call ends.
+
+    `ends`: what the call raises, and what the error says; `None`: it is granted. `ways`: for which
+    it is promised. `patient`: the client's own limits do not end the call.
+    """
+
+    name: str
+    happen: Callable[[Stage], Any]
+    ends: tuple[type[BaseException], str] | None = None
+    ways: tuple[str, ...] = ("try", "wait", "with")
+    patient: bool = False
+    flavours: tuple[str, ...] = ("sync", "asyncio")
+    #: It is there when the client connects.
+    connects: bool = False
+    #: It may come before any exchange.
+    between_any: bool = True
+    #: It comes between two exchanges: of the engine's own calls other tests show it.
+    between: bool = False
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def interrupt(_: Stage) -> None:
+    raise KeyboardInterrupt
+
+
+def cancel(stage: Stage) -> None:
+    stage.actor.cancel()
+
+
+SECONDS = holdfast.ConnectionError, rf"within {TIME:g} s"
+
+#: What calls send.
+REFUSED = (b"EVALSHA", b"EVAL", b"GET")
+
+FAULTS = (
+    Fault("none", lambda _: None, between_any=False),
+    Fault(
+        "link of 300 ms",
+        lambda stage: stage.proxy.delay(0.15),
+        ways=("try",),
+        connects=True,
+        between_any=False,
+    ),
+    Fault(
+        "stopped", lambda stage: stage.proxy.black_hole(), SECONDS, ("wait", "with"), patient=True
+    ),
+    Fault(
+        "refused", lambda stage: stage.proxy.refuse(), (holdfast.ConnectionError, ""), patient=True
+    ),
+    Fault("cut", lambda stage: stage.proxy.cut()),
+    Fault("reply lost", lambda stage: stage.proxy.lose_reply()),
+    Fault("reply cut off", lambda stage: stage.proxy.truncate_reply(2)),
+    Fault("scripts flushed", lambda stage: stage.server.inspect.script_flush()),
+    Fault(
+        "right refused",
+        lambda stage: stage.proxy.replace_reply(b"-NOPERM no such right\r\n", *REFUSED),
+        (holdfast.ServerError, "NOPERM"),
+    ),
+    Fault("interrupted", interrupt, (KeyboardInterrupt, ""), flavours=("sync",), between=True),
+    Fault("cancelled", cancel, (asyncio.CancelledError, ""), flavours=("asyncio",), between=True),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    call: Call
+    fault: Fault
+    step: int
+    flavour: str
+
+    @property
+    def exists(self) -> bool:
+        """Whether it is promised, and no other cell is the same."""
+        of, fault = self.call.of, self.fault
+        if self.call.way not in fault.ways or self.flavour not in fault.flavours:
+            return False
+        if (fault.between and of.steps == 1) or (fault.connects and of.hurried):
+            return False
+        return self.step == 1 or (self.step <= of.steps and fault.between_any)
+
+    def __repr__(self) -> str:
+        return f"{self.call}-{self.fault}-{self.step}-{self.flavour}"
+
+
+def cells(flavour: str) -> list[Cell]:
+    """All cells of a flavour."""
+    product = itertools.product(calls(), FAULTS, range(1, MOST_STEPS + 1))
+    every = (Cell(call, fault, step, flavour) for call, fault, step in product)
+    return [cell for cell in every if cell.exists]
+
+
+def chosen(flavour: str) -> list[Cell]:
+    """Those of this run."""
+    every = cells(flavour)
+    if os.environ.get("HOLDFAST_TEST_PRODUCT") == "all":
+        return every
+    return random.Random(7).sample(every, min(SAMPLE, len(every)))
+
+
+def test_every_kind_has_its_row() -> None:
+    missing = missing_rows()
+    assert not missing, (
+        f"add to CALLINGS of tests/contract/calls.py how these are called: {missing}"
+    )
+
+
+#: Where the exchanges of a call begin that has several; the engine's own calls have one.
+EXCHANGES = ("step_of", "commands_of", "lasting_step_of", "keeping")
+
+
+class Before:
+    """Lets something happen before an exchange of a call, which is counted from 1 on."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, step: int, happen: Callable[[], Any]
+    ) -> None:
+        self._left = step
+        self._happen = happen
+        self._begins = {name: getattr(_core, name) for name in EXCHANGES}
+        for name in EXCHANGES:
+            monkeypatch.setattr(_core, name, partial(self._begin, name))
+
+    @property
+    def happened(self) -> bool:
+        return self._left <= 0
+
+    def _begin(self, name: str, *given: Any) -> Any:
+        self.count()
+        return self._begins[name](*given)
+
+    def count(self) -> None:
+        """An exchange begins."""
+        self._left -= 1
+        if self._left == 0:
+            self._happen()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "cell" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("flavours")
+        assert marker is not None
+        every = chosen(marker.args[0])
+        metafunc.parametrize("cell", every, ids=map(repr, every))
+
+
+@pytest.fixture
+def stage(
+    cell: Cell, flavour: Flavour, server: Server, proxy: FaultProxy, make_client: MakeClient
+) -> Iterator[Stage]:
+    options = PATIENT if cell.fault.patient else {}
+    stage = Stage(flavour, server, proxy, make_client(proxy.url, **options))
+    yield stage
+    proxy.heal()
+
+
+@pytest.mark.servers("redis")
+@pytest.mark.flavours("sync")
+def test_a_call_of_a_thread(
+    cell: Cell, stage: Stage, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(cell, stage, make_client, monkeypatch)
+
+
+@pytest.mark.servers("redis")
+@pytest.mark.flavours("asyncio")
+def test_a_call_of_a_task(
+    cell: Cell, stage: Stage, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(cell, stage, make_client, monkeypatch)
+
+
+def check(
+    cell: Cell, stage: Stage, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The call ends as its fault promises, and leaves nothing behind."""
+    if not cell.fault.connects:
+        stage.actor.do(stage.client.ping)
+    happened = act(cell, stage, monkeypatch)
+    stage.proxy.heal()
+    if happened and cell.fault.ends is not None:
+        thing, again = cell.call.of.again(make_client(stage.server.url))
+        actor = stage.flavour.actor()
+        eventually(lambda: is_granted(tried(actor, again)))
+        if hasattr(thing, "resign"):
+            actor.do(thing.resign)
+    eventually(lambda: without_end(cell, stage.server) == [])
+    give_up(stage)
+
+
+def tried(actor: Any, again: Callable[[], Any]) -> Any:
+    """`None` where a red lock's members were too slow."""
+    try:
+        return actor.do(again)
+    except holdfast.ConnectionError:
+        return None
+
+
+def act(cell: Cell, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Make the call; whether its fault happened."""
+    call, fault = cell.call, cell.fault
+    thing = stage.thing = call.make(stage.client)
+    with monkeypatch.context() as patch:
+        before = Before(patch, cell.step, lambda: fault.happen(stage))
+        if call.of.steps == 1:
+            before.count()
+        outcome = stage.actor.begin(call.begin(stage.flavour, thing))
+        if fault.ends is None:
+            stage.granted = outcome.result(BOUND)
+            assert call.name.startswith("watch") or is_granted(stage.granted)
+            return before.happened
+        error = outcome.exception(BOUND)
+        if error is None:  # it has fewer exchanges
+            stage.granted = outcome.result(BOUND)
+            assert not before.happened
+        else:
+            with pytest.raises(fault.ends[0], match=fault.ends[1]):
+                raise error
+        return before.happened
+
+
+def is_granted(result: Any) -> bool:
+    return result is not None and result is not False
+
+
+def give_up(stage: Stage) -> None:
+    """Release what a call has returned."""
+    for thing in (stage.granted, stage.thing):
+        end = getattr(thing, "resign", None) or getattr(thing, "release", None)
+        if end is not None and hasattr(thing, "lost"):
+            with suppress(holdfast.NotOwnedError, TypeError):
+                stage.actor.do(end)
+
+
+def without_end(cell: Cell, server: Server) -> list[bytes]:
+    """The keys that stay for ever, but for the documented ones."""
+    keys = [key for key in sorted(server.keys()) if server.inspect.pttl(key) == -1]
+    return [key for key in keys if not key.startswith(cell.call.of.stays)]
+
+
+if __name__ == "__main__":
+    print("| kind | " + " | ".join(fault.name for fault in FAULTS) + " |")
+    print("|---|" + "--:|" * len(FAULTS))
+    all_cells = [cell for flavour in ("sync", "asyncio") for cell in cells(flavour)]
+    for row in CALLINGS:
+        counts = Counter(cell.fault for cell in all_cells if cell.call.of is row)
+        print(f"| {row} | " + " | ".join(str(counts[fault]) for fault in FAULTS) + " |")
+    print(f"{len(all_cells)} cells")
