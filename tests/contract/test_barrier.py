@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from concurrent.futures import Future
 from typing import Any
 
@@ -295,7 +297,9 @@ def pass_it(parties: Parties, barrier: Any) -> None:
 
 def close_it(parties: Parties, barrier: Any) -> None:
     waiting = parties.wait(barrier)
-    parties.do(barrier._client.close)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of the permit of the party
+        parties.do(barrier._client.close)
     with pytest.raises((holdfast.ConnectionError, holdfast.BrokenBarrierError)):
         waiting.result(BOUND)
 
@@ -304,3 +308,19 @@ def close_it(parties: Parties, barrier: Any) -> None:
 def test_every_key_of_it_has_an_end(parties: Parties, ending: Any) -> None:
     ending(parties, parties.barrier(2 if ending is close_it else 1))
     eventually(lambda: min(map(parties.server.inspect.pttl, parties.server.keys()), default=1) > 0)
+
+
+# ---- records
+
+
+@pytest.mark.realtime
+def test_the_loss_of_a_party_is_its_error_and_no_further_record(
+    parties: Parties, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "holdfast")
+    barrier = parties.barrier(2, client={"lease": SHORT})
+    waiting = parties.wait(barrier)
+    parties.server.inspect.delete(TIMEOUTS)
+    assert "lost its data" in broken(waiting)
+    eventually(lambda: "(a party of the barrier) was lost" in caplog.text)
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []

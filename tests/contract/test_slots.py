@@ -359,6 +359,19 @@ def test_a_permit_that_is_gone_before_it_has_a_slot_is_taken_anew(
     assert int(users.server.inspect.get(NAME)) == 1
 
 
+# ---- records
+
+
+def test_the_record_of_a_loss_says_that_it_was_a_slot(
+    users: Users, caplog: pytest.LogCaptureFixture
+) -> None:
+    slots = users.slots(client={"lease": SHORT})
+    slot = users.take(slots)
+    users.kill(slot)
+    eventually(lambda: slot.lost)
+    eventually(lambda: f"the hold on '{NAME}' (a slot) was lost" in caplog.text)
+
+
 # ---- bad input
 
 

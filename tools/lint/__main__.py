@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from tools import tasks
 from tools.lint import (
     cpp,
     errors,
@@ -29,6 +30,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
     "floors": floors.check,
     "seams": seams.check,
+    "tasks": tasks.check,
     "errors": errors.check,
     "sizes": sizes.check,
     "texts": texts.check,

@@ -18,7 +18,7 @@ FLOORS = (
     "_clients _engine _locks",  # the rooms: empty
     "_clients.from_redis _clients.urls _engine.arguments",
     "_core",
-    "_clients.callables _engine.errors _engine.process _engine.stats",
+    "_clients.callables _clients.watchdog _engine.errors _engine.process _engine.stats",
     "_engine.greenlets _locks.kinds _locks.results",
     "_locks.steps",
     "_locks.decorators _engine.workers",
@@ -34,6 +34,7 @@ FLOORS = (
     "_locks.barrier _locks.leader _locks.once _locks.slots",
     "_clients.threads",
     "_engine.loop",
+    "_clients.task_base",
     "_locks.task_steps",
     "_locks.task_lock",
     "_locks.task_once _locks.task_semaphores _locks.tasks",

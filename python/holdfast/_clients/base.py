@@ -110,11 +110,25 @@ class BaseClient(Configured):
 
     def _owner_title(self, number: int) -> str:
         """The owner's description, for messages."""
+        hold = _process.hold_objects.get(number)
+        if hold is not None:
+            return f"a {hold.lock._hold_word}"
+        permits = self._permit_holder(number)
+        if permits is not None:
+            return f"a {permits._hold_word}"
+        return self._caller_title(number)
+
+    def _permit_holder(self, number: int) -> Any:
+        """The object that has taken the permit of this number; ``None``: it is none."""
+        return self._permits.get(_core.permit_id(self.id, number), (None, None))[0]
+
+    def _caller_title(self, number: int) -> str:
+        """The same of a thread, or task."""
         native_id = _core.thread_of(number)
         for thread in threading.enumerate():
             if native_id and thread.native_id == native_id:
                 return f"thread {thread.name!r}"
-        return "a thread" if native_id else "a hold object, or another owner"
+        return "a thread" if native_id else "another owner"
 
     def _warn_of_loop(self) -> None:
         """On a thread with a running event loop: say once that every call blocks it."""

@@ -1,4 +1,4 @@
-"""The client for asyncio."""
+"""The client for asyncio. Made by tools/tasks.py: changes belong in threads.py."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from holdfast._clients.base import BaseClient
+from holdfast._clients.task_base import TaskClient
 from holdfast._engine.arguments import Late, Name, Seconds, Self, refuses_foreign_keywords
-from holdfast._engine.loop import leave_loop, request, task_of
+from holdfast._engine.loop import request
 from holdfast._locks.base import BaseLock
 from holdfast._locks.task_lock import Hold, Lock, attach
 from holdfast._locks.task_semaphores import CountDownLatch, PermitSemaphore, Semaphore
@@ -23,13 +23,12 @@ from holdfast._locks.tasks import (
 )
 from holdfast._locks.threads import EXPONENTIAL, Backoff
 
-# The client and what it makes: the package's public names are these, too.
 if TYPE_CHECKING:
     from typing import overload
 
     from typing_extensions import Unpack
 
-    from holdfast._locks import once as late_codec
+    from holdfast._locks import results as late_results
     from holdfast._locks import task_barrier as late_barrier
     from holdfast._locks import task_leader as late_leader
     from holdfast._locks import task_once as late_once
@@ -39,13 +38,14 @@ if TYPE_CHECKING:
 else:
     late_barrier = Late("holdfast._locks.task_barrier")
     late_leader = Late("holdfast._locks.task_leader")
-    late_codec = Late("holdfast._locks.once")
     late_once = Late("holdfast._locks.task_once")
+    late_results = Late("holdfast._locks.results")
     late_slots = Late("holdfast._locks.task_slots")
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# The client and what it makes: the package's public names are these, too.
 __all__ = [  # noqa: RUF022 - in the order of the reference
     "Client",
     "Lock",
@@ -63,17 +63,11 @@ __all__ = [  # noqa: RUF022 - in the order of the reference
 
 
 @refuses_foreign_keywords
-class Client(BaseClient):
-    """A client of one server for any number of event loops; it connects on first use.
+class Client(TaskClient):
+    """A client of one deployment for any number of event loops; it connects on first use.
 
     Arguments as those of ``holdfast.Client``.
     """
-
-    _asynchronous = True
-
-    def _owner_title(self, number: int) -> str:
-        task = task_of(number)
-        return "another owner" if task is None else f"task {task.get_name()!r}"
 
     def lock(
         self,
@@ -88,9 +82,17 @@ class Client(BaseClient):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
-        ``lease``, ``wait``, ``at_least``: as of ``holdfast.Client.lock``. ``on_lost``: the same,
-        called on the owner's loop; it may be a coroutine function. ``cancel_on_lost``: the loss of
-        a hold cancels its owner inside ``async with``, which then raises ``LockLostError``.
+        ``lease``: seconds after which a hold ends by itself; ``None``: it is renewed until it is
+        released. ``wait``: seconds that ``async with`` waits before ``LockTimeout``; ``None``:
+        without limit. ``on_lost``: called once, on the owner's loop, with the lock when a hold is
+        found lost. It may be a coroutine function. ``cancel_on_lost``: the loss of a hold cancels
+        its owner inside ``async with``, which then raises ``LockLostError``. ``at_least``: the
+        minimum hold time in seconds: after an earlier release the lock stays taken until that time
+        after its grant; not longer than the lease. ``label``: what its holds are for, see
+        ``Lock.holders``.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, if it is
+        invalid; so do the other methods that make locks.
         """
         return Lock(
             self,
@@ -116,8 +118,9 @@ class Client(BaseClient):
     ) -> FairLock:
         """A lock that is granted in the order of the requests; nothing is sent yet.
 
-        ``queue_timeout``: as of ``holdfast.Client.fair_lock``. ``lease``, ``wait``, ``on_lost``,
-        ``cancel_on_lost``: as of ``lock``.
+        ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
+        the client's ``lease``. ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of
+        ``lock``.
         """
         return FairLock(
             self,
@@ -255,8 +258,11 @@ class Client(BaseClient):
     ) -> PermitSemaphore:
         """A semaphore of this name with permits that have ids and expire; nothing is sent yet.
 
-        ``permits``, ``lease``, ``wait``: as of ``holdfast.Client.permit_semaphore``. ``on_lost``:
-        the same, called on the loop of the task that acquired; it may be a coroutine function.
+        ``permits``: how many there are; an acquire that finds no number on the server sets this one
+        up. Another number that is there stays, with a warning that names both; ``set_permits``
+        changes it. ``lease``: seconds after which a permit is returned without a release (``None``:
+        it is renewed until it is released); ``wait``: how long ``async with`` waits for one;
+        ``on_lost``: called on the loop with the id of a lost permit.
         """
         return PermitSemaphore(self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
 
@@ -271,11 +277,14 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: late_codec.Codec | None = None,
+        codec: late_results.Codec | None = None,
     ) -> late_once.Once:
         """What runs once under this key, and keeps its result; nothing is sent yet.
 
-        Arguments as of ``holdfast.Client.once``.
+        ``keep``: seconds for which the result stays on the server. ``lease``: of the one that runs,
+        as of ``lock``. ``wait``: how long the others wait for it; ``None``: without limit.
+        ``codec``: an object with ``dumps`` and ``loads``, for results that are neither JSON nor
+        bytes.
         """
         from holdfast._locks.task_once import Once
 
@@ -288,11 +297,12 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: late_codec.Codec | None = None,
+        codec: late_results.Codec | None = None,
     ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
         """Decorate a coroutine function: it runs once for each key, which its arguments name.
 
-        As ``holdfast.Client.once_each`` decorates a function.
+        ``template``: as of ``locked``: ``"invoice:{number}"``; the other arguments are those of
+        ``once``. Raises as ``locked`` does, before the first call.
         """
         from holdfast._locks.task_once import once_each
 
@@ -309,8 +319,10 @@ class Client(BaseClient):
     ) -> late_slots.Slots:
         """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
 
-        ``n_or_values``, ``lease``, ``wait``: as of ``holdfast.Client.slots``. ``on_lost``: the
-        same, called on the loop of the task that acquired; it may be a coroutine function.
+        ``n_or_values``: how many, or the value of each (``["gpu0", "gpu1"]``); all users of the
+        name must give the same. ``lease``: seconds after which a slot is free without a release
+        (``None``: it is renewed until it is released); ``wait``: how long ``async with`` waits for
+        one; ``on_lost``: called once, on the owner's loop, with a slot that is found lost.
         """
         from holdfast._locks.task_slots import Slots
 
@@ -327,8 +339,9 @@ class Client(BaseClient):
     ) -> late_leader.Leader:
         """A candidate for the leadership of this name; nothing is sent yet.
 
-        ``value``, ``lease``, ``wait``: as of ``holdfast.Client.leader``. ``on_lost``: the same,
-        called on the loop of the task that campaigned; it may be a coroutine function.
+        ``value``: what the leader announces, such as its address; at most 1024 bytes. ``lease``: as
+        of ``lock``. ``wait``: how long ``async with`` campaigns. ``on_lost``: called once with the
+        leader when its leadership is found lost.
         """
         from holdfast._locks.task_leader import Leader
 
@@ -339,7 +352,8 @@ class Client(BaseClient):
     ) -> late_barrier.Barrier:
         """A barrier of this name for a number of ``parties``; nothing is sent yet.
 
-        Arguments as of ``holdfast.Client.barrier``.
+        ``parties``: how many calls of ``wait()`` go on together. ``lease``: seconds after which a
+        party that waits counts as dead; ``None``: it is renewed while it waits.
         """
         from holdfast._locks.task_barrier import Barrier
 
@@ -362,10 +376,22 @@ class Client(BaseClient):
         ]: ...
 
     def locked(self, template: str, **options: Any) -> Any:
-        """Decorate a coroutine function, as ``holdfast.Client.locked`` decorates a function."""
-        from holdfast._locks.decorators import async_locked
+        """Decorate a coroutine function: each call holds a lock named by its arguments.
 
-        return async_locked(self, template, **options)
+        ``template`` is filled in by ``str.format`` with the call's arguments by name, defaults
+        included: ``"report:{user.id}"``. ``kind``: ``lock``, ``fair_lock``, ``fenced_lock``,
+        ``read`` or ``write``; or ``semaphore`` or ``permit_semaphore``, with ``permits``: how many
+        calls run at a time. ``busy``: ``"wait"`` waits up to ``wait`` seconds (``None``: without
+        limit), then raises ``LockTimeout``; ``"raise"`` raises it at once; ``"skip"`` returns
+        ``None`` without calling the function. ``lease``, ``at_least``, ``on_lost``: the lock's.
+
+        Raises ``ValueError`` for a positional field, a field that the function's signature lacks,
+        or ``wait`` with a ``busy`` other than ``"wait"``; ``TypeError`` for a function of the wrong
+        kind. Both are raised before the first call.
+        """
+        from holdfast._locks.decorators import async_locked as locked
+
+        return locked(self, template, **options)
 
     async def attach(
         self,
@@ -375,21 +401,45 @@ class Client(BaseClient):
         on_lost: Callable[[Hold], object] | None = None,
         name: Name | None = None,
     ) -> Hold:
-        """Continue a hold that was detached, as ``holdfast.Client.attach``."""
+        """Continue a hold that was detached by any task or thread, on any machine.
+
+        ``ticket``: of ``Hold.detach()``. The hold is renewed unless ``lease`` is given; a fenced
+        lock keeps its token. ``on_lost``: called once, on the owner's loop, with the hold when it
+        is found lost. ``name``: the lock that the ticket must be for, where it comes from outside;
+        ``None``: any.
+
+        Raises ``ValueError`` for text that is not a ticket, or for a ticket of another name,
+        ``LockLostError`` for a ticket that was used before, has expired, or whose lock was released
+        by force; ``ConnectionError`` when the server is out of reach: then the ticket may be tried
+        again.
+        """
         return await attach(self, ticket, lease, on_lost, name)
 
     async def ping(self) -> bool:
-        """Check that the server answers: ``True``, as ``holdfast.Client.ping``."""
+        """Check that the server answers: ``True``.
+
+        Raises ``ConnectionError`` or ``ServerError`` if it does not.
+        """
         await request(self._core.ping())
         return True
 
     async def close(self, *, release_held: bool = False) -> None:
-        """End all waits, finish pending releases, stop renewing: see ``holdfast.Client.close``."""
+        """End all waits with ``ConnectionError``, finish pending releases, and stop renewing.
+
+        ``release_held``: releases all holds of the client first. Otherwise a ``ResourceWarning``
+        names it, and it expires with its lease. Waits for the server for ``command_timeout`` at
+        most; the warning also names what could not be released by then.
+
+        A loss that is known stays known. What is held is lost when its trusted time is over, at the
+        latest: reported as any loss, with the reason "its client was closed". With the last client
+        of the process the library's threads and descriptors are gone, until a new one is used; for
+        holds that are still to be lost the thread of events and one of the watchdog's stay until
+        the last of them is reported.
+        """
         closing = self._begin_close(release_held)
         try:
             await request(closing)
         finally:
-            leave_loop()
             self._has_closed(closing)
 
     async def __aenter__(self) -> Self:

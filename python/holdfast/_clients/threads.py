@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from holdfast import _core
 from holdfast._clients.base import BaseClient
+from holdfast._clients.watchdog import set_watchdog_threads
 from holdfast._engine.arguments import Late, Name, Seconds, Self, refuses_foreign_keywords
 from holdfast._locks.base import BaseLock
 from holdfast._locks.lock import Hold, Lock, attach
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast._locks import barrier as late_barrier
     from holdfast._locks import leader as late_leader
     from holdfast._locks import once as late_once
+    from holdfast._locks import results as late_results
     from holdfast._locks import slots as late_slots
     from holdfast._locks.decorators import Calling, Skipping
 
@@ -40,6 +41,7 @@ else:
     late_barrier = Late("holdfast._locks.barrier")
     late_leader = Late("holdfast._locks.leader")
     late_once = Late("holdfast._locks.once")
+    late_results = Late("holdfast._locks.results")
     late_slots = Late("holdfast._locks.slots")
 
 P = ParamSpec("P")
@@ -61,8 +63,6 @@ __all__ = [  # noqa: RUF022 - in the order of the reference
     "CountDownLatch",
     "set_watchdog_threads",
 ]
-
-MOST_WATCHDOG_THREADS = 64
 
 
 @refuses_foreign_keywords
@@ -235,7 +235,7 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: late_once.Codec | None = None,
+        codec: late_results.Codec | None = None,
     ) -> late_once.Once:
         """What runs once under this key, and keeps its result; nothing is sent yet.
 
@@ -255,7 +255,7 @@ class Client(BaseClient):
         keep: Seconds = 86400.0,
         lease: Seconds | None = None,
         wait: Seconds | None = None,
-        codec: late_once.Codec | None = None,
+        codec: late_results.Codec | None = None,
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Decorate a function: it runs once for each key, which its arguments name.
 
@@ -405,17 +405,3 @@ class Client(BaseClient):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def set_watchdog_threads(count: int) -> None:
-    """Set how many threads renew the holds of all clients of this process; the default is 2.
-
-    It applies to clients made from now on; a thread is started with the first hold it renews.
-    """
-    if isinstance(count, bool) or not isinstance(count, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-        msg = f"count must be int, not {type(count).__name__}"
-        raise TypeError(msg)
-    if not 1 <= count <= MOST_WATCHDOG_THREADS:
-        msg = f"count must be from 1 to {MOST_WATCHDOG_THREADS}, not {count}"
-        raise ValueError(msg)
-    _core.set_watchdog_threads(count)

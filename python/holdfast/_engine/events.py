@@ -124,6 +124,8 @@ def entry(event: Event, client: AnyClient | None) -> Callable[[str], object]:
 
         return warn_once
     write, text = ENTRIES[event.word]
+    if event.word == "lost" and client is not None and _reports_itself(client, event.owner):
+        write = _log.info
     if event.word == "lost" and (found := _of_member(event, said)) is not None:
         write, text = found
 
@@ -168,6 +170,12 @@ ENTRIES: dict[str, Entry] = {
         "the hold on %(name)s (%(owner)s) was lost, as its deferred release has found: %(reason)s",
     ),
 }
+
+
+def _reports_itself(client: AnyClient, owner: int) -> bool:
+    """Whether a call that waits with the permit raises the loss."""
+    permits = client._permit_holder(owner)
+    return permits is not None and permits._reports_itself
 
 
 LOST_MEMBER: Entry = (

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
         def _owner_title(self, number: int, /) -> str: ...
 
+        def _permit_holder(self, number: int, /) -> Any: ...
+
     class AnyMember(Protocol):
         """A lock that is a member of another."""
 
@@ -53,7 +55,15 @@ if TYPE_CHECKING:
         def _member_of(self, client: str, name: bytes, /) -> AnyMember | None: ...
 
 
-__all__ = ["NO_OWNER", "THIS_THREAD", "all_clients", "caller", "clients", "red_locks"]
+__all__ = [
+    "NO_OWNER",
+    "THIS_THREAD",
+    "all_clients",
+    "caller",
+    "clients",
+    "hold_objects",
+    "red_locks",
+]
 
 #: To the engine: the calling thread.
 THIS_THREAD = 0
@@ -64,6 +74,8 @@ NO_OWNER = 2**64 - 1
 #: it later, so that locks do not keep a watcher for each that has ended.
 caller: Callable[[], int] = threading.get_ident
 
+#: What owns holds apart from threads and tasks, by the owner's number.
+hold_objects: WeakValueDictionary[int, Any] = WeakValueDictionary()
 #: By id().
 clients: WeakValueDictionary[int, AnyClient] = WeakValueDictionary()
 #: The loss of a member is logged as that, not as the loss of a lock.

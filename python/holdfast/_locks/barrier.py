@@ -130,6 +130,8 @@ class Parties(PermitSemaphore):
     __slots__ = ()
 
     _of_parties = True
+    _hold_word = "party of the barrier"
+    _reports_itself = True
 
 
 class Barrier(BaseBarrier):

@@ -138,6 +138,10 @@ class Permits(Synchronizer):
     __slots__ = ("_core", "_number_checked", "_wait")
 
     _released_word = "a permit of "
+    #: What its permits are, in records.
+    _hold_word = "permit"
+    #: Whether the loss of one is the error of a call that waits with it.
+    _reports_itself = False
 
     _core: Any
     _wait: float
@@ -268,6 +272,8 @@ class BaseLock(Synchronizer):
 
     _word = "lock"  # of the kind, for the engine
     _owner_word = "thread"
+    #: What a hold is that has an owner for itself alone, in records and errors.
+    _hold_word = "hold object"
     _may_wait_for_itself = False  # see _refuse_upgrade()
     _may_defer = True  # a release need not be awaited
 

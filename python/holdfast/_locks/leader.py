@@ -253,7 +253,8 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         if token is None:
             raise self._no_leader(hold)
         change = next(self._changes)
-        step = Step("leader/set", self._keys, (self._owner_of(hold), token, change, value, KEEP_MS))
+        keys = self._keys.name, self._keys.state, self._keys.channel
+        step = Step("leader/set", keys, (self._owner_of(hold), token, change, value, KEEP_MS))
         if (yield step.within(self._client._core, time)) == 0:
             raise self._no_leader(hold)
 
@@ -326,6 +327,7 @@ class LeaderLock(FencedLock):  # type: ignore[misc]
     __slots__ = ()
 
     _word = "leader"
+    _hold_word = "leader"
 
 
 class Leader(BaseLeader[Hold]):

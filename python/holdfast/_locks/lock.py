@@ -108,6 +108,7 @@ class BaseHold(_core.Native):
         self._epoch = _core.epoch()
         self._core = lock._core
         self._owner = _core.next_owner()  # an owner for this hold alone
+        _process.hold_objects[self._owner] = self
         self._detached = False
         self._detaching = False  # a detach was begun: the server may have executed it
         self._watcher: HoldWatching | None = None
@@ -199,7 +200,7 @@ class BaseHold(_core.Native):
         self._unwatch()
         held = self._known_count() > 0
         if held or self.lost:
-            _core.owner_ended(self._owner, "hold object")
+            _core.owner_ended(self._owner, self.lock._hold_word)
         if held:
             msg = (
                 f"the hold on {quoted(self.name)} was collected while held: "

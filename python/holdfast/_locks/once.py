@@ -73,6 +73,8 @@ class OnceSide(BaseLock):
 
     __slots__ = ()
 
+    _hold_word = "caller that runs it"
+
     _key_of_once: Name
 
     def _timeout(self, seconds: float | None, found: list[Holder]) -> LockTimeout:

@@ -143,7 +143,7 @@ def _json(value: object) -> bytes:
 def _written(value: Any) -> Any:
     """A value in which other types stand as objects of one word."""
     if isinstance(value, dict):
-        return _written_object(cast("dict[Any, Any]", value))
+        return _written_object(cast("Any", value))
     if isinstance(value, (list, tuple)):
         return [_written(each) for each in cast("list[Any]", value)]
     for type_, (word, write) in WRITTEN.items():

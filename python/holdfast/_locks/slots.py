@@ -431,6 +431,8 @@ class SlotPermits(PermitSemaphore):
 
     __slots__ = ()
 
+    _hold_word = "slot"
+
     _released_word = "a slot of "
 
     def _timed_out(self) -> LockTimeout:

@@ -19,11 +19,10 @@ there is no state, and below 0 once the state is over: with the lock of the owne
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast import _core
 from holdfast._engine.arguments import Name, checked_name
-from holdfast._locks.kinds import key_beside
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime, Exchange
@@ -75,51 +74,56 @@ def without_limit(core: _core.Client) -> CallersTime:
     return _core.callers_time(core, True, -1.0)
 
 
-class Keys(NamedTuple):
+class Keys:
     """The keys of a name, in one slot of a cluster."""
 
-    #: The name's own key, with the client's ``name_prefix``.
-    name: bytes
-    state: bytes
-    channel: bytes
+    __slots__ = ("channel", "name", "state")
+
+    def __init__(self, name: bytes) -> None:
+        from holdfast._locks.kinds import key_beside  # its rows are slow to import
+
+        #: The name's own key, with the client's ``name_prefix``.
+        self.name = name
+        self.state = key_beside("state", name)
+        self.channel = key_beside("changed_channel", name)
 
 
 def keys_of(client: AnyClient, name: Name) -> Keys:
     """The keys of a name of this client."""
-    key = client.name_prefix + checked_name("name", name)
-    return Keys(key, key_beside("state", key), key_beside("changed_channel", key))
+    return Keys(client.name_prefix + checked_name("name", name))
 
 
-class Step(NamedTuple):
+class Step:
     """A step of a script, with a fixed number of parameters, but for its time.
 
     It may be sent again after a lost reply, and waits for a server that refuses to work for the
-    moment, so a repeat must have the same effect.
+    moment, so a repeat must have the same effect. ``script``: ``"<kind>/<step>"`` of ``lua/``;
+    ``args``: without the command by which scripts publish, which is added as the last one;
+    ``name``: what its errors name, where that is not the first key.
     """
 
-    #: ``"<kind>/<step>"`` of ``lua/``.
-    script: str
-    keys: Sequence[bytes]
-    #: Without the command by which scripts publish, which is added as the last one.
-    args: Sequence[Argument] = ()
-    #: What its errors name, where that is not the first key.
-    name: bytes = b""
+    __slots__ = ("_parameters",)
+
+    def __init__(
+        self,
+        script: str,
+        keys: Sequence[bytes],
+        args: Sequence[Argument] = (),
+        name: bytes = b"",
+    ) -> None:
+        raw = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
+        self._parameters = name or b"".join(keys[:1]), script, list(keys), raw
 
     def within(self, core: _core.Client, time: CallersTime) -> Exchange[Any]:
         """Its exchange; the reply: ``None``, ``int``, ``bytes`` or a list of replies."""
-        return _core.step_of(core, *self._parameters(), time)
+        return _core.step_of(core, *self._parameters, time)
 
     def lasting(self, core: _core.Client, lease_ms: int) -> Exchange[int]:
         """Its exchange, if the reply is a number; it goes on until the lease is over.
 
         Its caller gets an error after the command time-out; then it goes on in the background.
         """
-        return _core.lasting_step_of(core, *self._parameters(), lease_ms)
-
-    def _parameters(self) -> tuple[bytes, str, list[bytes], list[bytes]]:
-        named = self.name or b"".join(self.keys[:1])
-        args = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in self.args]
-        return named, self.script, list(self.keys), args
+        return _core.lasting_step_of(core, *self._parameters, lease_ms)
 
 
 def commands(

@@ -46,6 +46,7 @@ class LeaderLock(FencedLock):
     __slots__ = ()
 
     _word = "leader"
+    _hold_word = "leader"
 
 
 class Term:

@@ -69,6 +69,8 @@ class SlotPermits(PermitSemaphore):
 
     __slots__ = ()
 
+    _hold_word = "slot"
+
     def _not_out(self, permit: str) -> NotOwnedError:
         return not_taken()
 
