@@ -27,6 +27,7 @@ from holdfast._engine import log as _log
 from holdfast._engine.errors import HoldfastError, quoted
 from holdfast._engine.process import all_clients, red_locks
 from holdfast._engine.workers import (
+    ThreadRefused,
     Worker,
     countdown,
     gevent_patched,
@@ -381,7 +382,7 @@ def start() -> None:
         except BaseException as error:
             _core.stop_events()
             _keep_no_reporters()
-            if isinstance(error, RuntimeError):  # the interpreter's, for a refused thread
+            if isinstance(error, ThreadRefused):
                 raise _core.thread_refused() from error
             raise
 
@@ -390,7 +391,7 @@ def _start_thread(run: int) -> None:
     global _thread, _unthreaded  # noqa: PLW0603
     try:
         _thread = start_thread(partial(_run, run), "holdfast-events")
-    except RuntimeError:
+    except ThreadRefused:
         if not program_is_over():
             raise
         _thread, _unthreaded = None, run
@@ -411,7 +412,7 @@ def observe_by(chosen: Observer | None) -> None:
             return
         try:
             _keep_reporters()
-        except RuntimeError as error:
+        except ThreadRefused as error:
             observer = before
             raise _core.thread_refused() from error
 
@@ -492,7 +493,7 @@ def keep_handlers(client: AnyClient) -> None:
         return
     try:
         handlers_of(client).keep()
-    except RuntimeError as error:  # the interpreter's, for a refused thread
+    except ThreadRefused as error:
         raise _core.thread_refused() from error
 
 

@@ -27,12 +27,23 @@ if TYPE_CHECKING:
 
     Job = Callable[[], object]
 
-__all__ = ["Worker", "countdown", "gevent_patched", "program_is_over", "start_thread"]
+__all__ = [
+    "ThreadRefused",
+    "Worker",
+    "countdown",
+    "gevent_patched",
+    "program_is_over",
+    "start_thread",
+]
 
 #: Seconds for which a thread without a job waits for the next one before it ends.
 LINGER = 0.2
 
 _workers: WeakSet[Worker] = WeakSet()
+
+
+class ThreadRefused(RuntimeError):
+    """The system has no thread left, or the interpreter ends."""
 
 
 def _nothing() -> None:
@@ -95,7 +106,7 @@ class Worker:
     def keep(self) -> None:
         """Have the thread run from now on until ``end()``.
 
-        Raises ``RuntimeError`` where the system has no thread left. When the program is over there
+        Raises ``ThreadRefused`` where the system has no thread left. When the program is over there
         may be no thread either, which is no error.
         """
         if self._kept:
@@ -103,7 +114,7 @@ class Worker:
         self._kept = True
         try:
             self._start(here=False)
-        except RuntimeError:
+        except ThreadRefused:
             if not program_is_over():
                 raise
 
@@ -117,7 +128,7 @@ class Worker:
         """Whether its thread runs, for ``LINGER`` at least; ``False``: the system has none left."""
         try:
             self._start(here=False)
-        except RuntimeError:
+        except ThreadRefused:
             return False
         return True
 
@@ -165,7 +176,7 @@ class Worker:
             self._thread = start_thread(run, self._name)
         except Empty:
             return
-        except RuntimeError:  # no thread is left, or the interpreter ends
+        except ThreadRefused:
             if here:
                 run(0)
                 return
@@ -222,15 +233,47 @@ class Worker:
 
 
 def start_thread(body: Callable[[], object], name: str) -> threading.Thread | None:
-    """Start a daemon thread of the system; ``None`` where ``threading`` has greenlets."""
+    """Start a daemon thread of the system; ``None`` where ``threading`` has greenlets.
+
+    Raises ``ThreadRefused``; what a signal handler raises meanwhile comes out as it is.
+    """
+    outer = sys.exc_info()[1]
+    thread = None
     if gevent_patched():
         from holdfast._engine import greenlets as _greenlets
 
-        _greenlets.start_native_thread(body)
-        return None
-    thread = threading.Thread(target=body, name=name, daemon=True)
-    thread.start()
-    return thread
+        begin: Callable[[], object] = partial(_greenlets.start_native_thread, body)
+        code = _greenlets.start_native_thread.__code__
+    else:
+        thread = threading.Thread(target=body, name=name, daemon=True)
+        begin, code = thread.start, threading.Thread.start.__code__
+    try:
+        begin()
+        return thread
+    except RuntimeError as error:
+        first = _first(error, outer)
+        if first is error and type(error) is RuntimeError and _raised_in(error) is code:
+            raise ThreadRefused(*error.args) from error
+    raise first
+
+
+def _first(error: BaseException, outer: BaseException | None) -> BaseException:
+    """The exception in whose handling ``error`` was raised, within that of ``outer``.
+
+    A signal handler that raises may leave ``threading`` with a lock that it does not hold, the
+    release of which raises ``RuntimeError``, too.
+    """
+    while error.__context__ is not None and error.__context__ is not outer:
+        error = error.__context__
+    return error
+
+
+def _raised_in(error: BaseException) -> object:
+    """The code of the function of Python that raised it."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    return None if step is None else step.tb_frame.f_code
 
 
 def program_is_over() -> bool:
