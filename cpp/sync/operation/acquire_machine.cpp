@@ -256,7 +256,8 @@ AcquireMachine::Action AcquireMachine::kept(TimePoint now) {
 
 AcquireMachine::Action AcquireMachine::held(const Event& event, TimePoint now) {
   const Millis ttl = event.answer.ttl;
-  const bool too_late = options_.yields && (woken_ || signalled_);
+  const bool was_sent = event.sent != TimePoint{};  // an offer of another owner's may not have been
+  const bool too_late = options_.yields && was_sent && (woken_ || signalled_);
   contended_ = true;
   state_ = State::kAsleep;
   retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);

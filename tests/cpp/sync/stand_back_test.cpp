@@ -93,6 +93,14 @@ TEST_F(StandBackTest, AMessageDuringTheAttemptDoesNotEndIt) {
   EXPECT_EQ(time(), "try");
 }
 
+TEST_F(StandBackTest, AnOfferThatWasNeverSentIsNoAttemptThatCameTooLate) {
+  AcquireMachine::Event answer{Kind::kAnswer, {Answer::Kind::kHeld, Millis(kTtl)}, kNever};
+  answer.others = kMany;
+  EXPECT_EQ(offer(), "go on");
+  EXPECT_EQ(signal(), "go on");
+  EXPECT_EQ(resume(answer), "try");
+}
+
 TEST_F(StandBackTest, TheEndOfTheHoldersLeaseEndsIt) {
   EXPECT_EQ(signal(), "try");
   now = kTtl;
