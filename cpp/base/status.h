@@ -79,6 +79,13 @@ class [[nodiscard]] Status {
     return status;
   }
 
+  // The same failure with `more` behind its message.
+  Status followed(const std::string& more) const {
+    Status status = *this;
+    if (status.failure_) status.failure_->message += more;
+    return status;
+  }
+
   Reach reach() const { return failure_ ? failure_->reach : Reach::kUnknown; }
 
   // The number of the exception of an application's callable, if that is the reason; 0: none.

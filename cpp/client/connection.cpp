@@ -154,7 +154,8 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   pipe_.line.add(std::move(unanswered));
   if (at_once && !SendBatch::puts_off(shared_from_this())) pipe_.send_or_wake_reader();
   // The reader may back off, or wait for what is in line, for longer.
-  if ((has_connect_deadline && !pipe_.send.stream()) || sooner) pipe_.wake_reader();
+  const bool hurries = has_connect_deadline || pipe_.login_at != TimePoint{};
+  if ((hurries && !pipe_.send.stream()) || sooner) pipe_.wake_reader();
   pipe_.find_reader(waiter);
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include "client/reconnecting_stream.h"
 #include "client/request.h"
+#include "resp/error_reply.h"
 
 namespace holdfast::client {
 
@@ -57,15 +58,17 @@ Status refused_greeting(const std::string& address, const std::string& text,
   return Status::server(word, address + " refused the connection: " + text + hint);
 }
 
-bool says_full(const resp::Reply& reply) {
-  constexpr std::string_view kFull = "ERR max number of clients";
-  return reply.is_error() && reply.text().substr(0, kFull.size()) == kFull;
-}
-
-Status refused_for_number(const std::string& address, const std::string& text) {
-  return Status::unreachable(
-      address + " refused the connection: " + text + "; raise its setting maxclients",
-      Reach::kRefused);
+Status refused_at_once(const std::string& address, std::string_view error) {
+  const std::string text = address + " refused the connection: " + std::string(error);
+  switch (resp::refusal_of_client(error)) {
+    case resp::Refusal::kProtected:
+      return Status::server(std::string(resp::error_word(error)), text);
+    case resp::Refusal::kFull:
+      return Status::unreachable(text + "; raise its setting maxclients", Reach::kRefused);
+    case resp::Refusal::kOther:
+      break;
+  }
+  return Status::unreachable(text, Reach::kRefused);
 }
 
 Event protocol_error_event(const Status& why) {

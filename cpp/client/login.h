@@ -44,10 +44,9 @@ std::string_view without_arguments(std::string_view reply);
 Status refused_greeting(const std::string& address, const std::string& text,
                         const std::string& word, bool for_tracking);
 
-// The first reply on a stream says that the server takes no more clients.
-bool says_full(const resp::Reply& reply);
-// Then the server at `address` has said `text`, and hangs up.
-Status refused_for_number(const std::string& address, const std::string& text);
+// The server at `address` has said `error`, its first reply on a stream, before it can have had a
+// command, and hangs up: it takes no more clients, or none from there.
+Status refused_at_once(const std::string& address, std::string_view error);
 
 // A stream was ended because of bytes that cannot be replies to what was sent.
 Event protocol_error_event(const Status& why);

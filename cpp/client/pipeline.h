@@ -173,6 +173,13 @@ class Pipeline {
     return wanted ? wanted_until : kNever;
   }
 
+  // When the next stream is made, where the server has refused the client, and nothing in line asks
+  // yet whether it still does; kNever: as always.
+  TimePoint next_login(TimePoint now) const HOLDFAST_REQUIRES(mutex) {
+    const bool waits = now < login_at && !send.stream() && line.only_awaits_login();
+    return waits ? login_at : kNever;
+  }
+
   // The stream is over: what is unanswered is sent again on the next one.
   void forget_stream() HOLDFAST_REQUIRES(mutex);
   // The stream was left meanwhile, for another server or for good: what comes of it answers no
@@ -193,6 +200,7 @@ class Pipeline {
   TimePoint last_read HOLDFAST_GUARDED_BY(mutex){};
   // No stream can be made at present, as the last attempt showed.
   bool down HOLDFAST_GUARDED_BY(mutex) = false;
+  TimePoint login_at HOLDFAST_GUARDED_BY(mutex){};      // after one that was refused
   TimePoint wanted_until HOLDFAST_GUARDED_BY(mutex){};  // a stream, also without a request
   Status closed HOLDFAST_GUARDED_BY(mutex);
 

@@ -7,6 +7,7 @@
 
 #include "client/login.h"
 #include "net/endpoint.h"
+#include "resp/error_reply.h"
 
 namespace holdfast::client {
 
@@ -125,7 +126,7 @@ void ReconnectingStream::prepare(TimePoint now) {
 void ReconnectingStream::open() {
   transport_ = open_(options_);
   reader_ = std::make_unique<resp::Reader>();
-  answers_ = false;
+  answers_ = 0;
   state_ = State::kConnecting;
 }
 
@@ -174,7 +175,7 @@ bool ReconnectingStream::read_more(TimePoint now) {
 }
 
 void ReconnectingStream::greeted(TimePoint now) {
-  if (next_reply(now)) return protocol_error(now, kSurplus);
+  if (const std::optional<resp::Reply> more = next_reply(now)) return unasked(now, *more);
   if (state_ != State::kGreeting) return;
   state_ = State::kReady;
   moment_ = transport_->moment();
@@ -197,11 +198,9 @@ std::optional<resp::Reply> ReconnectingStream::next_reply(TimePoint now) {
     }
     std::optional<resp::Reply>& reply = next.value();
     if (!reply) return std::nullopt;
-    if (!std::exchange(answers_, true) && says_full(*reply)) {
-      // The server says so in the place of an answer, whatever was sent, and hangs up.
-      const Status why = refused_for_number(options_.address.text(), std::string(reply->text()));
-      greeting_.excuse();
-      fail(now, why, false);
+    const bool refused = resp::refusal_of_client(reply->text()) != resp::Refusal::kOther;
+    if (answers_++ == 0 && reply->is_error() && refused) {
+      refuse(now, *reply);
       return std::nullopt;
     }
     if (wants_pushes || !reply->is_push()) return std::move(reply);
@@ -239,7 +238,6 @@ bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& r
   do {
     std::optional<resp::Reply> next = next_reply(now);
     if (!next) break;
-    failures_ = 0;
     replies.push_back(std::move(*next));
   } while (!reader_->at_end());
   return state_ == State::kReady;
@@ -248,7 +246,7 @@ bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& r
 void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
   if (state_ == State::kGreeting) greeting_.broken();
   const bool hung_up =
-      !reset && !answers_ && (state_ == State::kGreeting || state_ == State::kReady);
+      !reset && answers_ == 0 && (state_ == State::kGreeting || state_ == State::kReady);
   if (hung_up) why = Status::unreachable(why.message(), Reach::kRefused);
   leave(reset);
   failure_ = options_.service.empty() ? std::move(why)
@@ -266,6 +264,16 @@ void ReconnectingStream::protocol_error(TimePoint now, const std::string& what) 
   options_.stats->add(Stats::Counter::kProtocolErrors);
   if (options_.events) options_.events->post(protocol_error_event(why));
   if (transport_) fail(now, why, true);  // else it has ended besides
+}
+
+void ReconnectingStream::refuse(TimePoint now, const resp::Reply& error) {
+  greeting_.excuse();
+  fail(now, refused_at_once(options_.address.text(), error.text()), false);
+}
+
+void ReconnectingStream::unasked(TimePoint now, const resp::Reply& reply) {
+  if (answers_ == 1 && reply.is_error()) return refuse(now, reply);
+  protocol_error(now, "sent a reply that no command asked for");
 }
 
 void ReconnectingStream::hurry(TimePoint now) {
@@ -314,6 +322,11 @@ net::Interest ReconnectingStream::interest() const {
   net::Interest interest = probe_ ? probe_->interest() : interest_;
   interest.until = std::min(until_, silent_until_);
   return interest;
+}
+
+bool ReconnectingStream::login_refused() const {
+  const bool by_server = failure_.code() == Code::kServer;
+  return by_server && resp::pace_of_release(failure_.word()) == resp::Pace::kEachSecond;
 }
 
 bool ReconnectingStream::hopeless() const {

@@ -142,7 +142,12 @@ class ReconnectingStream {
   // Gives a stream up, and resets it, whose bytes cannot be the replies to what was sent: requests
   // and replies may be out of step. `what`: "sent ...", for the message. Counted and reported.
   void protocol_error(TimePoint now, const std::string& what);
-  static constexpr const char* kSurplus = "sent a reply that no command asked for";
+  // The same for a reply that no command asked for, as which a server refuses a client, too: then
+  // the stream has failed for that.
+  void unasked(TimePoint now, const resp::Reply& reply);
+
+  // Of what was read: it was the reply to what was sent. The failures were in a row no longer.
+  void replied() { failures_ = 0; }
 
   // Ready only: all that has been read was complete replies, and they have been returned.
   bool at_end() const { return reader_->at_end(); }
@@ -187,6 +192,9 @@ class ReconnectingStream {
     return failure_.code() == Code::kServer || failure_.reach() == Reach::kPlainText;
   }
 
+  // The same: the server refuses the client: its password, or where it comes from.
+  bool login_refused() const;
+
   // No stream, and callers are to get the failure: refused, or more attempts have failed than are
   // allowed.
   bool hopeless() const;
@@ -208,6 +216,7 @@ class ReconnectingStream {
   void greeted(TimePoint now);
   bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
   std::optional<resp::Reply> next_reply(TimePoint now);
+  void refuse(TimePoint now, const resp::Reply& error);
   void leave(bool reset);
 
   StreamOptions options_;
@@ -219,7 +228,7 @@ class ReconnectingStream {
   std::unique_ptr<resp::Reader> reader_;
   Greeting greeting_;
   Tracking tracking_;
-  bool answers_ = false;  // the server has answered on this stream
+  std::uint64_t answers_ = 0;  // that the server has given on this stream
   net::Interest interest_;
   Millis moment_{0};
   bool more_ = false;         // the last read() stopped before it had everything

@@ -27,6 +27,9 @@ struct Sent {
   bool repeated = false;  // an earlier sending may have had an effect, and its reply was lost
 };
 
+// Between two attempts to log in for requests that await it, and no others.
+inline constexpr Millis kLoginPause{1000};
+
 // One command on its way through a Connection, and what to do with its reply.
 class Request {
  public:
@@ -66,6 +69,9 @@ class Request {
   // To be set before submit(): the first attempt to connect that fails is its answer; another
   // connection may work.
   bool impatient = false;
+  // To be set before submit(), of a release: that the server refuses the client's password is not
+  // its answer before `deadline`. The connection tries again meanwhile, after each kLoginPause.
+  bool awaits_login = false;
   // To be set before submit(), of a renewal: it goes the way of the calls, in order with them.
   bool with_calls = false;
   // To be set before submit(), of a command that is sent at once: the moment before it, where its

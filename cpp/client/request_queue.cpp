@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/trace.h"
+#include "client/unknown_command.h"
 #include "resp/command.h"
 #include "resp/error_reply.h"
 
@@ -26,7 +27,18 @@ bool lacks_text(const InFlightRequest& unanswered, const resp::Reply& reply) {
   return resp::is_unknown_script(reply.text());
 }
 
+void name_unknown_command(const InFlightRequest& unanswered, resp::Reply& reply) {
+  if (!reply.is_error() || !unanswered.request) return;
+  std::optional<resp::Reply> named = named_unknown_command(*unanswered.request, reply);
+  if (named) reply = std::move(*named);
+}
+
 }  // namespace
+
+std::string misfit(const resp::Reply& reply) {
+  return "sent " + std::string(resp::word_for(reply.kind())) +
+         " that cannot be the reply to its command";
+}
 
 RequestQueue::RequestQueue(std::shared_ptr<EventSink> events)
     : events_(std::move(events)), stream_(next_stream()) {}
@@ -94,8 +106,12 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& 
     --entry.extra;
     return Taken::kTaken;
   }
-  if (!entry.replies.allow(reply)) return Taken::kMismatched;
+  if (!entry.replies.allow(reply)) {
+    count_misfit(entry, reply, from, deliveries);
+    return Taken::kMismatched;
+  }
   if (failures_ > 0) replied();
+  name_unknown_command(entry.what, reply);
   // An error says itself what became of the command, or that another server is to get it.
   if (entry.what.sent.repeated && !reply.is_error()) report_resolved(entry.what, from);
   if (lacks_text(entry.what, reply)) {
@@ -106,6 +122,13 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& 
   entries_.pop_front();
   --sent_;
   return Taken::kTaken;
+}
+
+void RequestQueue::count_misfit(Entry& entry, const resp::Reply& reply, const net::Address& from,
+                                Deliveries& deliveries) {
+  constexpr int kMost = 2;
+  if (++entry.what.misfits < kMost) return;
+  add_answer(entry, Status::unreachable(from.text() + " " + misfit(reply) + ", twice"), deliveries);
 }
 
 void RequestQueue::take_unknown(InFlightRequest unanswered, resp::Reply&& reply,
@@ -208,10 +231,16 @@ void RequestQueue::drop_connect_overdue(TimePoint now, const Status& why, Delive
   entries_ = std::move(kept);
 }
 
-void RequestQueue::fail(const Status& why, bool persistent_too, Deliveries& deliveries) {
+bool RequestQueue::only_awaits_login() const {
+  const auto awaits = [](const Entry& e) { return e.what.request && e.what.request->awaits_login; };
+  return std::all_of(entries_.begin(), entries_.end(), awaits);
+}
+
+template <typename Stays>
+void RequestQueue::fail_others(const Status& why, const Stays& stays, Deliveries& deliveries) {
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
-    if (entry.what.request && entry.what.request->persistent && !persistent_too) {
+    if (entry.what.request && stays(*entry.what.request)) {
       kept.push_back(std::move(entry));
     } else {
       add_answer(entry, why, deliveries);
@@ -219,6 +248,16 @@ void RequestQueue::fail(const Status& why, bool persistent_too, Deliveries& deli
   }
   entries_ = std::move(kept);
   sent_ = 0;
+}
+
+void RequestQueue::fail(const Status& why, bool persistent_too, Deliveries& deliveries) {
+  const auto stays = [&](const Request& each) { return each.persistent && !persistent_too; };
+  fail_others(why, stays, deliveries);
+}
+
+void RequestQueue::login_refused(const Status& why, Deliveries& deliveries) {
+  fail_others(
+      why, [](const Request& each) { return each.awaits_login; }, deliveries);
 }
 
 std::vector<InFlightRequest> RequestQueue::take_all() {

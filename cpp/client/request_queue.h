@@ -20,9 +20,13 @@ struct InFlightRequest {
   bool asking = false;   // sent behind an ASKING, whose reply is dropped
   bool fresh = false;    // has no place in any line: not let into one when it was revoked
   bool by_text = false;  // its server did not know the script
+  int misfits = 0;       // replies that it cannot have
 
   bool barred() const { return fresh && request->revoked(); }
 };
+
+// What is wrong with such a reply: "sent ...".
+std::string misfit(const resp::Reply& reply);
 
 // The unanswered requests of one connection, in order; those in front are on the wire. Not
 // thread-safe.
@@ -89,7 +93,8 @@ class RequestQueue {
 
   // The next reply on the wire has come, `from` this server. kUnasked: nothing was on the wire.
   // kMismatched: the next command cannot have such a reply. Then nothing is taken: replies and
-  // requests are out of step.
+  // requests are out of step. But a command that has met two such replies is not sent again: that
+  // is its answer.
   enum class Taken { kTaken, kUnasked, kMismatched };
   Taken take(resp::Reply&& reply, const net::Address& from, Deliveries& deliveries);
 
@@ -123,6 +128,10 @@ class RequestQueue {
 
   // All requests, or all but the persistent ones.
   void fail(const Status& why, bool persistent_too, Deliveries& deliveries);
+  // The server refuses the password: all but those that await a login.
+  void login_refused(const Status& why, Deliveries& deliveries);
+  // All of them await a login, if there are any.
+  bool only_awaits_login() const;
 
   // All wanted requests, to be sent elsewhere; the queue is empty afterwards.
   std::vector<InFlightRequest> take_all();
@@ -139,7 +148,11 @@ class RequestQueue {
   void forget_unwanted(std::size_t from, std::size_t to);
   // Not executed, as its server did not know the script.
   void take_unknown(InFlightRequest unanswered, resp::Reply&& reply, Deliveries& deliveries);
+  template <typename Stays>
+  void fail_others(const Status& why, const Stays& stays, Deliveries& deliveries);
   void replied();
+  void count_misfit(Entry& entry, const resp::Reply& reply, const net::Address& from,
+                    Deliveries& deliveries);
   void report_resolved(const InFlightRequest& unanswered, const net::Address& from);
   static TimePoint connect_deadline(const Entry& entry);
   void add_answer(Entry& entry, Result<resp::Reply> reply, Deliveries& deliveries);

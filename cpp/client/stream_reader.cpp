@@ -58,7 +58,7 @@ net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, Ti
   if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
   // A stream that is up is read, a new one is made only for a request.
   const bool used = !pipe.line.empty() || pipe.send.stream() || now < pipe.wanted_until;
-  const bool wanted = pipe.closed.ok() && used;
+  const bool wanted = pipe.closed.ok() && used && pipe.next_login(now) == kNever;
   if (connect_overdue(pipe, now)) link_.hurry(now);
   Progress progress = begin();
   {
@@ -175,6 +175,7 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
   }
   // The loop keeps reading its own streams; any other reader stops when all requests are answered.
   const bool keeps = up && setup_.driver == ConnectionSetup::Driver::kLoop;
+  next.until = std::min(next.until, pipe.next_login(pipe.clock.now()));
   const TimePoint wanted = pipe.stream_wanted_until();
   next.until = std::min(next.until, wanted);
   next.done = pipe.line.empty() && !keeps && wanted == kNever;
@@ -195,13 +196,13 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now) {
     }
     switch (pipe.line.take(std::move(reply), address(), due_.deliveries)) {
       case RequestQueue::Taken::kTaken:
+        link_.replied();
         break;
       case RequestQueue::Taken::kUnasked:
-        link_.protocol_error(now, ReconnectingStream::kSurplus);
+        link_.unasked(now, reply);
         return false;
       case RequestQueue::Taken::kMismatched:
-        link_.protocol_error(now, "sent " + std::string(resp::word_for(reply.kind())) +
-                                      " that cannot be the reply to its command");
+        link_.protocol_error(now, misfit(reply));
         return false;
     }
   }
@@ -211,6 +212,7 @@ bool StreamReader::take_replies(Pipeline& pipe, TimePoint now) {
 void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
   pipe.send.open(link_.transport());
   pipe.down = false;
+  pipe.login_at = {};
   pipe.line.opened(link_.tracked());
   pipe.last_read = now;
   if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();
@@ -225,7 +227,10 @@ void StreamReader::stream_lost(Pipeline& pipe) {
 void StreamReader::attempt_failed(Pipeline& pipe, TimePoint now, bool counts) {
   const Status& why = link_.failure();
   pipe.down = pipe.down || (due_.failed && (!due_.lost || refuses()));
-  if (link_.refused()) {
+  if (link_.login_refused()) {
+    pipe.login_at = after(now, kLoginPause);
+    pipe.line.login_refused(why, due_.deliveries);
+  } else if (link_.refused()) {
     pipe.line.fail(why, why.code() == Code::kServer, due_.deliveries);
   } else if (counts) {
     pipe.line.attempt_failed(setup_.link.retries, why, due_.deliveries);
@@ -237,12 +242,14 @@ void StreamReader::drop_overdue(Pipeline& pipe, TimePoint now) {
   const Status& why = link_.failure();
   const bool up = pipe.send.stream() != nullptr;
   const bool unknown = up || why.ok();
+  const bool refused = !up && link_.login_refused();
   const bool greets = !up && setup_.link.tls.enabled;
   const std::string late = "no reply from " + address().text() + " in time" +
                            (greets ? "; does its port speak TLS?" : "");
   pipe.line.drop_overdue(now,
-                         unknown ? Status::unreachable(late)
-                                 : Status::unreachable(why.message()).caused_by(why.cause()),
+                         refused   ? why
+                         : unknown ? Status::unreachable(late)
+                                   : Status::unreachable(why.message()).caused_by(why.cause()),
                          due_.deliveries);
 }
 

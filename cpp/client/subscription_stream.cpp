@@ -115,8 +115,12 @@ void SubscriptionStream::read(TimePoint now, Sink& sink) {
     down_since_ = kNever;
   }
   bool makes_sense = true;
-  for (const resp::Reply& reply : replies) makes_sense = makes_sense && take(reply, sink);
-  if (!makes_sense && alive) link_.protocol_error(now, ReconnectingStream::kSurplus);
+  for (const resp::Reply& reply : replies) {
+    makes_sense = take(reply, sink);
+    if (makes_sense) link_.replied();
+    if (!makes_sense && alive) link_.unasked(now, reply);
+    if (!makes_sense) break;
+  }
   if (!makes_sense || !alive) lost(now, sink);
 }
 

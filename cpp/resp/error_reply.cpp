@@ -1,22 +1,55 @@
 #include "resp/error_reply.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstddef>
-#include <string>
 
 namespace holdfast::resp {
 
 namespace {
 
 constexpr std::string_view kReadonly = "READONLY";
+constexpr std::string_view kDenied = "DENIED";
 
-// The list, each word between spaces.
-constexpr std::string_view kThere =
-    " LOADING BUSY TRYAGAIN MASTERDOWN MISCONF NOREPLICAS UNBLOCKED ";
-constexpr std::string_view kElsewhere = " CLUSTERDOWN READONLY MASTERDOWN ";
-constexpr std::string_view kRedirections = " MOVED ASK ";
+// What an error passes for, and where.
+enum Passes : unsigned {
+  kCall = 1U,       // any command
+  kRelease = 2U,    // one that gives something back
+  kThere = 4U,      // that server will answer
+  kElsewhere = 8U,  // another server may be the primary
+  kLogin = 16U,     // for a release alone, each second: it is about the client, not the command
+};
+struct Row {
+  std::string_view word;
+  unsigned passes;
+};
 
-bool is_among(std::string_view words, std::string_view text) {
-  return words.find(' ' + std::string(error_word(text)) + ' ') != std::string_view::npos;
+// All others stay: NOPERM, WRONGTYPE, ERR, ...
+constexpr unsigned kAll = kCall | kRelease;
+constexpr std::array<Row, 15> kTable{{
+    {"LOADING", kAll | kThere},
+    {"BUSY", kAll | kThere},
+    {"TRYAGAIN", kAll | kThere},
+    {"MISCONF", kAll | kThere},
+    {"NOREPLICAS", kAll | kThere},
+    {"UNBLOCKED", kAll | kThere},
+    {"MASTERDOWN", kAll | kThere | kElsewhere},
+    {"CLUSTERDOWN", kAll | kElsewhere},
+    {kReadonly, kAll | kElsewhere},
+    {"MOVED", kAll},
+    {"ASK", kAll},
+    {"OOM", kRelease},
+    {"WRONGPASS", kLogin},
+    {"NOAUTH", kLogin},
+    {kDenied, kLogin},
+}};
+
+unsigned passes_for(std::string_view text) {
+  const std::string_view word = error_word(text);
+  const auto is_it = [word](const Row& row) { return row.word == word; };
+  const auto* const row = std::find_if(kTable.begin(), kTable.end(), is_it);
+  return row == kTable.end() ? 0U : row->passes;
 }
 
 // What a script may not do, where there is no word for it: Redis 6 and 7.0, Valkey.
@@ -64,18 +97,41 @@ std::string_view error_word(std::string_view text) {
   return text.substr(0, text.find(' '));
 }
 
-bool is_temporary(std::string_view text) {
-  return passes_there(text) || is_of_old_topology(text) || is_among(kRedirections, text);
+bool is_temporary(std::string_view text) { return (passes_for(text) & kCall) != 0; }
+
+bool passes_there(std::string_view text) { return (passes_for(text) & kThere) != 0; }
+
+bool is_of_old_topology(std::string_view text) { return (passes_for(text) & kElsewhere) != 0; }
+
+Pace pace_of_release(std::string_view text) {
+  const unsigned passes = passes_for(text);
+  if ((passes & kLogin) != 0) return Pace::kEachSecond;
+  return (passes & kRelease) != 0 ? Pace::kSoon : Pace::kNever;
 }
-
-bool passes_there(std::string_view text) { return is_among(kThere, text); }
-
-bool is_of_old_topology(std::string_view text) { return is_among(kElsewhere, text); }
 
 // Not what a script's author has called so: the server puts a dash before its own error there.
 bool says_readonly(std::string_view text) {
   const std::size_t at = text.find("READONLY ");
   return at == 0 || (at != std::string_view::npos && text[at - 1] == '-');
+}
+
+Refusal refusal_of_client(std::string_view text) {
+  constexpr std::string_view kFull = "ERR max number of clients";
+  if (text.substr(0, kFull.size()) == kFull) return Refusal::kFull;
+  return error_word(text) == kDenied ? Refusal::kProtected : Refusal::kOther;
+}
+
+// "Unknown Redis command called from script", of Valkey 9 without its name.
+std::optional<std::size_t> line_of_unknown_command(std::string_view text) {
+  constexpr std::string_view kPlace = "@user_script:";
+  const std::size_t place = text.find(kPlace);
+  if (place == std::string_view::npos) return std::nullopt;
+  if (text.find(" command called from script") == std::string_view::npos) return std::nullopt;
+  std::size_t line = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + place + kPlace.size(), end, line);
+  if (error != std::errc()) return std::nullopt;
+  return line;
 }
 
 bool is_unknown_script(std::string_view text) { return error_word(text) == "NOSCRIPT"; }

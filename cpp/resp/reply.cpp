@@ -17,6 +17,15 @@ constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 // for.
 constexpr long long kMaxElements = 1 << 20;
 constexpr int kMaxDepth = 16;
+// Of an error: more than any server's own words have. It becomes the message of an exception.
+constexpr std::size_t kLongestError = 1200;
+
+void shorten(redisReply& error) {
+  constexpr std::string_view kEnd = "...";
+  if (error.len <= kLongestError) return;
+  error.len = kLongestError;
+  std::copy(kEnd.begin(), kEnd.end(), error.str + kLongestError - kEnd.size());
+}
 
 std::int64_t integer_of(const redisReply* reply) {
   if (reply == nullptr) return 0;
@@ -138,6 +147,7 @@ Reply::Reply(redisReply* reply, bool owned) : reply_(reply, Free{owned}) {
   kind_ = kind_of(*reply);
   push_ = reply->type == REDIS_REPLY_PUSH;
   if (is_integer()) plain_.integer = reply->integer;
+  if (is_error()) shorten(*reply);
 }
 
 void Reply::Free::operator()(redisReply* reply) const {

@@ -56,8 +56,9 @@ class Reply {
   bool is_push() const { return push_; }  // not a reply to a command (RESP3)
 
   std::int64_t integer() const { return is_integer() ? *plain_.integer : 0; }  // 0: it is none
-  std::string_view text() const;  // of a string, a status, an error or a number; else empty
-  std::size_t size() const;       // elements of an array; 0 for anything else
+  // Of a string, a status, an error (its first 1200 bytes) or a number; else empty.
+  std::string_view text() const;
+  std::size_t size() const;  // elements of an array; 0 for anything else
 
   // Element `index` of an array: the same accessors on a borrowed view. If this is not an array, or
   // has no such element: nil.

@@ -104,6 +104,8 @@ void SentinelStream::read(TimePoint now, Listener& listener) {
     if (link_.state() == client::ReconnectingStream::State::kReady || !alive)
       take(reply, now, listener);
   }
+  const bool reads = link_.state() == client::ReconnectingStream::State::kReady;
+  if (reads && !replies.empty()) link_.replied();
   const Millis command_timeout = link_.options().command_timeout;
   if (link_.state() == client::ReconnectingStream::State::kReady && answers_ > 0 &&
       now >= after(queried_, command_timeout)) {
@@ -126,7 +128,7 @@ void SentinelStream::take(const resp::Reply& reply, TimePoint now, Listener& lis
   } else if (answers_ > 0) {
     answer(reply, now, listener);
   } else if (link_.state() == client::ReconnectingStream::State::kReady) {
-    link_.protocol_error(now, client::ReconnectingStream::kSurplus);
+    link_.unasked(now, reply);
   }
 }
 

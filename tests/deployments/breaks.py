@@ -180,8 +180,8 @@ BREAKS = (
         "cpp/sync/operation/release.cpp",
         (
             (
-                "  life_ == Life::kPending ? wait_for_server() : leave_pending(why, true);",
-                "  life_ == Life::kPending ? refused_for_good(why) : leave_pending(why, true);",
+                "  if (pace == resp::Pace::kNever) return refused_for_good(why);",
+                "  if (life_ == Life::kPending) return refused_for_good(why);",
             ),
         ),
         f"{REPLICAS}::test_what_a_slot_that_moves_cannot_give_back_is_given_back_later",

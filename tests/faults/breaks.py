@@ -271,8 +271,15 @@ BREAKS = (
         (27,),
         "missing rights are waited for",
         "cpp/resp/error_reply.cpp",
-        ((' UNBLOCKED "', ' NOPERM "'),),
+        (('{"UNBLOCKED", ', '{"NOPERM", '),),
         "tests/faults/test_refused.py::test_missing_rights",
+    ),
+    Break(
+        (26, 27),
+        "a release is given up when the server has another password",
+        "cpp/resp/error_reply.cpp",
+        (('{"WRONGPASS", kLogin}', '{"WRONGPASS", 0U}'),),
+        "tests/faults/test_refused_releases.py::test_a_release_outlives_a_change_of_the_password",
     ),
     Break(
         (28,),

@@ -33,8 +33,8 @@ CALLER_BREAKS = (
         "cpp/sync/operation/release.cpp",
         (
             (
-                "  if (!backing_off_) return;",
-                "  if (backing_off_ || finished() || !backing_off_) return;",
+                "  if (!backing_off_) return;  //",
+                "  if (backing_off_ || finished() || !backing_off_) return;  //",
             ),
         ),
         f"{PENDING}::test_ctrl_c_during_the_back_off_of_a_release_loses_nothing",

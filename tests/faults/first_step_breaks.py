@@ -164,8 +164,8 @@ BREAKS = (
     lost(
         "a release goes on without a plan",
         RELEASE,
-        "  if (is(Plan::Verdict::kPartial)) return true;\n",
-        "  if (!is(Plan::Verdict::kFinal)) return true;\n",
+        "  awaits_login = !is(Plan::Verdict::kPartial);\n",
+        "  awaits_login = is(Plan::Verdict::kFinal);\n",
     ),
     lost(
         "a nested release is written as the last one",
@@ -200,8 +200,8 @@ BREAKS = (
     lost(
         "a release whose caller got an error is not sent again",
         PENDING,
-        "  finish({Verdict::kFailed, why});\n  go_on(refused_for_now);\n",
-        "  finish({Verdict::kFailed, why});\n  (void)refused_for_now;\n",
+        ' in the background")});\n  go_on();\n',
+        ' in the background")});\n',
     ),
     lost(
         "the answer to a release that goes on without a caller is not believed",

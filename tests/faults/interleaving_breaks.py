@@ -71,7 +71,7 @@ BREAKS = (
         "cpp/sync/operation/release.cpp",
         (
             (
-                "  finish({Verdict::kCancelled});\n  go_on(true);\n",
+                "  finish({Verdict::kCancelled});\n  go_on();\n",
                 "  finish({Verdict::kCancelled});\n",
             ),
         ),

@@ -6,6 +6,26 @@ from tests.support.breaking import Break
 
 STREAM_BREAKS = (
     Break(
+        (27, 60),
+        "a refusal that a connection begins with is taken for a reply",
+        "cpp/resp/error_reply.cpp",
+        (
+            (
+                "return error_word(text) == kDenied ? Refusal::kProtected : Refusal::kOther;",
+                "return Refusal::kOther;",
+            ),
+        ),
+        "tests/faults/test_protocol_errors.py"
+        "::test_a_server_in_protected_mode_is_an_error_with_its_words",
+    ),
+    Break(
+        (60,),
+        "a command whose reply never fits is sent again and again",
+        "cpp/client/request_queue.cpp",
+        (("  if (++entry.what.misfits < kMost) return;\n", "  if (kMost > 0) return;\n"),),
+        "tests/faults/test_protocol_errors.py::test_a_command_whose_reply_never_fits_is_sent_twice",
+    ),
+    Break(
         (17,),
         "a command that was sent again, and answered, is not reported",
         "cpp/client/request_queue.cpp",
@@ -25,7 +45,7 @@ STREAM_BREAKS = (
         (60,),
         "a reply of any kind is taken",
         "cpp/client/request_queue.cpp",
-        (("  if (!entry.replies.allow(reply)) return Taken::kMismatched;\n", ""),),
+        (("  if (!entry.replies.allow(reply)) {\n", "  if (sent_ == 0) {\n"),),
         "tests/faults/test_protocol_errors.py"
         "::test_a_reply_of_a_kind_that_the_command_cannot_have_is_not_believed",
     ),

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import select
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 
 @contextmanager
-def impostor(answer: bytes | None, *, closes: bool = False) -> Iterator[int]:
+def impostor(
+    answer: bytes | None,
+    *,
+    closes: bool = False,
+    unasked: bool = False,
+    connections: list[float] | None = None,
+) -> Iterator[int]:
     """Serve a port that gives `answer` to the first bytes it gets (None: never answers).
 
-    It closes the connection after its answer if `closes`, else it keeps it open. Yields the port.
+    It closes the connection after its answer if `closes`, else it keeps it open. `unasked`: it
+    answers before it gets anything. The times of connections are appended to `connections`. Yields
+    the port.
     """
     leaving = threading.Event()
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
+            if connections is not None:
+                connections.append(time.monotonic())
             if answer:
-                self.request.recv(65536)
+                if not unasked:
+                    self.request.recv(65536)
                 self.request.sendall(answer)
             if not closes:
                 self.stay()
@@ -36,7 +49,34 @@ def impostor(answer: bytes | None, *, closes: bool = False) -> Iterator[int]:
         def readable(self) -> bool:
             return bool(select.select([self.request], [], [], 0.01)[0])
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+    with _serving(Handler, leaving) as port:
+        yield port
+
+
+COMMAND = re.compile(rb"(?:^|\r\n)\*\d+\r\n")
+
+
+@contextmanager
+def parrot(reply: bytes, connections: list[float]) -> Iterator[int]:
+    """Serve a port that gives `reply` to each command; otherwise as `impostor`."""
+    leaving = threading.Event()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            connections.append(time.monotonic())
+            with suppress(ConnectionResetError, BrokenPipeError):
+                while not leaving.is_set() and (got := self.request.recv(65536)):
+                    self.request.sendall(reply * len(COMMAND.findall(got)))
+
+    with _serving(Handler, leaving) as port:
+        yield port
+
+
+@contextmanager
+def _serving(
+    handler: type[socketserver.BaseRequestHandler], leaving: threading.Event
+) -> Iterator[int]:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

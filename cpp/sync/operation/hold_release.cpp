@@ -56,7 +56,8 @@ bool HoldRelease::begin(TimePoint now) {
   until_ = plan_.until;
   sent_before_ = plan_.repeated;
   deadline = after(now, context().command_timeout);
-  if (is(Plan::Verdict::kPartial)) return true;
+  awaits_login = !is(Plan::Verdict::kPartial);
+  if (!awaits_login) return true;
   const bool last = is(Plan::Verdict::kFinal);
   if (!last || synchronizer_->has_waiters(context(), owner_)) {
     begin_apart();
@@ -131,7 +132,7 @@ void HoldRelease::defer() {
   in_flight_ = yields && waits.release_begins(channel());
   finish({});
   caller_ = {};
-  if (backing_off_) back_off();  // by another timer, without its caller
+  if (backing_off_) rest();  // by another timer, without its caller
 }
 
 // What is to be done without mutex_. Its own end is the answer for which new operations wait.
@@ -165,6 +166,7 @@ bool HoldRelease::hand_over() {
 }
 
 void HoldRelease::send() {
+  awaits_login = !next_waiter_;
   if (!next_waiter_ && life_ != Life::kPending) context().waits->expect(channel());
   Release::send();
 }
@@ -289,16 +291,25 @@ void HoldRelease::refused(std::string_view text) {
   const bool handing_over = std::exchange(next_waiter_, nullptr) != nullptr;
   if (handing_over) sends_text = SendsText::kAlways;
   // A hand-over may need memory that the server lacks, or its script; a release does not.
-  if (handing_over && !tries_again(text)) return send();
+  const bool waits = is_temporary(text) && tries_again();
+  if (handing_over && !waits) return send();
   Release::refused(text);
 }
 
+// Where the connection of a hand-over was refused, its waiter has learnt so, and tries by itself.
+void HoldRelease::turned_away(const Status& why) {
+  if (std::exchange(next_waiter_, nullptr)) sends_text = SendsText::kIfUnknown;
+  // What only a release waits for, an inner one need not: see leave_pending().
+  if (is(Plan::Verdict::kPartial) && !is_temporary(why.word())) return leave_pending(why);
+  Release::turned_away(why);
+}
+
 void HoldRelease::refused_for_good(const Status& why) {
-  if (is(Plan::Verdict::kPartial)) return leave_pending(why, false);
+  if (is(Plan::Verdict::kPartial)) return leave_pending(why);
   Release::refused_for_good(why);
 }
 
-void HoldRelease::leave_pending(const Status& why, bool refused_for_now) {
+void HoldRelease::leave_pending(const Status& why) {
   if (is(Plan::Verdict::kPartial)) {
     // The server need not have the smaller count: the last release frees the lock with any count,
     // and reports an error if it cannot.
@@ -309,7 +320,7 @@ void HoldRelease::leave_pending(const Status& why, bool refused_for_now) {
     context().keeper->releases().report_trouble(name(), owner_, plan_, why.message());
   }
   next_waiter_.reset();
-  Release::leave_pending(why, refused_for_now);
+  Release::leave_pending(why);
 }
 
 }  // namespace holdfast::sync

@@ -97,8 +97,9 @@ class HoldRelease final : public Release {
       HOLDFAST_REQUIRES(mutex_) override;
   void gone(const std::string& reason) HOLDFAST_REQUIRES(mutex_);
   void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_) override;
+  void turned_away(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
   void refused_for_good(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
-  void leave_pending(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_) override;
+  void leave_pending(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
   wait::Calls take_calls() HOLDFAST_REQUIRES(mutex_);
 
   // Of one whose owner's field is gone: it was sent before, and the lease cannot have ended since,

@@ -1,5 +1,6 @@
 #include "sync/operation/release.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/mutex.h"
@@ -16,7 +17,7 @@ constexpr Millis kPendingBackoff{100};
 void Release::run_alone(TimePoint until) {
   const MutexLock lock(mutex_);
   until_ = until;
-  go_on(false);
+  go_on();
 }
 
 void Release::take_back(Millis lease) {
@@ -26,13 +27,14 @@ void Release::take_back(Millis lease) {
   if (releases.take_back(name(), owner_, shared_from_this(), until)) run_alone(until);
 }
 
-void Release::go_on(bool refused_for_now) {
+// Without a caller.
+void Release::go_on() {
   caller_ = {};
   life_ = Life::kPending;
   persistent = true;
   deferred = false;
   sends_text = SendsText::kIfUnknown;
-  return refused_for_now ? back_off() : send();
+  return backing_off_ ? rest() : send();
 }
 
 void Release::cancel() {
@@ -41,7 +43,7 @@ void Release::cancel() {
   cancelled_ = true;
   if (!backing_off_) return;  // complete() follows
   finish({Verdict::kCancelled});
-  go_on(true);
+  go_on();
 }
 
 // Not in line where a newer command of its owner acts, or the client is closed, whose holds expire.
@@ -52,14 +54,19 @@ void Release::send() {
   if (!refused.ok()) failed(refused);
 }
 
-void Release::back_off() {
+void Release::back_off(TimePoint until) {
   backing_off_ = true;
-  wake_at(after(now(), life_ == Life::kPending ? kPendingBackoff : kRefusalBackoff));
+  again_ = until;
+  rest();
 }
+
+void Release::rest() { wake_at(std::min(again_, life_ == Life::kPending ? until_ : give_up_)); }
 
 void Release::time_is_up(TimePoint /*now*/) {
   const MutexLock lock(mutex_);
-  if (backing_off_) send();
+  if (!backing_off_) return;
+  if (now() >= again_) return send();
+  life_ == Life::kPending ? ended(End::kExpired) : leave_pending(refusal_);
 }
 
 void Release::complete(Result<resp::Reply> reply, const client::Sent& sent) {
@@ -77,15 +84,18 @@ void Release::ended(End how, const std::string& why) {
   context().keeper->releases().ended(name(), owner_, this, how, why);
 }
 
-bool Release::tries_again(std::string_view text) const {
-  return life_ != Life::kPending && is_temporary(text) && !cancelled_ && now() < give_up_;
+void Release::refused(std::string_view text) {
+  turned_away(error_status(text, name(), context().topology->text()));
 }
 
-void Release::refused(std::string_view text) {
-  if (tries_again(text)) return back_off();
-  const Status why = error_status(text, name(), context().topology->text());
-  if (!is_temporary(text)) return refused_for_good(why);
-  life_ == Life::kPending ? wait_for_server() : leave_pending(why, true);
+void Release::turned_away(const Status& why) {
+  const resp::Pace pace = resp::pace_of_release(why.word());
+  if (pace == resp::Pace::kNever) return refused_for_good(why);
+  refusal_ = why;
+  if (life_ == Life::kPending && now() >= until_) return ended(End::kExpired);
+  const Millis soon = life_ == Life::kPending ? kPendingBackoff : kRefusalBackoff;
+  back_off(after(now(), pace == resp::Pace::kSoon ? soon : client::kLoginPause));
+  if (life_ != Life::kPending && !tries_again()) leave_pending(why);
 }
 
 void Release::refused_for_good(const Status& why) {
@@ -98,16 +108,15 @@ void Release::failed(const Status& why) {
   const Code code = why.code();
   if (code == Code::kRevoked) return finish({});
   const Status named = unreachable_status(why, name());
-  if (code == Code::kClosed) return finish({Verdict::kFailed, named});
-  if (life_ != Life::kPending) return leave_pending(named, code == Code::kServer);
-  code == Code::kUnreachable ? wait_for_server() : refused_for_good(named);
+  if (code == Code::kServer) return turned_away(named);
+  if (code != Code::kUnreachable) return refused_for_good(named);
+  if (life_ != Life::kPending) return leave_pending(named);
+  now() < until_ ? back_off(after(now(), kPendingBackoff)) : ended(End::kExpired);
 }
 
-void Release::wait_for_server() { now() < until_ ? back_off() : ended(End::kExpired); }
-
-void Release::leave_pending(const Status& why, bool refused_for_now) {
-  finish({Verdict::kFailed, why});
-  go_on(refused_for_now);
+void Release::leave_pending(const Status& why) {
+  finish({Verdict::kFailed, why.followed("; the release goes on in the background")});
+  go_on();
 }
 
 StepRelease::StepRelease(std::shared_ptr<const Context> context, const LockName& name,

@@ -18,14 +18,16 @@ namespace holdfast::sync {
 //   written           | left, if it is deferred      | =                | =
 //   reply             | over: done or lost           | over, posted     | over: done
 //   refused for now   | backs off; at the end of its | pending, posted  | backs off; over at the
-//   end
-//                     | time pending: the error      |                  | of the lease
+//                     | time pending: the error      |                  | end of the lease
 //   refused for good  | over: the error              | over, posted     | over: refused
 //   no reply          | pending: the error           | pending, posted  | as refused for now
 //   taken over        | over: done                   | over             | over
 //   its client closed | over: the error              | over             | over
 //   cancelled         | left, if it is deferred; =   | =                | =
 //                     | in line; backing off pending |                  |
+//
+// Refused for now: by an error that passes for a release (resp/error_reply.h), in reply to it or to
+// the greeting of its connection.
 //
 // Awaited, its caller gets the outcome. Left: the caller of a deferred release has gone once the
 // command was written, and what becomes of it is posted. Pending: the caller has gone, got an error
@@ -51,38 +53,47 @@ class Release : public Operation {
 
   Release(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner,
           Role role = Role::kCall)
-      : Operation(std::move(context), name, role), owner_(owner) {}
+      : Operation(std::move(context), name, role), owner_(owner) {
+    awaits_login = true;
+  }
 
   virtual void answered(const resp::Reply& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(mutex_) = 0;
   virtual void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
+  // The server refuses it, or the greeting. `why`: with the error's word.
+  virtual void turned_away(const Status& why) HOLDFAST_REQUIRES(mutex_);
   virtual void refused_for_good(const Status& why) HOLDFAST_REQUIRES(mutex_);
   // Its caller gets that error, and it goes on without one.
-  virtual void leave_pending(const Status& why, bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
+  virtual void leave_pending(const Status& why) HOLDFAST_REQUIRES(mutex_);
   void time_is_up(TimePoint now) override;
 
   // The caller's time has begun.
   void give_up_after(TimePoint begun) { give_up_ = after(begun, context().command_timeout); }
   virtual void send() HOLDFAST_REQUIRES(mutex_);
-  void back_off() HOLDFAST_REQUIRES(mutex_);
+  // Until it is to be sent again, or its time is over.
+  void rest() HOLDFAST_REQUIRES(mutex_);
   void judge(const Result<resp::Reply>& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
-  // The time in which a server may refuse it, or its caller, is over.
-  bool tries_again(std::string_view text) const HOLDFAST_REQUIRES(mutex_);
+  // Its caller waits, and has time.
+  bool tries_again() const HOLDFAST_REQUIRES(mutex_) {
+    return life_ != Life::kPending && !cancelled_ && now() < give_up_;
+  }
   // The end of its entry.
   void ended(End how, const std::string& why = {}) HOLDFAST_REQUIRES(mutex_);
 
   const OwnerNumber owner_;
   Life life_ HOLDFAST_GUARDED_BY(mutex_) = Life::kAwaited;
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until wake_at(): it is not in line
+  bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until `again_`: it is not in line
   TimePoint until_ = kNever;  // the end of the lease, when it is pending
 
  private:
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
-  void wait_for_server() HOLDFAST_REQUIRES(mutex_);
-  void go_on(bool refused_for_now) HOLDFAST_REQUIRES(mutex_);
+  void back_off(TimePoint until) HOLDFAST_REQUIRES(mutex_);
+  void go_on() HOLDFAST_REQUIRES(mutex_);
 
   TimePoint give_up_{};
+  TimePoint again_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
+  Status refusal_ HOLDFAST_GUARDED_BY(mutex_);  // the latest
 };
 
 // A step that gives something back and may be repeated without a further effect: of a counter, with

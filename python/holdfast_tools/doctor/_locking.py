@@ -11,7 +11,7 @@ from holdfast.servers import key_beside
 from holdfast_tools.inspect._people import subscribers
 
 from ._finding import Finding, bad, good, unknown
-from ._rights import check_rights
+from ._rights import check_rights, is_unknown
 
 if TYPE_CHECKING:
     from holdfast import Client
@@ -86,11 +86,11 @@ def _failed(found: str, do: str = "") -> Finding:
 
 
 def _explained(error: HoldfastError, deployment: Deployment, name: bytes) -> tuple[str, str]:
-    """What failed, and what to do: the right that the user lacks, where it is one.
+    """What failed, and what to do: the right that the user lacks, or the command, where it is one.
 
     The server's error says at most which command of the script it refused.
     """
-    if isinstance(error, ServerError) and error.code == "NOPERM":
+    if isinstance(error, ServerError) and (error.code == "NOPERM" or is_unknown(error)):
         try:
             lacking = [
                 one for one in check_rights(deployment, name, ["lock"]) if one.level == "bad"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.servers import Command, Deployment
 
-__all__ = ["KINDS", "check_rights"]
+__all__ = ["KINDS", "check_rights", "is_unknown"]
 
 SCRIPT: Final = b"return 1"
 FIELD: Final = b"00000000-0000-8000-8000-000000000000:1"
@@ -29,6 +29,7 @@ KINDS: Final = tuple(
     kind.word for kind in (*servers.KINDS, *servers.BUILT) if kind.word != "spin_lock"
 )
 BUILT: Final = frozenset(kind.word for kind in servers.BUILT)
+UNKNOWN: Final = "the server has no command of that name"
 #: In the place of a reply.
 UNTRIED: Final = object()
 #: Those that leave something without an expiry.
@@ -81,7 +82,12 @@ def _parts(kinds: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_refusal(reply: Any) -> bool:
-    return isinstance(reply, ServerError) and reply.code == "NOPERM"
+    return isinstance(reply, ServerError) and (reply.code == "NOPERM" or is_unknown(reply))
+
+
+def is_unknown(error: ServerError) -> bool:
+    """Whether the server has no command of that name, or none that a script calls."""
+    return error.code == "ERR" and "unknown command" in str(error).lower()
 
 
 def _findings(refusals: Mapping[str, _Refusal], user: str) -> list[Finding]:
@@ -91,7 +97,9 @@ def _findings(refusals: Mapping[str, _Refusal], user: str) -> list[Finding]:
             f"{command} is refused: {refusal.reason}",
             f"these kinds fail: {', '.join(refusal.kinds)}",
             f"ACL SETUSER {user} {' '.join(refusal.missing)}; the documentation lists all rights, "
-            "and the patterns of keys (~) and channels (&) of one prefix",
+            "and the patterns of keys (~) and channels (&) of one prefix"
+            if refusal.missing
+            else f"give {command} its name back (rename-command); or use a proxy that knows it",
         )
         for command, refusal in refusals.items()
     ]
@@ -99,6 +107,8 @@ def _findings(refusals: Mapping[str, _Refusal], user: str) -> list[Finding]:
 
 def _reason(refusal: ServerError) -> str:
     """The server's message, without the advice after it."""
+    if is_unknown(refusal):
+        return UNKNOWN
     return str(refusal).partition("NOPERM")[2].partition(";")[0].strip()
 
 
@@ -108,6 +118,8 @@ def _missing(command: str, reason: str, used: tuple[bytes, ...], prefix: bytes) 
     ``used``: the keys of the command, and the channel of its kind.
     """
     *keys, channel = used
+    if reason == UNKNOWN:
+        return {}
     if _is_about_command(reason):
         return {f"+{command}": None}
     if "channel" in reason:

@@ -52,6 +52,14 @@ TEST(Reply, StatusAndError) {
   EXPECT_EQ(error.text(), "WRONGTYPE not a hash");
 }
 
+TEST(Reply, AnErrorHasAnEnd) {
+  const Reply error = reply_of("-ERR " + std::string(100'000, 'x') + "\r\n");
+  EXPECT_EQ(error.text().size(), 1200U);
+  EXPECT_EQ(error.text().substr(1195), "xx...");
+  const std::string longest = "ERR " + std::string(1196, 'x');
+  EXPECT_EQ(reply_of("-" + longest + "\r\n").text(), longest);
+}
+
 TEST(Reply, NilInEachOfItsForms) {
   EXPECT_TRUE(reply_of("$-1\r\n").is_nil());
   EXPECT_TRUE(reply_of("*-1\r\n").is_nil());

@@ -38,6 +38,35 @@ TEST(TemporaryError, PassesAtItsServerOrMeansThatAnotherOneIsThePrimary) {
   for (const char* word : {"MOVED", "ASK"}) EXPECT_EQ(judged(word), std::pair(false, false));
 }
 
+TEST(PaceOfARelease, OutlastsWhatACallDoesNot) {
+  using resp::Pace;
+  for (const char* word : {"LOADING", "BUSY", "TRYAGAIN", "NOREPLICAS", "MISCONF", "MASTERDOWN",
+                           "CLUSTERDOWN", "READONLY", "MOVED", "ASK", "UNBLOCKED"}) {
+    EXPECT_EQ(resp::pace_of_release(word), Pace::kSoon) << word;
+  }
+  EXPECT_EQ(resp::pace_of_release(wrapped("-OOM command not allowed")), Pace::kSoon);
+  EXPECT_FALSE(is_temporary("OOM"));
+  for (const char* word : {"WRONGPASS", "NOAUTH", "DENIED"}) {
+    EXPECT_EQ(resp::pace_of_release(word), Pace::kEachSecond) << word;
+    EXPECT_FALSE(is_temporary(word)) << word;
+  }
+  for (const char* word : {"NOPERM", "WRONGTYPE", "ERR", "NOSCRIPT", ""}) {
+    EXPECT_EQ(resp::pace_of_release(word), Pace::kNever) << word;
+  }
+}
+
+// As Redis 6.2 and 7.0, and Valkey 9, answer.
+TEST(UnknownCommand, IsOnThatLineOfItsScript) {
+  const auto line = [](const std::string& text) { return resp::line_of_unknown_command(text); };
+  const std::string redis = "ERR Unknown Redis command called from script";
+  EXPECT_EQ(line(wrapped(redis.substr(4))), 7U);
+  EXPECT_EQ(line(redis + " script: 5fd03fc3bc08cd518c64fd28290d99c5f0060791, on @user_script:3."),
+            3U);
+  EXPECT_EQ(line("ERR Unknown command called from script script: on @user_script:12."), 12U);
+  EXPECT_EQ(line(redis), std::nullopt);
+  EXPECT_EQ(line("OOM command not allowed script: on @user_script:12."), std::nullopt);
+}
+
 TEST(UnknownScript, IsNoTemporaryError) {
   constexpr const char* kText = "NOSCRIPT No matching script. Please use EVAL.";
   EXPECT_TRUE(resp::is_unknown_script(kText));

@@ -36,6 +36,10 @@ class ReleaseLifeTest : public CallFixture {
     if (life == Life::kPending) no_reply();
   }
   void answer(const std::string& reply) { serve({reply}); }
+  // The greeting of its connection, until its deadline.
+  void refused_greeting() {
+    release->complete(Status::server("WRONGPASS", "another password"), {});
+  }
   void no_reply() { release->complete(Status::unreachable("no reply"), {}); }
   // Its owner's next attempt.
   void take_over() {
@@ -72,30 +76,22 @@ class ReleaseLife : public ReleaseLifeTest,
     const auto call = [](void (ReleaseLifeTest::*event)()) {
       return [event](ReleaseLifeTest& of) { (of.*event)(); };
     };
+    const std::vector<std::string> none{"nothing", "done", "error"};
+    const std::vector<bool> goes_on{true, true, true};
+    const std::vector<bool> ends{false, false, false};
+    const auto refused = call(&ReleaseLifeTest::refused_greeting);
     static const std::vector<Row> all{
-        {"nothing", [](ReleaseLifeTest&) {}, {"nothing", "done", "error"}, {true, true, true}},
-        {"reply", reply(kReleased), {"done", "done", "error"}, {false, false, false}},
-        {"not_there", reply(kNil), {"error", "done", "error"}, {false, false, false}},
-        {"refused_for_now",
-         reply("-LOADING it starts\r\n"),
-         {"nothing", "done", "error"},
-         {true, true, true}},
-        {"refused_for_good",
-         reply("-NOPERM no rights\r\n"),
-         {"error", "done", "error"},
-         {false, false, false}},
-        {"no_reply",
-         call(&ReleaseLifeTest::no_reply),
-         {"error", "done", "error"},
-         {true, true, true}},
-        {"taken_over",
-         call(&ReleaseLifeTest::take_over),
-         {"done", "done", "error"},
-         {true, true, true}},
-        {"cancelled",
-         [](ReleaseLifeTest& of) { of.release->cancel(); },
-         {"nothing", "done", "error"},
-         {true, true, true}},
+        {"nothing", [](ReleaseLifeTest&) {}, none, goes_on},
+        {"reply", reply(kReleased), {"done", "done", "error"}, ends},
+        {"not_there", reply(kNil), {"error", "done", "error"}, ends},
+        {"refused_for_now", reply("-LOADING it starts\r\n"), none, goes_on},
+        {"refused_for_memory", reply("-OOM no memory is left\r\n"), none, goes_on},
+        {"refused_for_the_password", reply("-NOAUTH log in first\r\n"), none, goes_on},
+        {"refused_greeting", refused, none, goes_on},
+        {"refused_for_good", reply("-NOPERM no rights\r\n"), {"error", "done", "error"}, ends},
+        {"no_reply", call(&ReleaseLifeTest::no_reply), {"error", "done", "error"}, goes_on},
+        {"taken_over", call(&ReleaseLifeTest::take_over), {"done", "done", "error"}, goes_on},
+        {"cancelled", [](ReleaseLifeTest& of) { of.release->cancel(); }, none, goes_on},
     };
     return all;
   }
@@ -118,7 +114,7 @@ std::string name_of(const ::testing::TestParamInfo<std::tuple<std::size_t, std::
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, ReleaseLife,
-                         ::testing::Combine(::testing::Range<std::size_t>(0, 8),
+                         ::testing::Combine(::testing::Range<std::size_t>(0, 11),
                                             ::testing::Range<std::size_t>(0, kLives)),
                          name_of);
 

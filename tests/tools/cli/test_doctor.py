@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +224,34 @@ def test_the_error_of_a_script_names_the_missing_right(user: Any) -> None:
         assert (found.level, found.do) == ("bad", "ACL SETUSER few +hset")
         assert found.found.startswith("hset is refused")
     assert "user_script" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [
+        ("del", lambda client: client.fair_lock("app:mine").force_release()),
+        ("hdel", lambda client: client.lock("app:mine").release()),
+        ("publish", lambda client: client.lock("app:mine").release()),
+        ("time", lambda client: client.permit_semaphore("app:permits", permits=1).acquire()),
+    ],
+    ids=["del", "hdel", "publish", "time"],
+)
+def test_a_command_that_was_renamed_is_named(
+    start_server: StartServer, command: str, call: Callable[[holdfast.Client], object]
+) -> None:
+    server = start_server({f"rename-command {command.upper()}": "hidden"})
+    with holdfast.Client(server.url) as client, holdfast.Client(server.url) as other:
+        client.lock("app:mine").acquire()
+        with pytest.raises(holdfast.ServerError, match=command.upper()) as caught:
+            call(client)
+        assert "rename-command" in str(caught.value)
+        findings = list(examine(client, other, b"app:doctor"))
+    named = [one for one in findings if one.check == "rights" and one.level == "bad"]
+    assert [one.found for one in named] == [
+        f"{command} is refused: the server has no command of that name"
+    ]
+    assert "rename-command" in named[0].do
 
 
 @pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
