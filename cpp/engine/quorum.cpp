@@ -27,12 +27,13 @@ T common(std::vector<T> numbers, std::size_t needed) {
   return numbers[needed - 1];
 }
 
-// These members are called next, if any other one was held.
-FanOutCall::Next if_held_once(FanOutCall::Places members) {
+// These members are called next, if any of the first was held. One that was not has answered: its
+// release asks no server.
+FanOutCall::Next if_held_once(FanOutCall::Places first, FanOutCall::Places members) {
   if (members.empty()) return {};
-  return [members = std::move(members)](const Answers& answers) {
-    const bool held_once = std::any_of(answers.begin(), answers.end(), [](const auto& each) {
-      return each && each->verdict != sync::Verdict::kBusy;
+  return [first = std::move(first), members = std::move(members)](const Answers& answers) {
+    const bool held_once = std::any_of(first.begin(), first.end(), [&answers](std::size_t each) {
+      return !answers[each] || answers[each]->verdict != sync::Verdict::kBusy;
     });
     return held_once ? members : FanOutCall::Places{};
   };
@@ -172,9 +173,9 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, Call call
     if (outcome.verdict == sync::Verdict::kGranted) forget_losses(owner);
     return outcome;
   };
-  const auto made =
-      gather({rule(), std::move(first), of_member(std::move(call)), if_held_once(std::move(second)),
-              combine, sync::Exchange::Role::kRelease});
+  auto next = if_held_once(first, std::move(second));
+  const auto made = gather({rule(), std::move(first), of_member(std::move(call)), std::move(next),
+                            combine, sync::Exchange::Role::kRelease});
   made->set_about({kind(), owner, all || count <= 1}, shared_from_this());
   return made;
 }

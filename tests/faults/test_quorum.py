@@ -48,7 +48,7 @@ BREAKS = pytest.mark.parametrize("broken", [_down, _hanging, _refusing], ids=lam
 
 
 class Cluster:
-    """Three independent servers, and what is on them."""
+    """Independent servers, and what is on them."""
 
     def __init__(self, servers: list[Server], flavour: Flavour, make_client: MakeClient) -> None:
         self.servers = servers
@@ -88,7 +88,13 @@ class Cluster:
 
 @pytest.fixture
 def cluster(start_server: StartServer, flavour: Flavour, make_client: MakeClient) -> Cluster:
+    """Three servers."""
     return Cluster([start_server() for _ in range(3)], flavour, make_client)
+
+
+@pytest.fixture
+def five(start_server: StartServer, flavour: Flavour, make_client: MakeClient) -> Cluster:
+    return Cluster([start_server() for _ in range(5)], flavour, make_client)
 
 
 def acquire_everywhere(actor: Any, lock: Any, cluster: Cluster) -> None:
@@ -265,6 +271,33 @@ def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
         alice.do(lock.release)
     eventually(cluster.is_empty)
     assert told == [lock]
+
+
+@pytest.mark.costly
+def test_a_lost_majority_is_released_though_a_minority_hangs(alice: Any, five: Cluster) -> None:
+    """34: the outer release releases the members that the inner one left held."""
+    lock = five.red_lock(watchdog=LASTING)
+    acquire_everywhere(alice, lock, five)
+    for server in five.servers[3:]:
+        server.pause()
+    acquire_on(alice, lock, five.servers[:3])
+    five.servers[2].inspect.delete(NAME)
+    eventually(lambda: alice.do(lambda: lock._members[2].lost))
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(lock.release)
+    with suppress(holdfast.HoldfastError):
+        alice.do(lock.release)
+    eventually(lambda: not any(server.keys() for server in five.servers[:3]))
+
+
+def acquire_on(actor: Any, lock: Any, servers: list[Server]) -> None:
+    """Acquire until none of these servers was late for the hold within another."""
+    granted = False
+    while not granted:
+        assert actor.do(lock.acquire, timeout=BOUND)
+        granted = all(server.inspect.hvals(NAME) == [b"2"] for server in servers)
+        if not granted:
+            actor.do(lock.release)
 
 
 @pytest.mark.costly

@@ -12,44 +12,66 @@ FanOutCall::FanOutCall(std::shared_ptr<const Context> context, LockName name, Pl
     : Composite(std::move(context), std::move(name), plan.rule.members, plan.role),
       plan_(std::move(plan)),
       answers_(plan_.rule.members) {
-  operations_.reserve(plan_.members.size());
+  begun_.reserve(plan_.members.size());
 }
 
 void FanOutCall::handle(const Event& event) {
   if (finished()) return;
   switch (event.kind) {
     case Event::Kind::kStart:
+      end_ = after(now(), context().command_timeout);
       run(plan_.members);
       return go_further();
     case Event::Kind::kMember:
       answers_[event.member] = event.outcome;
-      ++answered_;
+      --missing_;
       return go_further();
     case Event::Kind::kTime:
-      return finish(plan_.combine(answers_));
+      leave_missing();
+      return go_further();
     case Event::Kind::kCancel:
+      if (!begun_.empty()) run_next();
       // One that is not sent any more ends with its last reference, and reports to this until then.
-      for (const ExchangePtr& operation : std::exchange(operations_, {})) operation->cancel();
+      for (const Begun& each : std::exchange(begun_, {})) each.operation->cancel();
       return finish({Verdict::kCancelled});
   }
 }
 
 void FanOutCall::run(const Places& members) {
   for (const std::size_t member : members) {
-    operations_.push_back(plan_.call(member));
-    call(member, operations_.back());
+    begun_.push_back({member, plan_.call(member)});
+    ++missing_;
+    call(member, begun_.back().operation);
   }
 }
 
-void FanOutCall::go_further() {
-  if (answered_ == operations_.size() && plan_.next) {
-    const Next next = std::exchange(plan_.next, nullptr);
-    run(next(answers_));
+void FanOutCall::run_next() {
+  if (const Next next = std::exchange(plan_.next, nullptr)) run(next(answers_));
+}
+
+// What they answer from now on is no part of the outcome.
+void FanOutCall::leave_missing() {
+  for (const Begun& each : begun_) {
+    if (!answers_[each.member]) forget(each.member);
   }
-  const std::size_t missing = operations_.size() - answered_;
-  if (missing == 0) return finish(plan_.combine(answers_));
-  if (missing > plan_.rule.spare() || std::exchange(limited_, true)) return;
-  wake_at(after(now(), plan_.rule.member_time));
+  missing_ = 0;
+}
+
+void FanOutCall::go_further() {
+  if (missing_ == 0 && plan_.next) {
+    run_next();
+    last_step_ = true;
+    limited_ = false;
+    if (now() >= end_) leave_missing();
+  }
+  if (missing_ == 0) return finish(plan_.combine(answers_));
+  if (missing_ > plan_.rule.spare()) {
+    if (last_step_) wake_at(end_);
+    return;
+  }
+  if (std::exchange(limited_, true)) return;
+  const TimePoint until = after(now(), plan_.rule.member_time);
+  wake_at(last_step_ ? std::min(until, end_) : until);
 }
 
 namespace {

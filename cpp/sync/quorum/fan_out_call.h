@@ -16,7 +16,8 @@ using Answers = std::vector<std::optional<Outcome>>;
 
 // One call on several members at once, and one outcome made of their answers. When all but the
 // spare members have answered, the rest have a member's time; then their calls continue in the
-// background.
+// background. A second step begins in any case, also if members of the first hang or the caller has
+// left; its members have the rest of the caller's time, and then continue likewise.
 class FanOutCall final : public Composite {
  public:
   using Places = QuorumRound::Places;
@@ -27,7 +28,8 @@ class FanOutCall final : public Composite {
     QuorumRule rule;
     Places members;
     std::function<ExchangePtr(std::size_t member)> call;
-    Next next{};  // called once, when all of `members` have answered
+    // Called once, when all of `members` have answered, or their time is over, or the caller's.
+    Next next{};
     Combine combine;
     Role role = Role::kCall;
   };
@@ -37,13 +39,22 @@ class FanOutCall final : public Composite {
  private:
   void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
   void run(const Places& members) HOLDFAST_REQUIRES(mutex_);
+  void run_next() HOLDFAST_REQUIRES(mutex_);
+  void leave_missing() HOLDFAST_REQUIRES(mutex_);
   void go_further() HOLDFAST_REQUIRES(mutex_);
+
+  struct Begun {
+    std::size_t member;
+    ExchangePtr operation;
+  };
 
   Plan plan_;
   Answers answers_;
-  std::vector<ExchangePtr> operations_;
-  std::size_t answered_ = 0;
-  bool limited_ = false;
+  std::vector<Begun> begun_;
+  std::size_t missing_ = 0;  // of those: they are awaited
+  TimePoint end_ = kNever;   // of the caller's time
+  bool last_step_ = false;
+  bool limited_ = false;  // those that are missing have a member's time
 };
 
 // The outcomes of all members as the outcome of the whole.
