@@ -73,12 +73,14 @@ class StandBack {
   explicit StandBack(std::uint64_t seed) : jitter_(seed) {}
 
   // An attempt that followed a message, and took `exchange`, was refused. `others`: the other
-  // clients that wait, as far as is known.
+  // clients that wait, by this client's last release; 0: it is not known.
   void refused(Duration exchange, std::int64_t others, TimePoint now) {
     ++refusals_;
-    others = std::max(others, refusals_ / 2);  // a client that has released nothing does not know
+    // A client that has released nothing concludes from its refusals that there are many. Among few
+    // clients one meets as many refusals now and then: after its first release it knows better.
+    if (others == 0) others = std::min(refusals_ / 2, kMany);
     if (others < kMany) return;
-    const Duration longest = std::min<Duration>(exchange * others, kLongest);
+    const Duration longest = exchange < kLongest / others ? exchange * others : kLongest;
     until_ =
         now +
         Duration(static_cast<Duration::rep>(static_cast<double>(longest.count()) * jitter_.next()));
@@ -93,7 +95,7 @@ class StandBack {
  private:
   static constexpr std::int64_t kMany = 4;
   // A lock that becomes free while all others have gone waits no longer.
-  static constexpr Millis kLongest{10};
+  static constexpr Duration kLongest{Millis(10)};
 
   Jitter jitter_;
   std::int64_t refusals_ = 0;
