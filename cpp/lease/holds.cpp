@@ -1,6 +1,7 @@
 #include "lease/holds.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace holdfast::lease {
@@ -33,12 +34,22 @@ Holds::Entry& Holds::at(const LockName& name, OwnerNumber owner) {
   if (Entry* const found = find(name, owner)) return *found;
   auto* const entry = new Entry(name, owner);
   entries_.add(hash_of(name, owner), entry);
-  Entry*& first = lists_[static_cast<std::size_t>(owner) % kLists];
-  entry->next_ = first;
-  entry->link_ = &first;
-  if (first != nullptr) first->link_ = &entry->next_;
-  first = entry;
+  put(*entry, owners_, static_cast<std::size_t>(owner), &Entry::by_owner_);
+  put(*entry, names_, name.hash(), &Entry::by_name_);
   return *entry;
+}
+
+void Holds::put(Entry& entry, Lists& lists, std::size_t number, Where where) {
+  Entry*& first = lists[number % kLists];
+  entry.*where = {first, &first};
+  if (first != nullptr) (first->*where).link = &(entry.*where).next;
+  first = &entry;
+}
+
+void Holds::remove(Entry& entry, Where where) {
+  const Entry::Place place = entry.*where;
+  *place.link = place.next;
+  if (place.next != nullptr) (place.next->*where).link = place.link;
 }
 
 Holds::Entry* Holds::open_at(const LockName& name, OwnerNumber owner,
@@ -54,8 +65,18 @@ Hold* Holds::hold(const LockName& name, OwnerNumber owner) const {
 
 std::vector<Holds::Entry*> Holds::of(OwnerNumber owner) const {
   std::vector<Entry*> entries;
-  for (Entry* each = lists_[static_cast<std::size_t>(owner) % kLists]; each; each = each->next_) {
+  Entry* each = owners_[static_cast<std::size_t>(owner) % kLists];
+  for (; each != nullptr; each = each->by_owner_.next) {
     if (each->owner == owner) entries.push_back(each);
+  }
+  return entries;
+}
+
+std::vector<Holds::Entry*> Holds::named(std::string_view name) const {
+  std::vector<Entry*> entries;
+  Entry* each = names_[std::hash<std::string_view>()(name) % kLists];
+  for (; each != nullptr; each = each->by_name_.next) {
+    if (each->name.bytes() == name) entries.push_back(each);
   }
   return entries;
 }
@@ -71,8 +92,8 @@ void Holds::tidy(Entry& entry) {
   if (entry.hold || entry.attempts > 0 || entry.release != Release::kNone) return;
   entries_.erase(entries_.find(hash_of(entry.name, entry.owner),
                                [&](const Entry* other) { return other == &entry; }));
-  *entry.link_ = entry.next_;
-  if (entry.next_ != nullptr) entry.next_->link_ = entry.link_;
+  remove(entry, &Entry::by_owner_);
+  remove(entry, &Entry::by_name_);
   delete &entry;
 }
 

@@ -65,7 +65,7 @@ std::vector<Holder> LeaseKeeper::holders(const LockName& name) const {
   const MutexLock guard(book_->mutex);
   const TimePoint now = book_->clock.now();
   std::vector<Holder> holders;
-  for (const Holds::Entry* const entry : book_->holds.all()) {
+  for (const Holds::Entry* const entry : book_->holds.named(name.bytes())) {
     const bool holds = entry->name == name && entry->hold && entry->hold->trusted_at(now);
     if (holds) holders.push_back({entry->owner, {}});
   }
@@ -115,9 +115,9 @@ void LeaseKeeper::lose(const LockName& name, OwnerNumber owner, const std::strin
 
 void LeaseKeeper::explain(std::string_view name, OwnerNumber owner, const std::string& reason) {
   const MutexLock guard(book_->mutex);
-  for (const Holds::Entry* const entry : book_->holds.of(owner)) {
+  for (const Holds::Entry* const entry : book_->holds.named(name)) {
     const bool lost = entry->hold && entry->hold->state == HoldState::kLost;
-    if (!lost || entry->name.bytes() != name) continue;
+    if (!lost || entry->owner != owner) continue;
     entry->hold->extras().reason = reason;
     book_->blocks.explain(entry->name, owner, reason);
   }
@@ -138,18 +138,18 @@ void LeaseKeeper::forget_listener(const LockName& name, OwnerNumber owner, std::
 
 void LeaseKeeper::excuse(const LockName& name, OwnerNumber owner, bool excused) {
   const MutexLock guard(book_->mutex);
-  for (const Holds::Entry* const entry : book_->holds.of(owner)) {
+  for (const Holds::Entry* const entry : book_->holds.named(name.bytes())) {
     const bool held = entry->hold && entry->hold->held();
-    if (held && entry->name.bytes() == name.bytes()) entry->hold->excused = excused;
+    if (held && entry->owner == owner) entry->hold->excused = excused;
   }
 }
 
 void LeaseKeeper::forced(const LockName& name, TimePoint sent) {
   const MutexLock guard(book_->mutex);
-  for (const Holds::Entry* const entry : book_->holds.all()) {
+  for (const Holds::Entry* const entry : book_->holds.named(name.bytes())) {
     Hold* const hold = entry->hold.get();
     // A release under way learns by its own answer what it has met.
-    if (entry->name.bytes() != name.bytes() || hold == nullptr || !hold->held()) continue;
+    if (hold == nullptr || !hold->held()) continue;
     if (hold->requested > sent) continue;
     book_->lose(*hold, "it was released by force");
   }

@@ -68,6 +68,21 @@ class HoldsTest : public ::testing::Test {
 };
 
 // The table in lease/holds.h.
+TEST_F(HoldsTest, EntriesAreFoundByTheirNameAndByTheirOwner) {
+  Holds::Entry& read = holds.at(LockName(kName, Side::kRead), kBob);
+  Holds::Entry& other = holds.at(kOther, kAlice);
+  EXPECT_EQ(holds.named(kName.bytes()), (std::vector<Holds::Entry*>{&read}));
+  EXPECT_EQ(holds.of(kAlice), (std::vector<Holds::Entry*>{&other}));
+  Holds::Entry& first = entry();
+  EXPECT_EQ(holds.named(kName.bytes()), (std::vector<Holds::Entry*>{&first, &read}));
+  holds.tidy(read);
+  EXPECT_EQ(holds.named(kName.bytes()), (std::vector<Holds::Entry*>{&first}));
+  holds.tidy(first);
+  holds.tidy(other);
+  EXPECT_TRUE(holds.named(kName.bytes()).empty());
+  EXPECT_TRUE(holds.of(kAlice).empty());
+}
+
 TEST_F(HoldsTest, EachEventLeadsFromEachStateToOne) {
   struct Row {
     std::string event;
