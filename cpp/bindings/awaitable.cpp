@@ -25,6 +25,7 @@ namespace {
 void give_up(Awaitable& awaitable) {
   awaitable.leave_queue();
   if (std::exchange(awaitable.over, true) || !awaitable.operation) return;
+  if (awaitable.operation->inherited()) return;
   awaitable.operation->cancel();
   const bool done =
       awaitable.outcome && awaitable.operation->role() != sync::Exchange::Role::kAcquire;
@@ -232,19 +233,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(awaitable.looks);
   Py_VISIT(awaitable.arguments.subject);
   Py_VISIT(awaitable.arguments.body);
-  return 0;
-}
-
-int clear(PyObject* self) {
-  Awaitable& awaitable = awaitable_of(self);
-  Py_CLEAR(awaitable.loop);
-  Py_CLEAR(awaitable.callback);
-  Py_CLEAR(awaitable.context);
-  Py_CLEAR(awaitable.message);
-  Py_CLEAR(awaitable.looks);
-  Py_CLEAR(awaitable.arguments.subject);
-  Py_CLEAR(awaitable.arguments.body);
-  return 0;
+  return awaitable.observation.traverse(visit, arg);
 }
 
 // As the interpreter warns of a coroutine.
@@ -255,17 +244,35 @@ void warn_of_fresh(const Awaitable& awaitable) {
   }
 }
 
+// The task that would take its result is gone.
+void end(PyObject* self) {
+  const Awaitable& awaitable = awaitable_of(self);
+  if (awaitable.over) return;
+  const py::error_scope keeps;  // preserves a current error
+  if (awaitable.fresh) warn_of_fresh(awaitable);
+  PyObject* const done = close(self, nullptr);
+  if (done == nullptr) PyErr_WriteUnraisable(nullptr);
+  Py_XDECREF(done);
+}
+
+int clear(PyObject* self) {
+  end(self);
+  Awaitable& awaitable = awaitable_of(self);
+  Py_CLEAR(awaitable.loop);
+  Py_CLEAR(awaitable.callback);
+  Py_CLEAR(awaitable.context);
+  Py_CLEAR(awaitable.message);
+  Py_CLEAR(awaitable.looks);
+  Py_CLEAR(awaitable.arguments.subject);
+  Py_CLEAR(awaitable.arguments.body);
+  awaitable.observation.clear();
+  return 0;
+}
+
 void destroy(PyObject* self) {
   PyObject_GC_UnTrack(self);
   Awaitable& awaitable = awaitable_of(self);
   PyTypeObject* const type = Py_TYPE(self);
-  if (!awaitable.over) {
-    const py::error_scope keeps;  // preserves a current error
-    if (awaitable.fresh) warn_of_fresh(awaitable);
-    PyObject* const done = close(self, nullptr);
-    if (done == nullptr) PyErr_WriteUnraisable(nullptr);
-    Py_XDECREF(done);
-  }
   (void)clear(self);
   awaitable.outcome.~optional();
   awaitable.observation.~Observation();

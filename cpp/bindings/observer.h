@@ -2,6 +2,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <utility>
+
 #include "bindings/critical_section.h"
 #include "bindings/errors.h"
 #include "sync/operation/operation.h"
@@ -33,6 +35,14 @@ class Observation {
   }
   // The same for an exchange that its caller cancelled.
   void cancelled(sync::Exchange& exchange) { ended(exchange, {sync::Verdict::kCancelled}); }
+
+  // For the garbage collector, by the object whose part it is.
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(observer_.ptr());
+    Py_VISIT(begun_.ptr());
+    return 0;
+  }
+  void clear() { const Observation ends = std::exchange(*this, {}); }
 
  private:
   friend void set_observer(const pybind11::object& observer);

@@ -17,7 +17,7 @@ using Sends = EventLoopReader::Sends;
 PendingQueue::PendingQueue() : completions_(std::make_shared<engine::CompletionQueue>()) {}
 
 NumberedQueue::~NumberedQueue() {
-  for (const auto& [id, entry] : entries_) entry.operation->cancel();
+  for (const auto& [id, entry] : entries_) entry.operation->end();
   completions().loop().give_up();
 }
 
@@ -35,6 +35,7 @@ void NumberedQueue::cancel(std::uint64_t id) {
   if (found == entries_.end()) return;
   Entry entry = std::move(found->second);
   entries_.erase(found);
+  if (entry.operation->inherited()) return;
   entry.operation->cancel();
   entry.observation.cancelled(*entry.operation);
 }

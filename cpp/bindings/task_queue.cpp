@@ -155,7 +155,7 @@ void TaskQueue::clear() {
     Awaitable& awaitable = awaitable_of(each);
     awaitable.queue = nullptr;
     awaitable.over = true;
-    awaitable.operation->cancel();
+    awaitable.operation->end();
     return 0;
   });
 }

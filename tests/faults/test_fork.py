@@ -259,3 +259,61 @@ def test_asyncio_after_a_fork(start_child: StartChild, server: Server) -> None:
     assert parent.expect("child") == ["False", "False"]
     assert parent.expect("own") == ["1"]
     assert parent.expect("code") == ["0"]
+
+
+TASKS_THAT_WAIT = """
+import warnings
+warnings.simplefilter("ignore")
+logging.disable()
+rival = holdfast.Client(URL)
+client = holdfast.asyncio.Client(URL)
+loop = asyncio.new_event_loop()
+names = [f"{NAME}{number}" for number in range(50)]
+ended = threading.Event()
+
+def contend(own):
+    while not ended.is_set():
+        for name in own:
+            with rival.lock(name):
+                pass
+
+async def wait(name):
+    lock = client.lock(name)
+    while not ended.is_set():
+        async with lock:
+            pass
+
+threads = [threading.Thread(target=contend, args=(names[i::4],)) for i in range(4)]
+for thread in threads:
+    thread.start()
+tasks = [loop.create_task(wait(name)) for name in names]
+for _ in range(FORKS):
+    loop.run_until_complete(asyncio.sleep(0.002))
+    child = os.fork()
+    if child == 0:
+        for task in tasks:
+            task.cancel()
+        sys.exit(7)
+    say("code", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+ended.set()
+loop.run_until_complete(asyncio.gather(*tasks))
+for thread in threads:
+    thread.join()
+say("done")
+os._exit(0)
+"""
+
+
+def test_a_child_that_ends_as_a_program_does_leaves_its_parents_tasks_waiting(
+    start_child: StartChild, server: Server
+) -> None:
+    """7: the tasks that it destroys at its end are copies of its parent's."""
+    parent = start_child(
+        TASKS_THAT_WAIT,
+        URL=server.url,
+        NAME=NAME,
+        FORKS=10,
+    )
+    for _ in range(10):
+        assert parent.expect("code") == ["7"]
+    parent.expect("done")

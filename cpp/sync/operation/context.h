@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/stats.h"
 #include "lease/lease_keeper.h"
 #include "script/writer.h"
@@ -27,6 +29,7 @@ struct Context {
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
   const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
+  const std::uint64_t epoch = fork_epoch();  // of the process whose client it is
 
   // Writes a command of this client for the current topology. `by_text`: scripts with their text.
   script::Writer writer(std::string& out, bool by_text = false) const {

@@ -11,6 +11,7 @@
 
 #include "base/mutex.h"
 #include "base/parker.h"
+#include "base/process.h"
 #include "client/reader_election.h"
 #include "client/request.h"
 #include "sync/operation/acquire_machine.h"
@@ -92,6 +93,13 @@ class Exchange : public Timed {
   // Any thread (after wait(): the one that waited): the caller no longer waits. A pending grant is
   // released; so is a grant that has arrived, which the caller will never see.
   virtual void cancel() = 0;
+  // The same, for an object that ends by itself: in a child of fork() it may be one of the parent,
+  // which keeps its grant, and has the locks of this exchange.
+  void end() {
+    if (!inherited()) cancel();
+  }
+  // In a child of fork(): it is the parent's.
+  bool inherited() const { return context_->epoch != fork_epoch(); }
 
   Role role() const { return role_; }
   virtual const LockName& name() const = 0;

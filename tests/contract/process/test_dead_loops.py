@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast.asyncio
+from holdfast import observe
 from tests.contract.process.conftest import SHORT, NewLoop, Notices, holds
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -190,3 +191,56 @@ def test_what_a_stopped_loop_asked_for_is_finished(server: Server, new_loop: New
     eventually(lambda: server.keys() == set(), what="the release gets through")
     loop.run_until_complete(task)
     _close(lambda: loop, client)
+
+
+class _Span:
+    """What an observer keeps of an acquisition."""
+
+    task: asyncio.Task[Any] | None = None
+
+
+class _Spans(observe.Observer):
+    def __init__(self) -> None:
+        self.begun_spans: list[weakref.ref[_Span]] = []
+
+    def begun(self, kind: str, name: bytes) -> _Span:
+        span = _Span()
+        span.task = asyncio.current_task()
+        self.begun_spans.append(weakref.ref(span))
+        return span
+
+    def ended(self, begun: Any, outcome: str, client: str, owner: int) -> None:
+        pass
+
+    def released(self, name: bytes, client: str, owner: int) -> None:
+        pass
+
+    def lost(self, name: bytes, client: str, owner: int, reason: str) -> None:
+        pass
+
+
+def test_a_task_that_its_observer_knows_is_collected_with_its_loop(server: Server) -> None:
+    """57: the observer's object refers to the task whose wait it belongs to."""
+    holder = holdfast.Client(server.url)
+    holder.lock("myLock").acquire()
+    spans = _Spans()
+    observe.add_observer(spans)
+    loop = asyncio.new_event_loop()
+
+    async def wait() -> None:
+        await holdfast.asyncio.Client(server.url).lock("myLock").acquire()
+
+    task = loop.create_task(wait())
+    try:
+        _run_until(loop, lambda: spans.begun_spans)
+    finally:
+        observe.remove_observer(spans)
+    loop.close()
+    del loop, task
+
+    def gone() -> bool:
+        gc.collect()
+        return spans.begun_spans[0]() is None
+
+    eventually(gone)
+    holder.close(release_held=True)
