@@ -1,10 +1,10 @@
 #include "base/parker.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -48,22 +48,21 @@ struct Lodging {
 // The wake-ups that no poll() has. Without a lock, which a child of fork() could inherit locked.
 class IdleDescriptors {
  public:
-  int take() {
+  // None, where the process has none left. In a child of fork() the parent's are closed.
+  Descriptor take() {
     for (Slot& slot : slots_) {
-      if (slot.fd.load(std::memory_order_relaxed) < 0) continue;
-      if (const int fd = slot.fd.exchange(-1); fd >= 0) return fd;
+      Descriptor found = slot.take();
+      if (found.open()) return found;
     }
     return make_wake_up();
   }
 
-  void give(int fd) {
+  void give(Descriptor wake_up) {
     for (Slot& slot : slots_) {
-      int none = -1;
-      if (!keeps_ || !slot.fd.compare_exchange_strong(none, fd)) continue;
+      if (!keeps_ || !slot.give(wake_up)) continue;
       if (!keeps_) close_all();
       return;
     }
-    ::close(fd);
   }
 
   void keep(bool on) {
@@ -71,25 +70,47 @@ class IdleDescriptors {
     if (!on) close_all();
   }
 
-  void close_all() {
-    for (Slot& slot : slots_) {
-      if (const int fd = slot.fd.exchange(-1); fd >= 0) ::close(fd);
+ private:
+  // Of two threads that reach for it at once, one looks at the next.
+  class Slot {
+   public:
+    Descriptor take() {
+      if (!change(kFull, kReached)) return {};
+      Descriptor found = std::move(wake_up_);
+      state_.store(kEmpty);
+      return found;
     }
+    bool give(Descriptor& wake_up) {
+      if (!change(kEmpty, kReached)) return false;
+      wake_up_ = std::move(wake_up);
+      state_.store(kFull);
+      return true;
+    }
+
+   private:
+    enum State : std::uint8_t { kEmpty, kReached, kFull };
+    bool change(State from, State to) {
+      return state_.load(std::memory_order_relaxed) == from &&
+             state_.compare_exchange_strong(from, to);
+    }
+
+    std::atomic<State> state_{kEmpty};
+    Descriptor wake_up_;
+  };
+
+  void close_all() {
+    for (Slot& slot : slots_) (void)slot.take();
   }
 
- private:
   // More threads than that poll at once only with as many connections.
   static constexpr std::size_t kSlots = 32;
-  struct Slot {
-    std::atomic<int> fd{-1};
-  };
 
   std::atomic<bool> keeps_{true};
   std::array<Slot, kSlots> slots_;
 };
 
-IdleDescriptors g_idle;
-const bool g_registered = (call_in_child([] { g_idle.close_all(); }), true);
+// Never destroyed: threads may poll until the process ends.
+IdleDescriptors& g_idle = *new IdleDescriptors();
 
 std::atomic<std::uint32_t> g_parkers{0};
 
@@ -148,8 +169,8 @@ void Parker::park(const Clock& clock, TimePoint until) {
 }
 
 bool Parker::begin_poll() {
-  (void)g_registered;
-  fd_.store(g_idle.take(), std::memory_order_relaxed);
+  wake_up_ = g_idle.take();
+  fd_.store(wake_up_.get(), std::memory_order_relaxed);
   if (change(kAwake, kPolling)) return true;
   state_.store(kAwake);
   give_back();
@@ -169,8 +190,8 @@ void Parker::end_poll() {
 }
 
 void Parker::give_back() {
-  const int fd = fd_.exchange(-1, std::memory_order_relaxed);
-  if (fd >= 0) g_idle.give(fd);
+  fd_.store(-1, std::memory_order_relaxed);
+  if (wake_up_.open()) g_idle.give(std::move(wake_up_));
 }
 
 void WakeBatch::wake() {

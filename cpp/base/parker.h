@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/futex.h"
 
 namespace holdfast {
@@ -73,6 +74,7 @@ class Parker {
   // Between begin_poll() and end_poll(). A notifier that came while the process had no descriptor
   // left may read the one of a later poll(), which it then ends early.
   std::atomic<int> fd_{-1};
+  Descriptor wake_up_;  // its owner; the owning thread's
 };
 
 // The wake-ups happen when it is destroyed. One system call wakes a batch, because threads share a

@@ -78,7 +78,7 @@ int this_thread_id() { return static_cast<int>(::syscall(SYS_gettid)); }
 
 bool on_main_thread() { return this_thread_id() == ::getpid(); }
 
-int make_wake_up() { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+Descriptor make_wake_up() { return Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
 
 void wake(int fd) { ::eventfd_write(fd, 1); }
 
@@ -106,12 +106,12 @@ void submit(int queue, unsigned flags, unsigned notes) {
 }  // namespace
 
 // A queue with a pending event is readable; to receive the event clears it.
-int make_wake_up() {
-  const int fd = ::kqueue();
-  if (fd < 0) return fd;
-  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  submit(fd, EV_ADD | EV_CLEAR, 0);
-  return fd;
+Descriptor make_wake_up() {
+  Descriptor queue(::kqueue());
+  if (!queue.open()) return queue;
+  ::fcntl(queue.get(), F_SETFD, FD_CLOEXEC);
+  submit(queue.get(), EV_ADD | EV_CLEAR, 0);
+  return queue;
 }
 
 void wake(int fd) { submit(fd, 0, NOTE_TRIGGER); }

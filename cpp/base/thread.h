@@ -4,6 +4,8 @@
 #include <string>
 #include <thread>
 
+#include "base/descriptor.h"
+
 namespace holdfast {
 
 // A thread of the library: it blocks all signals from its first instruction on (they are for the
@@ -22,10 +24,10 @@ bool on_main_thread();
 void await_exit(int thread_id);
 
 // A descriptor that is readable from wake() until clear_wake_up(): an eventfd on Linux, a kqueue
-// elsewhere, which a child of fork() does not inherit. The caller closes it.
+// elsewhere.
 
-// -1, with errno, where the system gives none.
-int make_wake_up();
+// None, with errno, where the system gives none.
+Descriptor make_wake_up();
 // Any thread.
 void wake(int fd);
 // False: it was not readable.

@@ -1,7 +1,5 @@
 #include "client/event_loop_reader.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -13,16 +11,14 @@ namespace holdfast::client {
 
 EventLoopReader::EventLoopReader() : epoll_(net::make_readable_set()), epoch_(fork_epoch()) {}
 
-EventLoopReader::~EventLoopReader() { ::close(epoll_); }
-
 void EventLoopReader::watch(int fd) {
-  if (!net::add_readable(epoll_, fd)) throw LimitReached("epoll_ctl", errno);
+  if (!net::add_readable(epoll_.get(), fd)) throw LimitReached("epoll_ctl", errno);
 }
 
 bool EventLoopReader::take(std::shared_ptr<Connection> connection,
                            std::shared_ptr<net::Transport> stream) {
   const MutexLock lock(mutex_);
-  if (!net::add_readable(epoll_, stream->fd())) return false;
+  if (!net::add_readable(epoll_.get(), stream->fd())) return false;
   leased_.push_back({std::move(connection), std::move(stream)});
   return true;
 }
@@ -34,7 +30,7 @@ void EventLoopReader::drop(const Connection& connection) {
   };
   const auto found = std::find_if(leased_.begin(), leased_.end(), is_it);
   if (found == leased_.end()) return;
-  net::remove_readable(epoll_, found->stream->fd());
+  net::remove_readable(epoll_.get(), found->stream->fd());
   leased_.erase(found);
 }
 

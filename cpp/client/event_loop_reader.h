@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/mutex.h"
 #include "base/process.h"
 #include "net/transport.h"
@@ -30,12 +31,12 @@ class Connection;
 class EventLoopReader final : public std::enable_shared_from_this<EventLoopReader> {
  public:
   EventLoopReader();  // throws LimitReached where the system gives no descriptors
-  ~EventLoopReader();
   EventLoopReader(const EventLoopReader&) = delete;
   EventLoopReader& operator=(const EventLoopReader&) = delete;
 
-  // Readable when a connection has something to read, or a descriptor that was given to watch().
-  int fd() const { return epoll_; }
+  // Readable when a connection has something to read, or a descriptor that was given to watch(). -1
+  // in a child of fork().
+  int fd() const { return epoll_.get(); }
   void watch(int fd);
 
   // The loop's thread: reads the replies that have come, and completes their requests.
@@ -108,7 +109,7 @@ class EventLoopReader final : public std::enable_shared_from_this<EventLoopReade
 
   static inline thread_local EventLoopReader* of_scope_ = nullptr;
 
-  const int epoll_;
+  const Descriptor epoll_;
   const std::uint64_t epoch_;
   Mutex mutex_;  // taken after a connection's
   std::vector<Leased> leased_ HOLDFAST_GUARDED_BY(mutex_);

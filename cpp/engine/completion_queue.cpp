@@ -1,7 +1,5 @@
 #include "engine/completion_queue.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <utility>
 
@@ -12,24 +10,17 @@ namespace holdfast::engine {
 
 namespace {
 
-int watched_wake_up(client::EventLoopReader& loop) {
-  const int fd = make_wake_up();
-  if (fd < 0) throw LimitReached("eventfd", errno);
-  try {
-    loop.watch(fd);
-  } catch (...) {
-    ::close(fd);
-    throw;
-  }
-  return fd;
+Descriptor watched_wake_up(client::EventLoopReader& loop) {
+  Descriptor wake_up = make_wake_up();
+  if (!wake_up.open()) throw LimitReached("eventfd", errno);
+  loop.watch(wake_up.get());
+  return wake_up;
 }
 
 }  // namespace
 
 CompletionQueue::CompletionQueue()
     : loop_(std::make_shared<client::EventLoopReader>()), wake_(watched_wake_up(*loop_)) {}
-
-CompletionQueue::~CompletionQueue() { ::close(wake_); }
 
 void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
   const bool here = client::EventLoopReader::of_this_thread() == loop_.get();
@@ -49,14 +40,14 @@ void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
   }
   // After the unlock, so that the woken reader finds the lock free. A drain() in between makes this
   // wake-up unnecessary.
-  if (wakes) wake(wake_);
+  if (wakes) wake(wake_.get());
 }
 
 void CompletionQueue::drain(std::vector<Done>& done) {
   loop_->turn();
   done.swap(read_);
   if (!woken_.load() && !done.empty()) return;
-  clear_wake_up(wake_);
+  clear_wake_up(wake_.get());
   const MutexLock lock(mutex_);
   woken_.store(false);
   for (Done& each : done_) done.push_back(std::move(each));

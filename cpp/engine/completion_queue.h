@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/mutex.h"
 #include "base/sync_points.h"
 #include "client/event_loop_reader.h"
@@ -22,7 +23,6 @@ class CompletionQueue final : public sync::Completion,
   using Done = std::pair<std::uint64_t, sync::Outcome>;
 
   CompletionQueue();  // throws LimitReached where the system gives no descriptors
-  ~CompletionQueue() override;
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
@@ -45,7 +45,7 @@ class CompletionQueue final : public sync::Completion,
 
  private:
   const std::shared_ptr<client::EventLoopReader> loop_;
-  const int wake_;  // of make_wake_up()
+  const Descriptor wake_;  // of make_wake_up()
   // The loop's thread only.
   std::uint64_t beginning_ = 0;  // inside begin()
   std::optional<sync::Outcome> at_once_;

@@ -66,11 +66,7 @@ Engine::Engine()
   }
 }
 
-Engine& Engine::instance() {
-  static const bool registered = (call_in_child(net::close_inherited_sockets), true);
-  (void)registered;
-  return OfProcess<Engine>::instance();
-}
+Engine& Engine::instance() { return OfProcess<Engine>::instance(); }
 
 void Engine::set_watchdog_threads(std::size_t count) { g_watchdog_threads.store(count); }
 

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/process.h"
-#include "net/descriptor.h"
 #include "net/pollable.h"
 
 #ifdef __linux__
@@ -30,7 +30,7 @@ void post(EventSink& events, const std::string& reason) {
 // Waits for the end of the guard process.
 class GuardWatch final : public net::Pollable {
  public:
-  GuardWatch(net::Descriptor socket, int pid, std::shared_ptr<EventSink> events)
+  GuardWatch(Descriptor socket, int pid, std::shared_ptr<EventSink> events)
       : socket_(std::move(socket)),
         pid_(std::make_shared<std::atomic<int>>(pid)),
         events_(std::move(events)) {}
@@ -66,7 +66,7 @@ class GuardWatch final : public net::Pollable {
   }
 
  private:
-  net::Descriptor socket_;
+  Descriptor socket_;
   const std::shared_ptr<std::atomic<int>> pid_;
   const std::shared_ptr<EventSink> events_;
   std::atomic<bool> stopped_{false};
@@ -88,7 +88,7 @@ std::unique_ptr<Guarded> Guarded::begin(const Client& client,
     return nullptr;
   }
   const guard::Guard& guard = enrolment.value()->guard();
-  net::Descriptor watched = guard.watched();
+  Descriptor watched = guard.watched();
   if (!watched.open()) {
     post(*events, "the guard cannot be watched: " + limit_text("fcntl", errno));
     return nullptr;

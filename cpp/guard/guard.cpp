@@ -51,8 +51,8 @@ bool readable(int fd, Millis longest) {
   return ready > 0;
 }
 
-net::Descriptor open_process(int pid) {
-  return net::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0U)));
+Descriptor open_process(int pid) {
+  return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0U)));
 }
 
 Process::Process(int pid) : pid_(pid), descriptor_(open_process(pid)) {}
@@ -118,7 +118,7 @@ Status failed(const char* what, int error) {
   return Status::invalid("the guard cannot be started: " + limit_text(what, error));
 }
 
-net::Descriptor moved(int fd) { return net::Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAbove)); }
+Descriptor moved(int fd) { return Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAbove)); }
 
 // The process ends at once: the guard is its child. Its status is the errno of what it lacked.
 Status spawn(const std::string& path, const std::array<int, 2>& inherited) {
@@ -164,15 +164,15 @@ Status Guard::possible() {
 }
 
 Result<std::shared_ptr<Guard>> Guard::start(const std::string& path) {
-  const net::Descriptor program = open_process(getpid());
+  const Descriptor program = open_process(getpid());
   if (!program.open()) return failed("pidfd_open", errno);
   std::array<int, 2> pair{};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) {
     return failed("socketpair", errno);
   }
-  std::shared_ptr<Guard> guard(new Guard(net::Descriptor(pair[0])));
-  const net::Descriptor theirs(pair[1]);
-  const std::array<net::Descriptor, 2> above{moved(pair[1]), moved(program.get())};
+  std::shared_ptr<Guard> guard(new Guard(Descriptor(pair[0])));
+  const Descriptor theirs(pair[1]);
+  const std::array<Descriptor, 2> above{moved(theirs.get()), moved(program.get())};
   if (!above[0].open() || !above[1].open()) return failed("fcntl", errno);
   Status started = spawn(path, {above[0].get(), above[1].get()});
   if (!started.ok()) return started;
@@ -216,7 +216,7 @@ bool Guard::ended() const {
   return poll(&end, 1, 0) > 0;
 }
 
-net::Descriptor Guard::watched() const { return moved(socket_.get()); }
+Descriptor Guard::watched() const { return moved(socket_.get()); }
 
 // The number may be trusted if the guard lives once it has been opened.
 void Guard::took_part(int pid) {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "net/descriptor.h"
 
 namespace holdfast::guard {
 
@@ -51,11 +51,11 @@ class Process {
   std::optional<int> collect() const;
 
   int pid_;
-  net::Descriptor descriptor_;
+  Descriptor descriptor_;
 };
 
 // A descriptor of the process with that number; none, with errno, where the system gives none.
-net::Descriptor open_process(int pid);
+Descriptor open_process(int pid);
 
 // This program's guard: a process that waits for this one's death. It is no child of this one, and
 // ends by itself: at the program's death with its releases, after the last client has left, or once
@@ -85,14 +85,14 @@ class Guard {
   int pid() const { return pid_; }
 
   // A descriptor whose other end is closed when the guard has ended.
-  net::Descriptor watched() const;
+  Descriptor watched() const;
 
  private:
-  explicit Guard(net::Descriptor socket) : socket_(std::move(socket)) {}
+  explicit Guard(Descriptor socket) : socket_(std::move(socket)) {}
   Status await_answer() HOLDFAST_REQUIRES(mutex_);
   void took_part(int pid) HOLDFAST_REQUIRES(mutex_);
 
-  net::Descriptor socket_;
+  Descriptor socket_;
   std::atomic<int> pid_{0};         // once it has answered
   Mutex mutex_;                     // of one that waits for an answer
   std::optional<Process> process_;  // once it has answered; none where it cannot be known

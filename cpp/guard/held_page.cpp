@@ -62,7 +62,7 @@ std::optional<HeldRecord> read(const PageRecord& from) {
 }  // namespace
 
 Result<HeldPage> HeldPage::make(std::uint32_t capacity) {
-  net::Descriptor fd(memfd_create("holdfast-held", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Descriptor fd(memfd_create("holdfast-held", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.open()) return failed("memfd_create");
   const std::size_t size = bytes_for(capacity);
   if (ftruncate(fd.get(), static_cast<off_t>(size)) != 0) return failed("ftruncate");
@@ -80,7 +80,7 @@ Result<HeldPage> HeldPage::make(std::uint32_t capacity) {
   return HeldPage(std::move(fd), layout, capacity);
 }
 
-HeldPage::HeldPage(net::Descriptor fd, PageLayout* layout, std::uint32_t capacity)
+HeldPage::HeldPage(Descriptor fd, PageLayout* layout, std::uint32_t capacity)
     : fd_(std::move(fd)), layout_(layout), capacity_(capacity) {}
 
 HeldPage::HeldPage(HeldPage&& other) noexcept

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/status.h"
-#include "net/descriptor.h"
 
 namespace holdfast::guard {
 
@@ -87,10 +87,10 @@ class HeldPage {
   void set_closed();
 
  private:
-  HeldPage(net::Descriptor fd, PageLayout* layout, std::uint32_t capacity);
+  HeldPage(Descriptor fd, PageLayout* layout, std::uint32_t capacity);
   Slot take_slot();
 
-  net::Descriptor fd_;
+  Descriptor fd_;
   PageLayout* layout_;
   const std::uint32_t capacity_;
   Slot next_ = 0;  // that was never used

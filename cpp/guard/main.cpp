@@ -21,10 +21,10 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/status.h"
 #include "guard/held_page.h"
 #include "guard/releases.h"
-#include "net/descriptor.h"
 
 namespace holdfast::guard {
 namespace {
@@ -34,7 +34,7 @@ constexpr std::size_t kLongestMessage = 64;
 struct Packet {
   ssize_t size = 0;  // as recv() returns it
   std::string bytes;
-  net::Descriptor page;  // that came along
+  Descriptor page;  // that came along
 };
 
 Packet receive(int socket) {
@@ -53,18 +53,27 @@ Packet receive(int socket) {
   if (head != nullptr && head->cmsg_type == SCM_RIGHTS) {
     int page = -1;
     std::memcpy(&page, CMSG_DATA(head), sizeof(int));
-    packet.page = net::Descriptor(page);
+    packet.page = Descriptor(page);
   }
   return packet;
+}
+
+// Any other error would be there at each look: the program is gone, or a rule that the guard has
+// inherited forbids the call.
+bool passes(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ENOBUFS ||
+         error == ENOMEM;
 }
 
 // The clients of the guarded program, as their messages say. The guard's side; one thread.
 class GuardedClients {
  public:
-  explicit GuardedClients(int socket) : socket_(socket) {}
+  explicit GuardedClients(Descriptor socket) : socket_(std::move(socket)) {}
+
+  int fd() const { return socket_.get(); }
 
   // Reads one message, if there is one. kEnd: there will be no more: the program has ended, or has
-  // called exec().
+  // called exec(), or the guard may not read.
   enum class Read { kOne, kNone, kEnd };
   Read read();
 
@@ -77,18 +86,18 @@ class GuardedClients {
   void release_all();
 
  private:
-  Status join(const std::string& client, const net::Descriptor& page);
+  Status join(const std::string& client, const Descriptor& page);
   void answer(const Status& status) const;
 
-  const int socket_;
+  const Descriptor socket_;
   bool joined_ = false;
   bool at_end_ = false;
   std::map<std::string, HeldPageView> pages_;  // by the client's number
 };
 
 GuardedClients::Read GuardedClients::read() {
-  const Packet packet = receive(socket_);
-  if (packet.size < 0 && errno != ECONNRESET) return Read::kNone;
+  const Packet packet = receive(socket_.get());
+  if (packet.size < 0 && passes(errno)) return Read::kNone;
   at_end_ = packet.size <= 0;
   if (at_end_) return Read::kEnd;
   if (packet.page.open()) answer(join(packet.bytes, packet.page));
@@ -98,7 +107,7 @@ GuardedClients::Read GuardedClients::read() {
   return Read::kOne;
 }
 
-Status GuardedClients::join(const std::string& client, const net::Descriptor& page) {
+Status GuardedClients::join(const std::string& client, const Descriptor& page) {
   Result<HeldPageView> view = HeldPageView::open(page.get());
   if (!view.ok()) return view.status();
   pages_.emplace(client, std::move(view.value()));
@@ -109,7 +118,7 @@ Status GuardedClients::join(const std::string& client, const net::Descriptor& pa
 void GuardedClients::answer(const Status& status) const {
   const std::string text =
       status.ok() ? "+" + std::to_string(getpid()) + "\r\n" : "-ERR " + status.message() + "\r\n";
-  (void)send(socket_, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  (void)send(socket_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool GuardedClients::done() const {
@@ -157,9 +166,9 @@ void leave_the_program() {
 
 // True: the program has ended, with all of its threads. False: it has closed its clients, or called
 // exec(), and the leases are over.
-bool await_end(GuardedClients& clients) {
+bool await_end(GuardedClients& clients, const Descriptor& program) {
   using Read = GuardedClients::Read;
-  std::array<pollfd, 2> waited{{{kProgram, POLLIN, 0}, {kSocket, POLLIN, 0}}};
+  std::array<pollfd, 2> waited{{{program.get(), POLLIN, 0}, {clients.fd(), POLLIN, 0}}};
   while (waited[0].revents == 0) {
     const bool left = waited[1].fd < 0;
     if (poll(waited.data(), waited.size(), left ? kLookMs : -1) < 0) continue;
@@ -176,7 +185,8 @@ bool await_end(GuardedClients& clients) {
 
 int main() {
   holdfast::guard::leave_the_program();
-  holdfast::guard::GuardedClients clients(holdfast::guard::kSocket);
-  if (await_end(clients)) clients.release_all();
+  holdfast::guard::GuardedClients clients{holdfast::Descriptor(holdfast::guard::kSocket)};
+  const holdfast::Descriptor program(holdfast::guard::kProgram);
+  if (await_end(clients, program)) clients.release_all();
   return 0;
 }

@@ -303,7 +303,9 @@ void Releases::submit(Hold& hold) {
   if (way.on_way >= way.room) return;
   hold.on_way = true;
   ++on_way_;
-  (void)connection->submit(std::make_shared<Release>(*this, hold, way));
+  const auto release = std::make_shared<Release>(*this, hold, way);
+  const Status refused = connection->submit(release);
+  if (!refused.ok()) release->complete(refused, {});
 }
 
 void Releases::end(Hold& hold) {

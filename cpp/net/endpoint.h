@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "net/descriptor.h"
 
 namespace holdfast::net {
 

@@ -1,7 +1,6 @@
 #ifdef __linux__
 
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/process.h"
+#include "base/thread.h"
 #include "net/poller.h"
 
 namespace holdfast::net {
@@ -24,24 +24,24 @@ constexpr std::size_t kBatch = 64;
 constexpr auto kRefusedPause = std::chrono::milliseconds(5);
 constexpr std::uint64_t kRefused = ~std::uint64_t{0};  // no Descriptor's: update() adds anew
 
-Descriptor checked(int fd, const char* what) {
-  if (fd < 0) throw LimitReached(what, errno);
-  return Descriptor(fd);
+Descriptor checked(Descriptor made, const char* what) {
+  if (!made.open()) throw LimitReached(what, errno);
+  return made;
 }
 
-int make_timer() {
+Descriptor make_timer() {
 #ifdef CLOCK_BOOTTIME
-  const int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-  if (fd >= 0 || errno != EINVAL) return fd;
+  Descriptor timer(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (timer.open() || errno != EINVAL) return timer;
 #endif
-  return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  return Descriptor(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
 }
 
 }  // namespace
 
 Poller::Poller()
-    : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
-      wake_(checked(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
+    : epoll_(make_readable_set()),
+      wake_(checked(make_wake_up(), "eventfd")),
       alarm_(checked(make_timer(), "timerfd_create")) {
   if (!listen(epoll_)) throw LimitReached("epoll_ctl", errno);
 }
@@ -117,12 +117,10 @@ void Poller::rebuild(bool may_pause, std::vector<Watch*>& ready) {
   }
 }
 
-void Poller::wake() { eventfd_write(wake_.get(), 1); }
+void Poller::wake() { holdfast::wake(wake_.get()); }
 
-int make_readable_set() {
-  const int fd = ::epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) throw LimitReached("epoll_create1", errno);
-  return fd;
+Descriptor make_readable_set() {
+  return checked(Descriptor(epoll_create1(EPOLL_CLOEXEC)), "epoll_create1");
 }
 
 bool add_readable(int set, int fd) {

@@ -65,12 +65,9 @@ bool watch_for(const Descriptor& queue, int fd, int filter, std::uint64_t token,
 
 }  // namespace
 
-Poller::Poller() : queue_(::kqueue()) {
-  // EV_CLEAR: each wake-up is reported once. A child of fork() does not inherit the queue.
-  if (queue_.open() && ::fcntl(queue_.get(), F_SETFD, FD_CLOEXEC) == 0 &&
-      submit(queue_, event(kWakeToken, EVFILT_USER, EV_ADD | EV_CLEAR, 0))) {
-    return;
-  }
+Poller::Poller() : queue_(make_readable_set()) {
+  // EV_CLEAR: each wake-up is reported once.
+  if (submit(queue_, event(kWakeToken, EVFILT_USER, EV_ADD | EV_CLEAR, 0))) return;
   throw LimitReached("kqueue", errno);
 }
 
@@ -129,11 +126,11 @@ bool change_readable(int set, int fd, unsigned flags) {
 
 }  // namespace
 
-int make_readable_set() {
-  const int fd = ::kqueue();
-  if (fd < 0) throw LimitReached("kqueue", errno);
-  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  return fd;
+Descriptor make_readable_set() {
+  Descriptor set(::kqueue());
+  if (!set.open()) throw LimitReached("kqueue", errno);
+  ::fcntl(set.get(), F_SETFD, FD_CLOEXEC);
+  return set;
 }
 
 bool add_readable(int set, int fd) { return change_readable(set, fd, EV_ADD); }

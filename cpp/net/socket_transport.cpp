@@ -33,8 +33,8 @@ constexpr int kIdle = TCP_KEEPIDLE;
 constexpr int kNoSignal = MSG_NOSIGNAL;
 constexpr bool kFlagsSuffice = true;  // MSG_DONTWAIT does for every call what O_NONBLOCK does
 
-int open_stream_socket(int family) {
-  return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+Descriptor open_stream_socket(int family) {
+  return Descriptor(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 void set_user_timeout(int fd, Millis timeout) {
@@ -48,13 +48,13 @@ constexpr int kIdle = TCP_KEEPALIVE;
 constexpr int kNoSignal = 0;  // set for the socket
 constexpr bool kFlagsSuffice = false;
 
-int open_stream_socket(int family) {
-  const int fd = socket(family, SOCK_STREAM, 0);
-  if (fd < 0) return fd;
-  fcntl(fd, F_SETFD, FD_CLOEXEC);
-  fcntl(fd, F_SETFL, O_NONBLOCK);
-  set_option(fd, SOL_SOCKET, SO_NOSIGPIPE, 1);
-  return fd;
+Descriptor open_stream_socket(int family) {
+  Descriptor opened(socket(family, SOCK_STREAM, 0));
+  if (!opened.open()) return opened;
+  fcntl(opened.get(), F_SETFD, FD_CLOEXEC);
+  fcntl(opened.get(), F_SETFL, O_NONBLOCK);
+  set_option(opened.get(), SOL_SOCKET, SO_NOSIGPIPE, 1);
+  return opened;
 }
 
 // In whole seconds, rounded up.
@@ -143,7 +143,7 @@ IoResult SocketTransport::begin_next() {
   while (next_ < addresses_.size()) {
     const SocketAddress& address = addresses_[next_++];
     const int family = address.storage.ss_family;
-    socket_ = Descriptor(open_stream_socket(family));
+    socket_ = open_stream_socket(family);
     if (socket_.open()) {
       if (family != AF_UNIX) {
         prepare_tcp(user_timeout_ / static_cast<Millis::rep>(addresses_.size()));

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "net/descriptor.h"
+#include "base/descriptor.h"
 #include "net/endpoint.h"
 #include "net/pollable.h"
 #include "net/resolver.h"

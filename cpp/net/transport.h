@@ -70,11 +70,6 @@ class Transport {
 std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
                                           Millis user_timeout);
 
-// Closes, in a fork()ed child, the sockets that were inherited from the parent (and the descriptors
-// of event loops); never writes to them. Their Descriptors may be destroyed in the child; that
-// closes nothing more. Async-signal-safe: the descriptors are kept in a lock-free table for this.
-void close_inherited_sockets();
-
 // The version of the OpenSSL library in use: "3.0.17". Empty: built without TLS.
 std::string openssl_version();
 

@@ -49,6 +49,14 @@ LOOP_BREAKS = (
         "::test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted",
     ),
     Break(
+        (62,),
+        "a descriptor may have the number of a standard stream",
+        "cpp/base/descriptor.cpp",
+        (("if (fd < 0 || fd > STDERR_FILENO) return fd;", "if (fd < 1024) return fd;"),),
+        "tests/faults/test_standard_streams.py"
+        "::test_what_it_prints_reaches_no_descriptor_of_the_library",
+    ),
+    Break(
         (63,),
         "a guard that may not fork goes on as a child of the program",
         "cpp/guard/main.cpp",

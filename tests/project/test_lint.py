@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.lint import errors, names, pages, sizes, texts
+from tools.lint import descriptors, errors, names, pages, sizes, texts
+from tools.lint.tree import ROOT
 
 # In two halves, so that the lint does not find them here.
 FORBIDDEN = [
@@ -237,3 +238,26 @@ def test_a_page_that_loads_from_another_host_is_found(tmp_path: Path) -> None:
 def test_a_page_with_a_broken_table_is_found(tmp_path: Path, shown: str, problems: int) -> None:
     (tmp_path / "page.html").write_text(shown, encoding="utf-8")
     assert len(pages.broken_cells(tmp_path)) == problems
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("const int fd = ::socket(family, SOCK_STREAM, 0);", ["socket"]),
+        ("if (::open(path, O_RDONLY) < 0) return;", ["open"]),
+        ("int moved(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 3); }", ["F_DUPFD_CLOEXEC"]),
+        ("const auto process = syscall(SYS_pidfd_open, pid, 0U);", ["SYS_pidfd_open"]),
+        ("socket_ = Descriptor(::socket(family, SOCK_STREAM, 0));", []),
+        ("net::Descriptor page(\n    memfd_create(name, MFD_CLOEXEC));", []),
+        ("entries_.open(entry); // as ::open(path, O_RDONLY)", []),
+    ],
+)
+def test_a_bare_descriptor_is_named(tmp_path: Path, line: str, found: list[str]) -> None:
+    (tmp_path / "cpp").mkdir()
+    (tmp_path / "cpp" / "sample.cpp").write_text(f"void f();\n{line}\n")
+    assert [problem.split()[1] for problem in descriptors.check(tmp_path)] == found
+
+
+def test_the_exceptions_are_still_there() -> None:
+    for path, name in descriptors.EXCEPTIONS:
+        assert name in [each for _, each in descriptors.bare((ROOT / path).read_text())]

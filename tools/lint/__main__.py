@@ -13,6 +13,7 @@ from collections.abc import Callable
 from tools import tasks
 from tools.lint import (
     cpp,
+    descriptors,
     errors,
     floors,
     hosting,
@@ -32,6 +33,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "seams": seams.check,
     "tasks": tasks.check,
     "errors": errors.check,
+    "descriptors": descriptors.check,
     "sizes": sizes.check,
     "texts": texts.check,
     "names": names.check,

@@ -313,7 +313,7 @@ TEST(ProcessTest, AThreadThatHoldsTheInterpreterWaitsForNoProcess) {
 TEST_F(GuardTest, APageThatIsNoneIsRefusedAndNoExecutableIsNoGuard) {
   const auto guard = Guard::start(HOLDFAST_GUARD);
   ASSERT_TRUE(guard.ok()) << guard.status().message();
-  const net::Descriptor other(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const Descriptor other(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const Status refused = guard.value()->join("1", other.get());
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.message().find("too short"), std::string::npos) << refused.message();

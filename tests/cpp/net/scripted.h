@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "net/descriptor.h"
+#include "base/descriptor.h"
 #include "net/event_loop.h"
 #include "net/support.h"
 

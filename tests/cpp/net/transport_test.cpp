@@ -9,7 +9,7 @@
 #include <memory>
 #include <set>
 
-#include "net/descriptor.h"
+#include "base/descriptor.h"
 #include "net/socket_transport.h"
 #include "net/support.h"
 #include "support/real_server.h"
@@ -116,7 +116,6 @@ TEST_F(TransportToServer, AChildOfForkClosesItsCopyAndNeverTouchesTheConnection)
   const int inherited = transport->fd();
   const pid_t child = fork();
   if (child == 0) {
-    close_inherited_sockets();
     if (fcntl(inherited, F_GETFD) != -1) _exit(1);
     if (transport->fd() != -1) _exit(2);
     const int other = ::dup2(STDERR_FILENO, inherited);  // the number is another owner's now
@@ -284,45 +283,6 @@ TEST(Transport, IsNeverConnectedToItself) {
     SocketTransport transport("unused", unused, kTimeout);
     ASSERT_EQ(connect(transport).io, Io::kFailed) << i;
   }
-}
-
-TEST(Descriptor, IsKnownByASerialWhileItIsOpen) {
-  Descriptor first(dup(STDERR_FILENO));
-  const int fd = first.get();
-  const std::uint64_t serial = serial_of(fd);
-  EXPECT_NE(serial, 0U);
-  first.reset();
-  EXPECT_EQ(serial_of(fd), 0U);
-  EXPECT_EQ(first.get(), -1);
-  Descriptor second(dup(STDERR_FILENO));
-  ASSERT_EQ(second.get(), fd) << "the lowest number is free again";
-  EXPECT_NE(serial_of(fd), serial);
-}
-
-TEST(Descriptor, ManyAreKnownAndClosedInAChild) {
-  const Descriptor beyond_the_first_block(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 5000));
-  ASSERT_GE(beyond_the_first_block.get(), 5000) << "ulimit -n is too low for this test";
-  const pid_t child = fork();
-  if (child == 0) {
-    close_inherited_sockets();
-    _exit(fcntl(5000, F_GETFD) == -1 && fcntl(STDERR_FILENO, F_GETFD) != -1 ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  EXPECT_NE(fcntl(beyond_the_first_block.get(), F_GETFD), -1);
-}
-
-TEST(Descriptor, ThreadsOpenAndCloseAtTheSameTime) {
-  const auto work = [] {
-    for (int i = 0; i < 2000; ++i) {
-      const Descriptor descriptor(dup(STDERR_FILENO));
-      EXPECT_TRUE(descriptor.open());
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "net/descriptor.h"
+#include "base/descriptor.h"
 #include "net/endpoint.h"
 #include "resp/command.h"
 #include "resp/reply.h"
@@ -53,7 +53,7 @@ class DirectClient {
   }
 
  private:
-  net::Descriptor socket_;
+  Descriptor socket_;
   resp::Reader reader_;
   bool connected_ = false;
 };

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "net/descriptor.h"
+#include "base/descriptor.h"
 #include "net/pollable.h"
 #include "net/transport.h"
 
@@ -98,7 +98,7 @@ class ScriptedStream final : public net::Transport {
 
  private:
   Script& script_;
-  const net::Descriptor ready_{::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
+  const Descriptor ready_{::eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
 }  // namespace holdfast::simulation

@@ -116,3 +116,17 @@ def test_close_leaves_a_child_of_the_program_alone_that_has_the_number_of_a_dead
     if line == "skip":
         pytest.skip("this user may not choose the number of a process")
     assert line == "status 7"
+
+
+def test_a_guard_that_may_not_read_ends(
+    start_child: StartChild, server: Server, refusals: Refusals
+) -> None:
+    """63: it inherits the program's rules, such as a seccomp filter, and must not spin for them."""
+    child = start_child(
+        f"os.environ['HOLDFAST_TEST_REFUSALS'] = 'recvmsg 1 0 1'\n{UNGUARDED}",
+        URL=server.url,
+        environment=refusals.environment,
+    )
+    assert child.expect("guard") == ["0"]
+    assert child.wait() == 0
+    assert "the guard cannot be started: it has ended" in child.errors

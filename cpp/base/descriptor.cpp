@@ -1,16 +1,18 @@
-#include "net/descriptor.h"
+#include "base/descriptor.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <new>
 #include <utility>
 
-#include "net/transport.h"
+#include "base/process.h"
 
-namespace holdfast::net {
+namespace holdfast {
 namespace {
 
 // The serials of open descriptors, by number. A block is made when the first number in it is used,
@@ -49,11 +51,34 @@ Serial* find_or_make(int fd) {
   return find(fd);
 }
 
+int moved_above_standard(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno == EINVAL ? EMFILE : errno;  // where the process may have no such number
+  ::close(fd);
+  errno = error;
+  return above;
+}
+
+// In a child of fork(): async-signal-safe.
+void close_inherited() {
+  for (std::size_t index = 0; index < kBlocks; ++index) {
+    Block* const block = block_of(index);
+    if (block == nullptr) continue;
+    for (std::size_t i = 0; i < kBlockSize; ++i) {
+      if ((*block)[i].exchange(0) != 0) ::close(static_cast<int>(index * kBlockSize + i));
+    }
+  }
+}
+
+// At the library's load: before any is open.
+[[maybe_unused]] const bool g_registered = (call_in_child(close_inherited), true);
+
 }  // namespace
 
-Descriptor::Descriptor(int fd) : fd_(fd) {
-  if (fd < 0) return;
-  Serial* const entry = find_or_make(fd);
+Descriptor::Descriptor(int fd) : fd_(moved_above_standard(fd)) {
+  if (fd_ < 0) return;
+  Serial* const entry = find_or_make(fd_);
   if (entry == nullptr) return;  // a number beyond the table: a child inherits it until it execs
   serial_ = ++last_serial;
   entry->store(serial_);
@@ -83,14 +108,4 @@ std::uint64_t serial_of(int fd) {
   return entry == nullptr ? 0 : entry->load();
 }
 
-void close_inherited_sockets() {
-  for (std::size_t index = 0; index < kBlocks; ++index) {
-    Block* const block = block_of(index);
-    if (block == nullptr) continue;
-    for (std::size_t i = 0; i < kBlockSize; ++i) {
-      if ((*block)[i].exchange(0) != 0) ::close(static_cast<int>(index * kBlockSize + i));
-    }
-  }
-}
-
-}  // namespace holdfast::net
+}  // namespace holdfast
