@@ -9,11 +9,14 @@ with a comment that names what it takes and gives:
     -- ARGV[2...]  names: one or more, read with an index that is not a number
     -- returns  1: granted
 
-A result is `nil`, `decimal` (a text of digits), `text` (any), `error`, `list` (an array of
-anything), or else a number: `1`, `>= 0`, `< limit`, `any`; or an array of numbers: `{i, ...}` is
-some of the places, from 1 on, of what the call is about, in order; `{left, ...}` a number for each
-of them, 0 or more; `{left, next}` are two, or three. The engine takes a reply of no other kind, and
-out of these ranges, for the script's.
+A result is `nil`, `decimal` (a text of digits), `text` (any), `error`, or else a number: `1`,
+`>= 0`, `< limit`, `any`; or an array. `{>= 0, decimal}` is what its elements are, of one of several
+arrays that the script may return: `{-2, text}` beside it differs by its first element, the tag.
+`{text, any, ...}` are these elements any number of times. An array of numbers may have names for
+them: `{i, ...}` is some of the places, from 1 on, of what the call is about, in order;
+`{left, ...}` a number for each of them, 0 or more; `{left, next}` are two, or three. The engine
+takes a reply of no other kind, and out of these ranges, for the script's. What another program can
+have written is `text` or `any`: the caller looks at it.
 
 Each index that the code uses is named there, each named one is used, and none is left out. A script
 that makes the name of a key begins with the line `--!df flags=allow-undeclared-keys`, by which
@@ -21,7 +24,7 @@ Dragonfly allows that, and no other script does. What is embedded is the code al
 comments, no blank lines. Needs nothing but the standard library.
 
     embed_lua.py lua --header build/lua_scripts.h    for the build: the header
-    embed_lua.py lua --json    for the tests: {name: {"sha1", "text", "numbers"}}
+    embed_lua.py lua --json    for the tests: {name: {"sha1", "text", ...}}
 """
 
 from __future__ import annotations
@@ -49,14 +52,20 @@ OPEN_INDEX = re.compile(r"(?P<first>[1-9]\d*)(?P<open>\.\.\.)?")
 WHAT = re.compile(r"\s+[a-z][a-z0-9_]*: \S")
 RETURNS = re.compile(r"--\s*returns\s+(?P<result>.*)")
 RESULT = re.compile(
-    r"(?:(?P<kind>nil|decimal|text|list|error)|(?P<array>\{[^}]*\})"
+    r"(?:(?P<kind>nil|decimal|text|error)|(?P<array>\{[^}]*\})"
     r"|any|(?P<number>-?\d+)|(?P<order>[<>]=?) (?:(?P<limit>-?\d+)|[a-z_]+)): \S"
 )
+ELEMENT = re.compile(
+    r"(?P<kind>decimal|text)|any|(?P<number>-?\d+)|(?P<order>[<>]=?) (?P<limit>-?\d+)"
+)
+# Arrays of numbers that have names: kPlaces and kEach, or kFew.
+NAMED_NUMBERS = re.compile(r"\{[a-z]+, \.\.\.\}|\{[-a-z0-9 ]+(, [-a-z0-9 ]+){1,2}\}")
 USED = re.compile(r"\b(?P<list>KEYS|ARGV)\b(?:\s*\[\s*(?P<index>\d+)\s*\])?")
 CALL = re.compile(r"redis\.p?call\(\s*'(?P<command>\w+)'\s*,\s*(?P<key>[^,()]+\(?)")
 LOCAL = re.compile(r"(?m)^\s*local (?P<names>[\w, ]+) = (?P<values>.+)$")
 DECLARED = re.compile(r"KEYS\[\d+\]|[A-Za-z_]\w*")
-KINDS = {"nil": "kNil", "decimal": "kText", "text": "kText", "list": "kArray", "error": ""}
+KINDS = {"nil": "kNil", "decimal": "kText", "text": "kText", "error": ""}
+REST = "..."
 CHANNELS = {"publish", "spublish"}
 UNDECLARED = "--!df flags=allow-undeclared-keys"
 WORD = re.compile(r"[a-z][a-z0-9_]*")
@@ -70,7 +79,7 @@ class Script:
     name: str
     text: str
     replies: str = ""  # resp::ReplyKinds, as C++ writes them
-    numbers: tuple[int | None, int | None] = (None, None)  # the range of those among them
+    results: tuple[str, ...] = ()  # as the header has them
     keys: int | None = None  # None: any number
     args: int | None = None
 
@@ -136,9 +145,14 @@ def load_script(root: Path, path: Path) -> Script:
     if problems:
         raise ScriptError([f"{path}: {problem}" for problem in problems])
     flags = f"{UNDECLARED}\n" if has_flag(source) else ""
-    counts = (number_of(array, source) for array in ("KEYS", "ARGV"))
+    name = relative.as_posix()
     return Script(
-        relative.as_posix(), flags + code, replies_of(source), numbers_of(source), *counts
+        name=name,
+        text=flags + code,
+        replies=replies_of(source, name),
+        results=tuple(named[0].rpartition(":")[0] for named in named_results(source)),
+        keys=number_of("KEYS", source),
+        args=number_of("ARGV", source),
     )
 
 
@@ -208,7 +222,7 @@ def check_header(source: str, code: str) -> list[str]:
     results = results_of(header)
     if not results:
         problems.append("the header names no result (-- returns  ...)")
-    problems += [f"not a result: {result}" for result in results if not RESULT.match(result)]
+    problems += check_results(results)
     named: dict[str, dict[int, bool]] = {"KEYS": {}, "ARGV": {}}
     for line in header:
         problems += note_named(line, named)
@@ -232,16 +246,74 @@ def results_of(header: list[str]) -> list[str]:
     return [entry["result"] for line in header if (entry := RETURNS.match(line))]
 
 
-def replies_of(source: str) -> str:
+def check_results(results: list[str]) -> list[str]:
+    problems = [f"not a result: {result}" for result in results if not is_result(result)]
+    arrays = [entry["array"] for result in results if (entry := RESULT.match(result))]
+    if len({array_of(array, "") for array in arrays if array}) > 1:
+        problems.append("arrays of numbers with names, and others: describe the elements of all")
+    return problems
+
+
+def is_result(result: str) -> bool:
+    named = RESULT.match(result)
+    if named is None or not named["array"]:
+        return named is not None
+    return is_shaped(named["array"]) or bool(NAMED_NUMBERS.fullmatch(named["array"]))
+
+
+def elements_of(array: str) -> list[str]:
+    """What stands in the braces, without the dots at the end."""
+    return array[1:-1].removesuffix(f", {REST}").split(", ")
+
+
+def is_shaped(array: str) -> bool:
+    """Whether it says what each element is, rather than names numbers."""
+    return all(ELEMENT.fullmatch(element) for element in elements_of(array))
+
+
+def replies_of(source: str, name: str) -> str:
     """The replies that the header of `source` names, as C++ writes resp::ReplyKinds."""
     results = named_results(source)
     kinds = sorted({kind for named in results if (kind := kind_of(named))})
-    arrays = {array_of(named["array"]) for named in results if named["array"]}
     allowed = " | ".join(f"resp::ReplyKind::{kind}" for kind in kinds) or "resp::ReplyKind::kNil"
     text = f"resp::ReplyKinds({allowed})" + within(*numbers_of(source))
     if "decimal" in {named["kind"] for named in results}:
         text += ".decimal()"
-    return text + "".join(f".arrays_of(resp::ReplyKinds::Array::{each})" for each in sorted(arrays))
+    arrays = {array_of(named["array"], name) for named in results if named["array"]}
+    return text + "".join(f".arrays_of({each})" for each in sorted(arrays))
+
+
+def shape_of(script: Script) -> list[str]:
+    """The arrays whose elements the header describes, as C++ declares resp::ArrayShape."""
+    arrays = [each for each in script.results if each.startswith("{") and is_shaped(each)]
+    if not arrays:
+        return []
+    elements: list[str] = []
+    rows: list[str] = []
+    for array in arrays:
+        size = len(elements_of(array))
+        repeated = size if array.endswith(f"{REST}}}") else 0
+        rows.append(f"{{{script.identifier}_elements + {len(elements)}, {size}, {repeated}}}")
+        elements += [f"    {element_of(element)}," for element in elements_of(array)]
+    return [
+        f"inline constexpr resp::ReplyKinds {script.identifier}_elements[] = {{",
+        *elements,
+        "};",
+        f"inline constexpr resp::ArrayRow {script.identifier}_rows[] = {{{', '.join(rows)}}};",
+        f"inline constexpr resp::ArrayShape {shape_name(script.name)}{{{script.identifier}_rows}};",
+    ]
+
+
+def element_of(text: str) -> str:
+    """An element, as C++ writes resp::ReplyKinds."""
+    named = ELEMENT.fullmatch(text)
+    if named is None:
+        raise ValueError(text)
+    if named["kind"]:
+        of_digits = ".decimal()" if named["kind"] == "decimal" else ""
+        return f"resp::ReplyKinds(resp::ReplyKind::kText){of_digits}"
+    integer = "resp::ReplyKinds(resp::ReplyKind::kInteger)"
+    return integer + within(least_of(named), most_of(named))
 
 
 def named_results(source: str) -> list[re.Match[str]]:
@@ -292,11 +364,17 @@ def kind_of(named: re.Match[str]) -> str:
     return KINDS.get(named["kind"], "kInteger")
 
 
-def array_of(text: str) -> str:
-    """What an array is, as resp::ReplyKinds::Array has it."""
-    if "..." not in text:
-        return "kFew"
-    return "kPlaces" if text.startswith("{i,") else "kEach"
+def array_of(text: str, name: str) -> str:
+    """What an array is, as C++ writes the argument of resp::ReplyKinds::arrays_of()."""
+    if is_shaped(text):
+        return shape_name(name)
+    if REST not in text:
+        return "resp::ReplyKinds::Array::kFew"
+    return f"resp::ReplyKinds::Array::{'kPlaces' if text.startswith('{i,') else 'kEach'}"
+
+
+def shape_name(name: str) -> str:
+    return f"{name.replace('/', '_')}_arrays"
 
 
 def note_named(line: str, named: dict[str, dict[int, bool]]) -> list[str]:
@@ -356,6 +434,7 @@ def header_text(scripts: list[Script]) -> str:
     for script in scripts:
         parts += [
             "",
+            *shape_of(script),
             f"inline constexpr Script {script.identifier}{{",
             f'    "{script.name}",',
             f'    "{script.sha1}",',
@@ -389,7 +468,13 @@ def main() -> int:
 
 
 def entry_of(script: Script) -> dict[str, object]:
-    return {"sha1": script.sha1, "text": script.text, "numbers": script.numbers}
+    return {
+        "sha1": script.sha1,
+        "text": script.text,
+        "results": script.results,
+        "keys": script.keys,
+        "args": script.args,
+    }
 
 
 def write_header(path: Path, text: str) -> None:

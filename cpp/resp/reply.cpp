@@ -122,6 +122,8 @@ PlainBeginning plain_beginning(std::string_view bytes) {
 
 namespace {
 
+constexpr std::string_view kCapitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
 ReplyKind kind_of(const redisReply& reply) {
   switch (reply.type) {
     case REDIS_REPLY_INTEGER:
@@ -136,7 +138,7 @@ ReplyKind kind_of(const redisReply& reply) {
   }
   if (is_aggregate(reply)) return ReplyKind::kArray;
   const std::string_view text = text_of(&reply);
-  const bool word = text.empty() || (text.front() >= 'A' && text.front() <= 'Z');
+  const bool word = !text.empty() && text.find_first_not_of(kCapitals) == std::string_view::npos;
   return word && reply.type == REDIS_REPLY_STATUS ? ReplyKind::kStatus : ReplyKind::kText;
 }
 
@@ -267,6 +269,50 @@ std::string hiredis_version() {
          std::to_string(HIREDIS_PATCH);
 }
 
+namespace {
+
+constexpr std::string_view kDigits = "0123456789";
+
+// Removes the digits at the beginning; false: there are none.
+bool skip_digits(std::string_view& text) {
+  const std::size_t digits = std::min(text.find_first_not_of(kDigits), text.size());
+  text.remove_prefix(digits);
+  return digits > 0;
+}
+
+// The same of a single character, one of these.
+bool skip_one(std::string_view& text, std::string_view of) {
+  if (text.empty() || of.find(text.front()) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// As servers write doubles, and float() of Python reads them.
+bool is_score(std::string_view text) {
+  (void)skip_one(text, "-");
+  if (text == "inf" || text == "nan") return true;
+  if (!skip_digits(text)) return false;
+  if (skip_one(text, ".") && !skip_digits(text)) return false;
+  if (!skip_one(text, "e")) return text.empty();
+  (void)skip_one(text, "+-");
+  return skip_digits(text) && text.empty();
+}
+
+bool has_row(const Reply& reply, const ArrayRow& row) {
+  const std::size_t once = row.size - row.repeated;
+  if (reply.size() < once) return false;
+  const std::size_t rest = reply.size() - once;
+  if (row.repeated == 0 ? rest != 0 : rest % row.repeated != 0) return false;
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const std::size_t of_row = i < row.size ? i : once + (i - once) % row.repeated;
+    const Reply element = reply.at(i);
+    if (element.is_error() || !row.elements[of_row].allow(element)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool ReplyKinds::allow(const Reply& reply) const {
   const ReplyKind kind = reply.kind();
   if (kind == ReplyKind::kError) return true;
@@ -277,10 +323,13 @@ bool ReplyKinds::allow(const Reply& reply) const {
     case ReplyKind::kText:
       return allow_text(reply.text());
     case ReplyKind::kArray:
-      return allow_array(reply.size(), [&](std::size_t i, std::int64_t& number) {
-        number = reply.integer_at(i);
-        return reply.at(i).is_integer();
-      });
+      return allow_array(
+          reply.size(),
+          [&](std::size_t i, std::int64_t& number) {
+            number = reply.integer_at(i);
+            return reply.at(i).is_integer();
+          },
+          [&]() -> const Reply& { return reply; });
     default:
       return true;
   }
@@ -288,23 +337,27 @@ bool ReplyKinds::allow(const Reply& reply) const {
 
 bool ReplyKinds::fits(const PlainReply& reply) const {
   if (reply.kind() == ReplyKind::kText) return allow_text(reply.text());
-  return allow_array(2, [&](std::size_t i, std::int64_t& number) {
-    number = i == 0 ? *reply.integer : *reply.second;
-    return true;
-  });
+  return allow_array(
+      2,
+      [&](std::size_t i, std::int64_t& number) {
+        number = i == 0 ? *reply.integer : *reply.second;
+        return true;
+      },
+      [&] { return Reply(reply); });
 }
 
 bool ReplyKinds::allow_text(std::string_view text) const {
-  if (!decimal_) return true;
+  if (text_ == Text::kAny) return true;
+  if (text_ == Text::kScore) return is_score(text);
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [last, error] = std::from_chars(text.data(), end, value);
   return error == std::errc() && last == end;
 }
 
-template <typename Element>
-bool ReplyKinds::allow_array(std::size_t size, const Element& element) const {
-  if (array_ == Array::kAny) return true;
+template <typename Element, typename Whole>
+bool ReplyKinds::allow_array(std::size_t size, const Element& element, const Whole& whole) const {
+  if (array_ >= Array::kAny) return array_ == Array::kAny || allow_shaped(whole());
   if (!allow_size(size)) return false;
   std::int64_t before = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -313,6 +366,12 @@ bool ReplyKinds::allow_array(std::size_t size, const Element& element) const {
     before = number;
   }
   return true;
+}
+
+bool ReplyKinds::allow_shaped(const Reply& reply) const {
+  if (count_ != 0 && reply.size() != count_) return false;
+  const ArrayRow* const end = shape_->rows + shape_->size;
+  return std::any_of(shape_->rows, end, [&](const ArrayRow& row) { return has_row(reply, row); });
 }
 
 bool ReplyKinds::allow_size(std::size_t size) const {

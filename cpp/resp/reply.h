@@ -16,8 +16,8 @@ struct redisReader;
 
 namespace holdfast::resp {
 
-// What a reply is. Text is a string of any bytes; a status is the server's own word ("OK"), in
-// capital letters: other statuses are text, as fakeredis sends short strings so.
+// What a reply is. Text is a string of any bytes, or a double; a status is the server's own word
+// ("OK"), in capital letters: other statuses are text, as fakeredis sends short strings so.
 enum class ReplyKind : std::uint8_t { kNil, kInteger, kText, kStatus, kArray, kError };
 
 std::string_view word_for(ReplyKind kind);  // "a status", for messages
@@ -126,17 +126,25 @@ class Reader {
 // The version of hiredis that this is built with: "1.2.0".
 std::string hiredis_version();
 
+struct ArrayShape;
+
 // The replies that a command can have beside an error, which any command can: their kinds, and the
 // range of each. Any other reply is not the one to this command: requests and replies of its stream
 // are out of step.
 class ReplyKinds {
  public:
-  // What an array is, whose elements are integers.
+  // What an array is. Of the first ones the elements are integers.
   enum class Array : std::uint8_t {
-    kAny,     // of anything
     kFew,     // two numbers, or three
-    kPlaces,  // some of the numbers from 1 to count(), in order
-    kEach,    // count() numbers, none below 0
+    kPlaces,  // some of the numbers from 1 to the count, in order
+    kEach,    // as many numbers as the count, none below 0
+    kAny,     // of anything
+    kShaped,  // see ArrayShape
+  };
+  enum class Text : std::uint8_t {
+    kAny,
+    kDecimal,  // an integer of 64 bits in decimal digits
+    kScore,    // a double, as of a sorted set
   };
 
   static constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
@@ -156,27 +164,37 @@ class ReplyKinds {
     made.most_ = most;
     return made;
   }
-  // A text is an integer in decimal digits.
-  constexpr ReplyKinds decimal() const {
+  constexpr ReplyKinds texts_of(Text text) const {
     ReplyKinds made = *this;
-    made.decimal_ = true;
+    made.text_ = text;
     return made;
   }
+  constexpr ReplyKinds decimal() const { return texts_of(Text::kDecimal); }
   constexpr ReplyKinds arrays_of(Array array) const {
     ReplyKinds made = *this;
     made.array_ = array;
     return made;
   }
-  // The number of things that the command is about, for arrays of kPlaces and kEach.
-  constexpr ReplyKinds about(std::size_t count) const {
-    ReplyKinds made = *this;
-    made.count_ = count;
+  // `shape` outlives this.
+  constexpr ReplyKinds arrays_of(const ArrayShape& shape) const {
+    ReplyKinds made = arrays_of(Array::kShaped);
+    made.shape_ = &shape;
     return made;
   }
+  // The number of things that the command is about, for arrays of kPlaces and kEach; of kShaped the
+  // number of elements, 0: as the shape has it.
+  constexpr ReplyKinds about(std::size_t count) const {
+    ReplyKinds made = *this;
+    made.count_ = static_cast<std::uint32_t>(count);
+    return made;
+  }
+  // Only with about() they say what an array is.
+  constexpr bool count_things() const { return array_ == Array::kPlaces || array_ == Array::kEach; }
 
   constexpr bool operator==(const ReplyKinds& other) const {
-    return bits_ == other.bits_ && decimal_ == other.decimal_ && array_ == other.array_ &&
-           count_ == other.count_ && least_ == other.least_ && most_ == other.most_;
+    return bits_ == other.bits_ && text_ == other.text_ && array_ == other.array_ &&
+           count_ == other.count_ && shape_ == other.shape_ && least_ == other.least_ &&
+           most_ == other.most_;
   }
 
   bool allow(const Reply& reply) const;
@@ -195,16 +213,18 @@ class ReplyKinds {
   constexpr bool allow(ReplyKind kind) const { return (bits_ & bit(kind)) != 0; }
   constexpr bool allow(std::int64_t number) const { return least_ <= number && number <= most_; }
   bool allow_text(std::string_view text) const;
-  template <typename Element>
-  bool allow_array(std::size_t size, const Element& element) const;
+  template <typename Element, typename Whole>
+  bool allow_array(std::size_t size, const Element& element, const Whole& whole) const;
+  bool allow_shaped(const Reply& reply) const;
   bool allow_size(std::size_t size) const;
   bool allow_element(std::int64_t number, std::int64_t before) const;
   bool fits(const PlainReply& reply) const;  // of a text or an array
 
   std::uint8_t bits_;
-  bool decimal_ = false;
+  Text text_ = Text::kAny;
   Array array_ = Array::kAny;
-  std::size_t count_ = 0;
+  std::uint32_t count_ = 0;
+  const ArrayShape* shape_ = nullptr;  // of kShaped
   std::int64_t least_ = kLeast;
   std::int64_t most_ = kMost;
 };
@@ -212,5 +232,28 @@ class ReplyKinds {
 constexpr ReplyKinds operator|(ReplyKind one, ReplyKind other) {
   return ReplyKinds(one) | ReplyKinds(other);
 }
+
+// An array of these elements, of which the last `repeated` come together any number of times.
+struct ArrayRow {
+  constexpr ArrayRow(const ReplyKinds* first, std::size_t count, std::size_t rest)
+      : elements(first), size(count), repeated(rest) {}
+  template <std::size_t count>
+  constexpr explicit ArrayRow(const ReplyKinds (&all)[count], std::size_t rest = 0)
+      : ArrayRow(all, count, rest) {}
+
+  const ReplyKinds* elements;
+  std::size_t size;
+  std::size_t repeated;
+};
+
+// The arrays that a reply can be: any one of these. Where several have the same number of elements,
+// they differ by an element: most often the first, a number, the tag.
+struct ArrayShape {
+  template <std::size_t count>
+  constexpr explicit ArrayShape(const ArrayRow (&all)[count]) : rows(all), size(count) {}
+
+  const ArrayRow* rows;
+  std::size_t size;
+};
 
 }  // namespace holdfast::resp

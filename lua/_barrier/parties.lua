@@ -5,6 +5,12 @@
 -- @include _revision/change.lua
 -- @include _barrier/keep.lua
 
+-- wait_of(value): what the field of a party says, "w", "p" or "b", and its place; nil where another program wrote it.
+local function wait_of(value)
+  local mark, place = string.match(value or '', '^([wpb])(%d%d?%d?)$')
+  return mark, tonumber(place)
+end
+
 -- parties(timeouts, state): {field -> place} of those that wait; how many they are; the fields of those that have died;
 -- how many of these wait; the moment at which the next one that waits dies unless it is renewed; how many live.
 local function parties(timeouts, state)

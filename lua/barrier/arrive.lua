@@ -9,12 +9,12 @@
 -- ARGV[4]  permits: as many has the semaphore of a barrier, or some less where data were lost; that of another kind has
 --          less than half
 -- ARGV[5]  publish: the command that reaches the parties, "publish", "spublish" or "both"
--- returns  list: 1, its place and the revision: it waits; the state is over when a party may have died
---          2, its place and 0: it has passed
---          -1, a number and 0: this is the number of parties; nothing changed
---          -2, 0, 0: the barrier is broken
---          -3, 0, 0: the permit is not in use; nothing changed
---          -4, a number and 0: the name has a semaphore with this number of permits; nothing changed
+-- returns  {1, >= 0, any}: it waits; its place and the revision; the state is over when a party may have died
+-- returns  {2, >= 0, 0}: it has passed; its place
+-- returns  {-1, any, 0}: this is the number of parties; nothing changed
+-- returns  {-2, 0, 0}: the barrier is broken
+-- returns  {-3, 0, 0}: the permit is not in use; nothing changed
+-- returns  {-4, any, 0}: the name has a semaphore with this number of permits; nothing changed
 -- returns  error: WRONGTYPE: a key is another program's; nothing changed
 --
 -- A repeat finds its party. A party that has died, which another one finds by this step, breaks the barrier.
@@ -23,8 +23,10 @@
 -- @include _revision/now.lua
 local own = 'party:' .. ARGV[1]
 local said = redis.call('hmget', KEYS[3], own, 'broken', 'parties', 'until')
-local mark, place = string.sub(said[1] or '', 1, 1), tonumber(string.sub(said[1] or '', 2))
-if mark == 'p' then
+local mark, place = wait_of(said[1])
+if said[1] and not mark then
+  return redis.error_reply('WRONGTYPE a party that no client wrote')
+elseif mark == 'p' then
   return {2, place, 0}
 end
 local of = parties(KEYS[2], KEYS[3])

@@ -1,7 +1,8 @@
 -- Says how the barrier is; it changes nothing.
 -- KEYS[1]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[2]  state: the barrier's hash
--- returns  {waiting, broken}: how many parties wait; 1 if it is broken or a party that waited has died, else 0
+-- returns  {>= 0, 0}: how many parties wait
+-- returns  {0, 1}: it is broken, or a party that waited has died
 -- returns  error: WRONGTYPE: a key is another program's
 -- @include _barrier/parties.lua
 local of = parties(KEYS[1], KEYS[2])

@@ -2,12 +2,13 @@
 -- KEYS[1]  name: the lock's hash, owner -> hold count
 -- KEYS[2]  state: the leader's hash
 -- ARGV[1]  keep: as of leader/set
--- returns  list: the revision, as _revision/now.lua counts it; of a leader's state above 0 the ms that its lease lasts,
--- and its owner, token and value follow
+-- returns  {any, any, text, text, text}: the revision, as _revision/now.lua counts it; the ms that the leader's lease
+--          lasts; its owner, token and value
+-- returns  {any}: the revision; there is no leader
 -- @include _revision/now.lua
 local revision, left = revision_now(KEYS[2], KEYS[1])
 local fields = redis.call('hmget', KEYS[2], 'owner', 'token', 'value')
-if revision <= 0 or not fields[3] then
+if revision <= 0 or not (fields[1] and fields[2] and fields[3]) then
   return {revision}
 end
 if redis.call('pttl', KEYS[2]) < ARGV[1] / 2 then

@@ -6,12 +6,11 @@
 -- ARGV[2]  number: how many slots there are
 -- ARGV[3]  values: the value of each slot, in lines; empty: they have none, and a slot's word is its number, from 0 on
 -- ARGV[4]  holder: who takes it
--- returns  list: the slot's place, from 0 on, and its token, a decimal; a repeat gets the same. Or what is below 0, and
---          nothing changed:
---          -1 and a number: there is another number of slots
---          -2 and values: they have other values
---          -3 and 0: the permit is not out, or has expired, or more permits are out than there are slots
---          -4 and 0: there is nothing to object to, of an empty permit
+-- returns  {>= 0, decimal}: the slot's place, from 0 on, and its token; a repeat gets the same
+-- returns  {-1, any}: there is this other number of slots; nothing changed
+-- returns  {-2, text}: they have these other values; nothing changed
+-- returns  {-3, 0}: the permit is not out, or has expired, or more permits are out than there are slots; nothing changed
+-- returns  {-4, 0}: there is nothing to object to, of an empty permit
 -- returns  error: WRONGTYPE: a key is another program's; nothing changed
 --
 -- A slot is its word: where the values have another order, a value that is in use is not given again. A token is at
@@ -47,7 +46,11 @@ for i = 1, ARGV[2] + 0 do
   local word = words[i] or string.format('%d', i - 1)
   local owner = of['slot:' .. word] and string.sub(of['slot:' .. word], 1, 16)
   if owner == permit then
-    return {i - 1, of['token:' .. word]}
+    local token = of['token:' .. word]
+    if token and string.find(token, '^%d+$') and #token < 19 then
+      return {i - 1, token}
+    end
+    place = i -- another program has written the token, or removed it
   end
   local until_then = not place and owner and redis.call('zscore', KEYS[2], owner)
   if not place and not (until_then and until_then + 0 > now) then

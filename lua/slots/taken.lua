@@ -1,7 +1,7 @@
 -- Lists the slots that are taken.
 -- KEYS[1]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
 -- KEYS[2]  slots: a hash: of each slot its last permit and holder ("slot:" and its word), among other fields
--- returns  list: of each slot, its word, the ms until its permit expires, and its holder
+-- returns  {text, any, text, ...}: of each slot, its word, the ms until its permit expires, and its holder
 -- returns  error: WRONGTYPE: a key is another program's
 -- @include _permit_semaphore/now.lua
 local taken, flat = {}, redis.call('hgetall', KEYS[2])

@@ -59,7 +59,18 @@ def test_only_code_is_embedded(tmp_path: Path) -> None:
     [
         ("decimal", "resp::ReplyKinds(resp::ReplyKind::kText).decimal()"),
         ("text", "resp::ReplyKinds(resp::ReplyKind::kText)"),
-        ("list", "resp::ReplyKinds(resp::ReplyKind::kArray)"),
+        (
+            "{i, ...}",
+            "resp::ReplyKinds(resp::ReplyKind::kArray).arrays_of(resp::ReplyKinds::Array::kPlaces)",
+        ),
+        (
+            "{left, next}",
+            "resp::ReplyKinds(resp::ReplyKind::kArray).arrays_of(resp::ReplyKinds::Array::kFew)",
+        ),
+        (
+            "{>= 0, decimal}",
+            "resp::ReplyKinds(resp::ReplyKind::kArray).arrays_of(lock_give_arrays)",
+        ),
     ],
 )
 def test_the_header_has_the_replies_that_the_script_names(
@@ -69,6 +80,30 @@ def test_the_header_has_the_replies_that_the_script_names(
     root = write(tmp_path, {"lock/give.lua": head + BODY})
     assert embed(root, "--header", str(root / "scripts.h")).returncode == 0
     assert f" {replies},\n" in (root / "scripts.h").read_text()
+
+
+def test_arrays_that_differ_by_their_tag_become_the_rows_of_a_table(tmp_path: Path) -> None:
+    results = ["{>= 0, decimal}", "{-2, text}", "{-3, 0}", "{any, text, ...}"]
+    head = HEADER + "".join(f"-- returns  {result}: so\n" for result in results)
+    root = write(tmp_path, {"lock/give.lua": head + BODY})
+    assert embed(root, "--header", str(root / "scripts.h")).returncode == 0
+    number, text = "resp::ReplyKinds(resp::ReplyKind::kInteger)", "(resp::ReplyKind::kText)"
+    assert (
+        "inline constexpr resp::ReplyKinds lock_give_elements[] = {\n"
+        f"    {number}.within(0, resp::ReplyKinds::kMost),\n"
+        f"    resp::ReplyKinds{text}.decimal(),\n"
+        f"    {number}.within(-2, -2),\n"
+        f"    resp::ReplyKinds{text},\n"
+        f"    {number}.within(-3, -3),\n"
+        f"    {number}.within(0, 0),\n"
+        f"    {number},\n"
+        f"    resp::ReplyKinds{text},\n"
+        "};\n"
+        "inline constexpr resp::ArrayRow lock_give_rows[] = {{lock_give_elements + 0, 2, 0}, "
+        "{lock_give_elements + 2, 2, 0}, {lock_give_elements + 4, 2, 0}, "
+        "{lock_give_elements + 6, 2, 2}};\n"
+        "inline constexpr resp::ArrayShape lock_give_arrays{lock_give_rows};\n"
+    ) in (root / "scripts.h").read_text()
 
 
 FLAG = "--!df flags=allow-undeclared-keys\n"
@@ -149,6 +184,15 @@ def test_a_list_of_arguments_has_an_open_index(tmp_path: Path) -> None:
 BROKEN = {
     "no header": (BODY, "the first line is no comment"),
     "no result": (HEADER.replace("-- returns", "-- gives") + BODY, "names no result"),
+    "a list of anything": (HEADER.replace("  1:", "  list:") + BODY, "not a result: list"),
+    "an element that is none": (
+        HEADER.replace("  1:", "  {>= 0, digits}:") + BODY,
+        "not a result: {>= 0, digits}",
+    ),
+    "numbers with names, and tags": (
+        HEADER.replace("  1:", "  {left, next}:") + "-- returns  {-1, text}: none\n" + BODY,
+        "arrays of numbers with names, and others",
+    ),
     "unused": (HEADER + "return KEYS[1]\n", "ARGV[1] is named but not used"),
     "used in a string only": (HEADER + "return KEYS[1] .. 'ARGV[1]'\n", "ARGV[1] is named but"),
     "used in a comment only": (HEADER + "return KEYS[1] -- ARGV[1]\n", "ARGV[1] is named but"),

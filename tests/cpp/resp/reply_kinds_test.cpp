@@ -71,5 +71,53 @@ TEST(ReplyKindsTest, AFewAreTwoNumbersOrThree) {
   EXPECT_FALSE(allows(few, "*2\r\n:1\r\n$1\r\n1\r\n"));
 }
 
+// A tag and what comes with it.
+constexpr ReplyKinds kTagged[] = {
+    ReplyKinds(ReplyKind::kInteger).within(0, ReplyKinds::kMost),
+    ReplyKinds(ReplyKind::kText).decimal(),
+    ReplyKinds(ReplyKind::kInteger).within(-2, -2),
+    ReplyKind::kText,
+    ReplyKinds(ReplyKind::kInteger).within(-3, -3),
+    ReplyKinds(ReplyKind::kInteger).within(0, 0),
+};
+constexpr ArrayRow kTaggedRows[] = {{kTagged, 2, 0}, {kTagged + 2, 2, 0}, {kTagged + 4, 2, 0}};
+constexpr ArrayShape kTaggedShape(kTaggedRows);
+
+TEST(ReplyKindsTest, ArraysDifferByTheirTag) {
+  const ReplyKinds tagged = kArrays.arrays_of(kTaggedShape);
+  for (const char* text :
+       {"*2\r\n:0\r\n$1\r\n7\r\n", "*2\r\n:-2\r\n$2\r\nhi\r\n", "*2\r\n:-3\r\n:0\r\n"}) {
+    EXPECT_TRUE(allows(tagged, text)) << text;
+  }
+  for (const char* text :
+       {"*2\r\n:0\r\n$2\r\nhi\r\n", "*2\r\n:-1\r\n$1\r\n7\r\n", "*2\r\n:-2\r\n:0\r\n",
+        "*2\r\n:-3\r\n:1\r\n", "*2\r\n:-3\r\n$-1\r\n", "*1\r\n:-3\r\n", "*0\r\n", "$-1\r\n",
+        "*3\r\n:-3\r\n:0\r\n:0\r\n", ":-3\r\n", "*2\r\n:-2\r\n-ERR x\r\n", "*2\r\n:7\r\n:7\r\n"}) {
+    EXPECT_FALSE(allows(tagged, text)) << text;
+  }
+}
+
+TEST(ReplyKindsTest, ElementsComeAnyNumberOfTimes) {
+  static constexpr ArrayRow rows[] = {{kTagged, 2, 1}};
+  static constexpr ArrayShape shape(rows);
+  const ReplyKinds repeated = kArrays.arrays_of(shape);
+  for (const char* text : {"*1\r\n:7\r\n", "*3\r\n:7\r\n$1\r\n7\r\n$1\r\n8\r\n"}) {
+    EXPECT_TRUE(allows(repeated, text)) << text;
+  }
+  for (const char* text : {"*0\r\n", "*3\r\n:7\r\n$1\r\n7\r\n$1\r\nx\r\n", "*2\r\n:7\r\n:7\r\n"}) {
+    EXPECT_FALSE(allows(repeated, text)) << text;
+  }
+  EXPECT_FALSE(allows(repeated.about(1), "*2\r\n:7\r\n$1\r\n7\r\n"));
+  EXPECT_TRUE(allows(repeated.about(2), "*2\r\n:7\r\n$1\r\n7\r\n"));
+}
+
+TEST(ReplyKindsTest, AStatusIsAWordInCapitals) {
+  const ReplyKinds text = ReplyKind::kText;
+  EXPECT_FALSE(allows(text, "+OK\r\n"));
+  EXPECT_TRUE(allows(text, "+Ada\r\n"));
+  EXPECT_TRUE(allows(text, "+\r\n"));
+  EXPECT_TRUE(allows(ReplyKind::kStatus, "+OK\r\n"));
+}
+
 }  // namespace
 }  // namespace holdfast::resp

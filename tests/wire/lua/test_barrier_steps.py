@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import redis
 
 from tests.support.servers import Server
 from tests.wire.lua.steps import MINUTE, evaluated
@@ -170,3 +171,12 @@ def test_a_reset_leaves_a_leader_alone(steps: Steps) -> None:
     steps.redis.hset(STATE, mapping={"owner": "who:1", "value": "n", "revision": 1})
     steps.whole("reset")
     assert steps.redis.hget(STATE, "owner") == b"who:1"
+
+
+@pytest.mark.parametrize("said", [b"", b"w", b"pAda", b"x1", b"w1000", b"p-1", b"p1.5"])
+def test_a_party_that_another_program_has_written_is_an_error(steps: Steps, said: bytes) -> None:
+    steps.redis.hset(STATE, b"party:" + steps.take(ONE), said)
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        steps.arrive(ONE)
+    assert steps.redis.hget(STATE, b"party:" + ONE) == said
+    assert steps.leave(ONE) == [BROKEN, 0]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import redis
 
 import holdfast
 from tests.support.servers import Server
@@ -207,3 +208,28 @@ def test_the_rights_of_the_page_are_enough(private_server: Server) -> None:
         assert next(client.leader("it").watch()) is None
         with client.leader("it", wait=0) as again:
             assert again.leading
+
+
+def test_a_state_without_an_owner_has_no_leader(server: Server) -> None:
+    """As of a barrier that follows a leader which has died."""
+    seconds, _ = server.inspect.time()
+    until = (seconds + 60) * 1000
+    server.inspect.hset(STATE, mapping={"revision": 7, "until": until, "token": 7, "value": VALUE})
+    assert current(server) == [7]
+
+
+@pytest.mark.parametrize("field", ["owner", "token", "value"])
+def test_a_field_that_another_program_has_removed_is_no_leader(server: Server, field: str) -> None:
+    hold(server)
+    set_value(server)
+    server.inspect.hdel(STATE, field)
+    assert len(current(server)) == 1
+
+
+def test_a_revision_that_another_program_has_written_is_an_error(server: Server) -> None:
+    hold(server)
+    set_value(server)
+    server.inspect.hset(STATE, "revision", "Ada")
+    for step in (current, lambda it: changed(it, 7)):
+        with pytest.raises(redis.ResponseError):
+            step(server)

@@ -83,3 +83,14 @@ def test_a_resize_keeps_what_stays(server: Server) -> None:
     server.inspect.delete(TIMEOUTS)
     evaluated(server.inspect, "slots/resize", [TIMEOUTS, SLOTS], 2, "")
     assert server.inspect.hget(SLOTS, "token:1") == first[1]
+
+
+@pytest.mark.usefixtures("out")
+def test_a_token_that_another_program_has_removed_or_written_is_no_reply(server: Server) -> None:
+    place, token = take(server, ONE)
+    server.inspect.hdel(SLOTS, "token:0")
+    again, later = take(server, ONE)
+    assert (again, int(later) > int(token)) == (place, True)
+    server.inspect.hset(SLOTS, "token:0", "Ada")
+    with pytest.raises(redis.ResponseError, match="not an integer"):
+        take(server, ONE)
