@@ -88,11 +88,28 @@ py::object converted(const resp::Reply& reply, const sync::Exchange& exchange) {
   return elements;
 }
 
+// As RESP2 has them: member, score, member, score, ...
+py::object with_scores(const resp::Reply& reply, const sync::Exchange& exchange) {
+  const bool pairs = reply.is_array() && reply.size() > 0 && reply.at(0).is_array();
+  if (!pairs) return converted(reply, exchange);
+  py::list elements;
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const resp::Reply pair = reply.at(i);
+    for (std::size_t of = 0; of < pair.size(); ++of) {
+      elements.append(py::bytes(pair.text_at(of).data(), pair.text_at(of).size()));
+    }
+  }
+  return elements;
+}
+
 py::object converted(const sync::Exchange& exchange) {
   const sync::Exchange::Replies& replies = *exchange.replies();
   if (replies.one) return converted(*replies.all.front(), exchange);
   py::list list;
-  for (const auto& reply : replies.all) list.append(converted(*reply, exchange));
+  for (std::size_t i = 0; i < replies.all.size(); ++i) {
+    list.append(replies.scored[i] ? with_scores(*replies.all[i], exchange)
+                                  : converted(*replies.all[i], exchange));
+  }
   return list;
 }
 

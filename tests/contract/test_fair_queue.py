@@ -127,3 +127,19 @@ def test_a_queue_of_another_type_is_an_error(alice: Any, lock: Any, stage: Stage
     for call in (lock.queue, lock.position):
         with pytest.raises(holdfast.ServerError, match="WRONGTYPE"):
             alice.do(call)
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_the_queue_is_the_same_in_each_protocol(
+    alice: Any, bob: Any, stage: Stage, protocol: int
+) -> None:
+    lock = stage.lock(stage.client(protocol=protocol), queue_timeout=60)
+    alice.do(lock.acquire)
+    waiting = stage.wait(bob, theirs := stage.lock(queue_timeout=60))
+    [one] = alice.do(lock.queue)
+    assert one.owner.startswith(theirs._client.id)
+    assert 30 < one.ttl <= 60
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+    bob.do(theirs.release)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.support.breaking import Break
 
+_SHAPES = "tests/faults/test_shapes.py::"
+
 STREAM_BREAKS = (
     Break(
         (27, 60),
@@ -48,5 +50,19 @@ STREAM_BREAKS = (
         (("  if (!entry.replies.allow(reply)) {\n", "  if (sent_ == 0) {\n"),),
         "tests/faults/test_protocol_errors.py"
         "::test_a_reply_of_a_kind_that_the_command_cannot_have_is_not_believed",
+    ),
+    Break(
+        (60,),
+        "an array of any elements is taken for that of a script",
+        "cpp/resp/reply.cpp",
+        (("array_ == Array::kAny || allow_shaped", "true || allow_shaped"),),
+        f"{_SHAPES}test_a_reply_that_a_script_cannot_give_ends_the_connection",
+    ),
+    Break(
+        (60,),
+        "any reply to a plain command is taken",
+        "cpp/sync/operation/command_operation.h",
+        (("script::replies_to(commands_[i])", "resp::ReplyKinds::any()"),),
+        f"{_SHAPES}test_a_reply_that_a_command_cannot_have_ends_the_connection",
     ),
 )

@@ -1,4 +1,4 @@
-"""Ports without a Redis server, as a wrong URL may name."""
+"""Ports without a Redis server, as a wrong URL may name, or with one that gives wrong replies."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import socket
 import socketserver
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import BinaryIO
 
 
 @contextmanager
@@ -94,3 +97,68 @@ def closed_port() -> Iterator[int]:
     with socket.socket() as bound:  # and never listening
         bound.bind(("127.0.0.1", 0))
         yield bound.getsockname()[1]
+
+
+GREETING = {b"HELLO", b"CLIENT", b"SELECT"}
+"""Commands that a client sends besides those of its caller; all but CLIENT INFO."""
+SERVER = b"%3\r\n+server\r\n+redis\r\n+version\r\n+7.0.15\r\n+proto\r\n:3\r\n"
+
+
+@dataclass
+class Scripted:
+    """A server that greets as Redis does, and gives the replies that it is given."""
+
+    port: int = 0
+    replies: deque[bytes] = field(default_factory=deque)
+    """To the next commands that are no part of the greeting, over all connections."""
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}"
+
+    def reply_to(self, words: list[bytes]) -> bytes:
+        if words[0] == b"HELLO":
+            return SERVER
+        if words[0] in GREETING and words[1:] != [b"INFO"]:
+            return b"+OK\r\n"
+        return self.replies.popleft()
+
+
+def _read_command(of: BinaryIO) -> list[bytes] | None:
+    """The words of a command in RESP; None at the end of the connection."""
+    head = of.readline()
+    if not head:
+        return None
+    words = []
+    for _ in range(int(head[1:])):
+        size = int(of.readline()[1:])
+        words.append(of.read(size + 2)[:-2])
+    return words
+
+
+@contextmanager
+def scripted() -> Iterator[Scripted]:
+    """Serve a port by a `Scripted`."""
+    server = Scripted()
+    connections: set[socket.socket] = set()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            connections.add(self.connection)
+            with suppress(ConnectionError):
+                while (words := _read_command(self.rfile)) is not None:
+                    self.wfile.write(server.reply_to(words))
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
+        listening.daemon_threads = True
+        server.port = listening.server_address[1]
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            listening.shutdown()
+            for one in connections:
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+            thread.join()

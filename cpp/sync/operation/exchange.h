@@ -108,6 +108,7 @@ class Exchange : public Timed {
   struct Replies {
     std::vector<std::optional<resp::Reply>> all;
     bool one = false;
+    std::vector<bool> scored{};  // of those in `all`: members with scores, in RESP3 as pairs
   };
   virtual const Replies* replies() const { return nullptr; }
   // The servers, for messages.

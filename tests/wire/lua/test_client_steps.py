@@ -62,3 +62,11 @@ def test_a_key_of_another_type_is_an_error(server: Server) -> None:
     with pytest.raises(Exception, match="WRONGTYPE"):
         renew(server, 30_000, KEY)
     assert server.inspect.get(KEY) == b"theirs"
+
+
+def test_what_a_hold_is_for_is_said_for_the_lease(server: Server) -> None:
+    said = {b"17:myLock": b"1795818000000 nightly", b"host": b"web-3"}
+    words = [word for field in said.items() for word in field]
+    assert evaluated(server.inspect, "client/say", [KEY], 30_000, *words) == 1
+    assert server.inspect.hgetall(KEY) == said
+    assert 0 < server.inspect.pttl(KEY) <= 30_000
