@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._engine.errors import foreign_data
 from tests.contract.conftest import Stage
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -115,3 +116,13 @@ def test_a_text_is_no_counter(
             alice.do(call, it)
         assert refused.value.code == "WRONGTYPE"
     assert server.inspect.get(NAME) == text.encode()
+
+
+def test_the_error_of_a_field_that_another_program_wrote_names_the_key() -> None:
+    """Fault 27."""
+    error = foreign_data(b"holdfast_state:{a\xff}", "its token is no number")
+    assert isinstance(error, holdfast.LockError)
+    assert str(error) == (
+        r"'holdfast_state:{a\xff}' cannot be read: its token is no number, "
+        "so another program wrote this key: use another name, or delete the key"
+    )

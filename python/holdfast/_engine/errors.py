@@ -27,6 +27,7 @@ __all__ = [
     "StaleTokenError",
     "braced",
     "escaped",
+    "foreign_data",
     "is_busy",
     "left_elsewhere",
     "matcher",
@@ -198,6 +199,17 @@ class LostPermit(Exception):
         self.reason = reason
         #: The server no longer has it: it may have been released by force.
         self.gone = gone
+
+
+def foreign_data(key: Name, why: str) -> LockError:
+    """The error of a key, a field or a value that the library's clients do not write.
+
+    ``key``: where it is; ``why``: what is wrong with it, as "its token is no number".
+    """
+    return LockError(
+        f"{quoted(key)} cannot be read: {why}, so another program wrote this key: "
+        "use another name, or delete the key"
+    )
 
 
 def is_busy(error: LockTimeout) -> bool:
