@@ -12,6 +12,7 @@ import redis
 import holdfast
 from tests.support.servers import Server
 from tests.wire.lua.steps import ALICE, BOB, ROOT, Listener, evaluated
+from tests.wire.lua.steps import CHANNEL as LOCK_CHANNEL
 
 NAME, STATE, CHANNEL = b"myStep", b"holdfast_state:{myStep}", b"holdfast_changed:{myStep}"
 VALUE = b"s10.0.0.7:80"
@@ -42,8 +43,9 @@ def set_value(
     return evaluated(server.inspect, "leader/set", keys, *values, "publish")
 
 
-def withdraw(server: Server, owner: bytes = ALICE) -> Any:
-    return evaluated(server.inspect, "leader/withdraw", [STATE, CHANNEL], owner, "publish")
+def release(server: Server, owner: bytes = ALICE) -> Any:
+    keys = [NAME, LOCK_CHANNEL, STATE, CHANNEL]
+    return evaluated(server.inspect, "leader/release", keys, owner, "publish")
 
 
 def current(server: Server) -> Any:
@@ -144,15 +146,97 @@ def test_a_clock_that_goes_back_does_not_set_a_revision_back(server: Server) -> 
     assert revision(server) == 2**53 - 8
 
 
-def test_a_leader_withdraws_its_own_state_only(server: Server, changes: Listener) -> None:
+def test_a_release_frees_the_lock_and_withdraws_the_leader(
+    server: Server, changes: Listener
+) -> None:
     hold(server)
     set_value(server)
-    assert withdraw(server, BOB) == 0
-    assert withdraw(server) == 1
-    assert withdraw(server) == 0
+    with Listener(server, LOCK_CHANNEL) as candidate:
+        assert release(server) == 2
+        assert [message.payload for message in candidate.messages()] == [b"0"]
     assert current(server) == [0]
-    assert server.keys() == {NAME}
+    assert server.keys() == set()
     assert heard(changes)[1:] == [b"0"]
+
+
+def test_another_owners_release_changes_and_announces_nothing(
+    server: Server, changes: Listener
+) -> None:
+    hold(server)
+    set_value(server)
+    before = server.inspect.hgetall(STATE)
+    assert release(server, BOB) is None
+    assert (server.inspect.hgetall(STATE), server.inspect.hgetall(NAME)) == (before, {ALICE: b"1"})
+    assert len(heard(changes)) == 1
+
+
+def test_a_repeat_of_a_release_finds_nothing(server: Server, changes: Listener) -> None:
+    hold(server)
+    set_value(server)
+    assert release(server) == 1
+    assert release(server) is None
+    assert server.keys() == set()
+    assert len(heard(changes)) == 2
+
+
+def test_a_candidate_that_was_not_announced_releases_the_lock_alone(
+    server: Server, changes: Listener
+) -> None:
+    hold(server)
+    assert release(server) == 1
+    assert server.keys() == set()
+    assert heard(changes) == []
+
+
+def test_a_late_copy_of_a_release_leaves_the_next_leader_alone(
+    server: Server, changes: Listener
+) -> None:
+    hold(server)
+    set_value(server)
+    hold(server, BOB)
+    set_value(server, 1, b"n", BOB, 8)
+    assert release(server) is None
+    assert current(server)[2:] == [BOB, b"8", b"n"]
+    assert server.inspect.hgetall(NAME) == {BOB: b"1"}
+    assert len(heard(changes)) == 2
+
+
+def test_a_leader_whose_lock_is_gone_is_withdrawn_by_its_release(
+    server: Server, changes: Listener
+) -> None:
+    hold(server)
+    set_value(server)
+    server.inspect.delete(NAME)
+    assert release(server) is None
+    assert current(server) == [0]
+    assert server.keys() == set()
+    assert heard(changes)[1:] == [b"0"]
+
+
+def test_a_late_copy_of_a_value_announces_nothing_after_the_release(
+    server: Server, changes: Listener
+) -> None:
+    hold(server)
+    release(server)
+    assert set_value(server) == 0
+    assert server.keys() == set()
+    assert heard(changes) == []
+
+
+def test_a_release_takes_no_memory(private_server: Server) -> None:
+    hold(private_server)
+    set_value(private_server)
+    private_server.inspect.config_set("maxmemory", 1)
+    assert release(private_server) == 1
+    assert private_server.keys() == set()
+
+
+def test_the_release_leaves_a_state_of_another_program_alone(server: Server) -> None:
+    hold(server)
+    server.inspect.set(STATE, "text")
+    assert release(server) == 1
+    assert server.keys() == {STATE}
+    assert server.inspect.get(STATE) == b"text"
 
 
 def test_the_state_of_a_dead_leader_is_over_with_its_lock(server: Server) -> None:
@@ -175,7 +259,7 @@ def test_the_state_of_another_kind_is_no_leader(server: Server) -> None:
 def test_another_type_of_key_is_an_error_before_anything_is_written(server: Server) -> None:
     hold(server)
     server.inspect.set(STATE, "text")
-    for step in (set_value, withdraw, current):
+    for step in (set_value, current):
         with pytest.raises(Exception, match="WRONGTYPE"):
             step(server)
     assert server.inspect.get(STATE) == b"text"
