@@ -6,3 +6,5 @@ local function keep(key, ms)
 end
 -- REST: ms for which the keys of a barrier stay once the last lease of a party is over.
 local REST = 3600000
+-- FEWEST: permits of a barrier's semaphore, in use and free; that of another kind has fewer.
+local FEWEST = 2 ^ 30

@@ -13,7 +13,8 @@
 -- Of a state that is another program's only the permits are given back.
 --
 -- Removing comes first: it needs no memory, and what follows the first write of a script is not refused for the lack of
--- it. Without a party that lives the keys stay for a while only, and a barrier that is not broken leaves no state.
+-- it. Without a party that lives the keys stay for a while only, but the counter of another kind as it is; and a barrier
+-- that is not broken leaves no state. A party that has died while it waited breaks it, too.
 -- @include _request/counter.lua
 -- @include _barrier/parties.lua
 -- @include _permit_semaphore/ids.lua
@@ -35,7 +36,7 @@ end
 local lives = redis.call('zcard', KEYS[2]) > 0
 if not theirs then
   local of = parties(KEYS[2], KEYS[4])
-  if waits then
+  if waits or of.dead_waiting > 0 then
     break_barrier(KEYS[4], of, KEYS[5], ARGV[2])
   end
   drop_dead(KEYS[4], of)
@@ -48,7 +49,7 @@ if back == 0 then
   return nil
 end
 local free = redis.call('incrby', KEYS[1], back)
-if not lives then
+if not lives and free >= FEWEST then
   redis.call('pexpire', KEYS[1], REST)
   redis.call('pexpire', KEYS[2], REST)
 end

@@ -7,7 +7,7 @@
 -- returns  {i, ...}: the numbers, from 1 on, of those that are not out, or have expired; of these nothing changed, and
 --          the others live for the lease or longer
 --
--- As permit_semaphore/renew.
+-- As permit_semaphore/renew. The keys of a permit that is no party are left as they are: they may be another kind's.
 -- @include _permit_semaphore/now.lua
 -- @include _permit_semaphore/write.lua
 -- @include _barrier/keep.lua
@@ -23,8 +23,10 @@ local function renew(name, timeouts, state, permit)
   end
   redis.call('zadd', timeouts, until_then, permit)
   redis.call('zscore', timeouts, permit)
-  for _, key in ipairs({name, timeouts, state}) do
-    keep(key, ARGV[1] + REST)
+  if redis.pcall('hexists', state, 'party:' .. permit) == 1 then
+    for _, key in ipairs({name, timeouts, state}) do
+      keep(key, ARGV[1] + REST)
+    end
   end
   return true
 end

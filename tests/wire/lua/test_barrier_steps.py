@@ -221,6 +221,16 @@ def test_a_late_party_of_the_last_round_leaves_the_next_one_alone(steps: Steps) 
     assert steps.whole("look") == [1, 0]
 
 
+def test_a_late_party_of_the_last_round_that_finds_a_dead_one_breaks_it(steps: Steps) -> None:
+    one, two, three = steps.take(ONE), steps.take(TWO), steps.take(THREE)
+    steps.arrive(one)
+    steps.arrive(two)
+    steps.arrive(three)
+    steps.die(three)
+    assert steps.release(one) == 1
+    assert steps.whole("look") == [0, 1]
+
+
 def test_several_parties_leave_at_once(steps: Steps) -> None:
     one, two, three = steps.take(ONE), steps.take(TWO), steps.take(THREE)
     for party in (one, two, three):
@@ -285,6 +295,14 @@ def test_a_key_that_is_no_counter_is_an_error_and_nothing_changes(steps: Steps) 
             step(one)
         steps.redis.connection_pool.disconnect()
     assert [steps.redis.dump(key) for key in (TIMEOUTS, STATE)] == before
+
+
+def test_the_semaphore_of_another_kind_gets_its_permit_back_and_no_end(steps: Steps) -> None:
+    steps.redis.set(NAME, 5)
+    assert steps.arrive(steps.take(ONE)) == [OTHER_KIND, 5, 0]
+    assert steps.renew(ONE) == []
+    assert steps.release(ONE) == 1
+    assert (steps.free, steps.redis.pttl(NAME)) == (5, -1)
 
 
 @pytest.fixture
