@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.frameworks.postgres import Postgres
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -77,6 +78,25 @@ def run() -> Iterator[Run]:
     yield start
     for program in reversed(programs):
         program.close()
+
+
+@pytest.fixture(scope="module")
+def own_postgres() -> Iterator[Postgres]:
+    """The PostgreSQL server of all tests of a module."""
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def postgres(own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Postgres:
+    """A server with an empty database, where libpq looks for it."""
+    with own_postgres.connect(autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS shop WITH (FORCE)")
+        connection.execute("CREATE DATABASE shop")
+    for name, value in own_postgres.environment.items():
+        monkeypatch.setenv(name, value)
+    return own_postgres
 
 
 Start = Callable[..., Program]

@@ -153,7 +153,7 @@ def test_parameters_of_routers_and_dependencies_are_in_the_name(port: int) -> No
 
 def test_an_error_of_the_function_frees_the_lock(port: int, server: Server) -> None:
     assert get(f"http://127.0.0.1:{port}/failing/7?how=refuse") == (409, '{"detail":"no"}')
-    assert not server.inspect.exists("failing:7")
+    eventually(lambda: not server.inspect.exists("failing:7"))
     assert get(f"http://127.0.0.1:{port}/failing/7?how=raise")[0] == 500
     eventually(lambda: not server.inspect.exists("failing:7"))
 

@@ -41,25 +41,6 @@ LATER, LATE = 10**18, 10**18 - 1
 
 
 @pytest.fixture(scope="module")
-def own_postgres() -> Iterator[Postgres]:
-    """The server of all tests of this module."""
-    server = Postgres()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def postgres(own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Postgres:
-    """A server with an empty database, where libpq looks for it."""
-    with own_postgres.connect(autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS shop WITH (FORCE)")
-        connection.execute("CREATE DATABASE shop")
-    for name, value in own_postgres.environment.items():
-        monkeypatch.setenv(name, value)
-    return own_postgres
-
-
-@pytest.fixture(scope="module")
 def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of the object store."""
     if url := os.environ.get("HOLDFAST_TEST_S3"):

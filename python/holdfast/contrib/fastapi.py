@@ -15,7 +15,13 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from inspect import isasyncgenfunction, isgeneratorfunction, unwrap
 from typing import Any
 
 from fastapi import BackgroundTasks, FastAPI, HTTPException, WebSocketException, routing
@@ -41,6 +47,8 @@ LONGEST_REASON = 123
 
 #: Where a request's scope has its holds, by kind and name.
 HOLDS = "holdfast.holds"
+#: Where FastAPI keeps what is closed when all dependencies of a request have ended.
+CLOSED_LAST = "fastapi_middleware_astack"
 
 
 class Locked:
@@ -48,16 +56,19 @@ class Locked:
 
     ``Depends(Locked("order:{order_id}", wait=2.0))``: the name is filled in with the path and query
     parameters of the route, as its function gets them. The lock is taken before the function is
-    called, and released after the response has been sent, also when the client has disconnected.
-    The dependency's value is the hold: its ``lost`` and its ``token`` (of a fenced lock). Several
-    ``Locked`` of one request with the same kind and name are one hold.
+    called, and released after the response has been sent and every dependency of the request has
+    ended, whatever their order, also when the client has disconnected: what a dependency commits
+    behind its ``yield`` is committed before the release. The dependency's value is the hold: its
+    ``lost`` and its ``token`` (of a fenced lock). Several ``Locked`` of one request with the same
+    kind and name are one hold.
 
     ``wait``: how long to wait for a busy lock, in seconds (2; ``None``: without limit); then the
     response is 423 with ``Retry-After``. Without a server, or with one that refuses to work, it is
     503. A WebSocket connection is refused in both cases. ``kind``: ``lock``, ``fair_lock``,
     ``fenced_lock``, ``read`` or ``write``; or ``permit_semaphore``, with ``permits``: how many
     requests run at a time. ``lease``: the lock's. ``background``: whether it is
-    held until the background tasks have ended. ``cancel_on_lost``: a loss cancels the function, and
+    held until the background tasks have ended; it is so in any case where FastAPI ends another
+    dependency with ``yield`` after them. ``cancel_on_lost``: a loss cancels the function, and
     the response is 503 unless it has begun; a function with ``def`` goes on in its thread.
 
     Raises ``TypeError`` or ``ValueError`` for a bad argument. A parameter that a route lacks is a
@@ -84,6 +95,7 @@ class Locked:
         self._background = bool(background)
         self._cancel_on_lost = bool(cancel_on_lost)
         self._parameters: dict[Any, list[_Parameter]] = {}  # by the function of the route
+        self._alone: dict[Any, bool] = {}  # likewise: no other dependency ends after the response
 
     async def __call__(
         self, connection: HTTPConnection, background_tasks: BackgroundTasks
@@ -100,16 +112,18 @@ class Locked:
         if self._cancel_on_lost:
             options = {**options, "on_lost": canceller.cancel}
         lock = new_lock(_client_of(connection.app), self._kind, name, **options)
+        stack: AsyncExitStack = connection.scope[CLOSED_LAST]
         hold = holds[self._kind, name] = await self._acquire(connection, lock)
         release = _Release(hold)
-        if not self._background:  # the first of them runs when the response has been sent
+        stack.push_async_callback(release)
+        if not self._background and self._is_alone(connection):
+            # The first of them runs when the response has been sent.
             background_tasks.tasks.insert(0, BackgroundTask(release))
         try:
             with canceller.in_place_of(self._lost(connection, name)):
                 yield hold
         finally:
             del holds[self._kind, name]
-            await release()
 
     async def _acquire(self, connection: HTTPConnection, lock: Any) -> Any:
         try:
@@ -138,6 +152,9 @@ class Locked:
     def bind(self, route: Any) -> None:
         """At the start: find the parameters of the name; ``ValueError`` when `route` lacks one."""
         self._bind(route.endpoint, route.dependant, route.path)
+        below = (each for each in _dependants(route.dependant) if each is not route.dependant)
+        alone = not any(map(_ends_late, below))
+        self._alone[route.endpoint] = self._alone.get(route.endpoint, True) and alone
 
     def _bind(self, endpoint: Any, dependant: Any, path: str) -> "list[_Parameter]":
         found = {each.name: each for each in _parameters(dependant)}
@@ -159,6 +176,15 @@ class Locked:
             dependant = get_dependant(path=path, call=endpoint)
             bound = self._bind(endpoint, dependant, connection.url.path)
         return bound
+
+    def _is_alone(self, connection: HTTPConnection) -> bool:
+        """Whether nothing of the request is left to end once its response has been sent.
+
+        Unknown, so no, where the application has another lifespan, or another has replaced one of
+        its dependencies.
+        """
+        replaced = getattr(connection.app, "dependency_overrides", None)
+        return not replaced and self._alone.get(connection.scope["endpoint"], False)
 
 
 class _Permit:
@@ -261,12 +287,28 @@ class _Parameter:
         return values[self.name]
 
 
-def _parameters(dependant: Any) -> Iterator[_Parameter]:
+def _dependants(dependant: Any) -> Iterator[Any]:
+    """All that a route depends on, and then the route."""
     for below in dependant.dependencies:
-        yield from _parameters(below)
-    for where in ("query_params", "path_params"):
-        for field in getattr(dependant, where):
-            yield _Parameter(field, where)
+        yield from _dependants(below)
+    yield dependant
+
+
+def _parameters(dependant: Any) -> Iterator[_Parameter]:
+    for each in _dependants(dependant):
+        for where in ("query_params", "path_params"):
+            for field in getattr(each, where):
+                yield _Parameter(field, where)
+
+
+def _ends_late(dependant: Any) -> bool:
+    """Whether it is a dependency with ``yield``, other than a lock, that outlives the response."""
+    called = dependant.call
+    if isinstance(called, Locked) or getattr(dependant, "scope", None) == "function":
+        return False
+    called = unwrap(getattr(called, "func", called))  # of a partial
+    kinds = (isgeneratorfunction, isasyncgenfunction)
+    return any(is_kind(each) for is_kind in kinds for each in (called, type(called).__call__))
 
 
 def _client_of(app: Any) -> Client:
@@ -340,7 +382,6 @@ def _routes(routes: Any) -> Iterator[Any]:
 
 
 def _locked_of(dependant: Any) -> Iterator[Locked]:
-    if isinstance(dependant.call, Locked):
-        yield dependant.call
-    for below in dependant.dependencies:
-        yield from _locked_of(below)
+    for each in _dependants(dependant):
+        if isinstance(each.call, Locked):
+            yield each.call

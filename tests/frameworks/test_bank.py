@@ -1,0 +1,85 @@
+"""Requests that add one to a balance in PostgreSQL: none is lost where all say that they did it.
+
+Each helper for a framework is asked one question: what is committed, acknowledged or answered when,
+and where is the lock then? The answers are a table of docs/guides/fencing.md.
+"""
+
+from __future__ import annotations
+
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.frameworks.conftest import Run, get
+from tests.frameworks.postgres import Postgres
+from tests.support.servers import Server, free_port
+from tests.support.waiting import eventually
+
+pytest.importorskip("fastapi")
+pytest.importorskip("psycopg")
+pytest.importorskip("sqlalchemy")
+
+pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
+
+REQUESTS = 100
+
+
+@pytest.fixture
+def accounts(postgres: Postgres) -> Postgres:
+    """The server, with accounts that have a balance of 0."""
+    with postgres.connect("shop") as connection:
+        connection.execute("CREATE TABLE account (id int PRIMARY KEY, balance int NOT NULL)")
+        connection.execute("INSERT INTO account SELECT id, 0 FROM generate_series(1, 9) AS id")
+    return postgres
+
+
+def balance(postgres: Postgres, account: int) -> int:
+    with postgres.connect("shop") as connection:
+        found = connection.execute("SELECT balance FROM account WHERE id = %s", (account,))
+        return int(found.fetchone()[0])
+
+
+def post(url: str) -> int:
+    with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=60) as answer:
+        return int(answer.status)
+
+
+def post_many(urls: list[str]) -> set[int]:
+    """The statuses of requests that are sent at once."""
+    with ThreadPoolExecutor(len(urls)) as pool:
+        return set(pool.map(post, urls))
+
+
+def answers(url: str) -> bool:
+    try:
+        return get(url)[0] == 200
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def bank(run: Run, server: Server, accounts: Postgres) -> Iterator[str]:
+    """The URL of the FastAPI application, in two processes."""
+    port = free_port()
+    program = run(
+        "-m", "uvicorn", "tests.frameworks.bank:app", "--port", str(port), "--workers", "2",
+        HOLDFAST_URL=server.url,
+    )  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    eventually(lambda: answers(f"{url}/pid") or program.process.poll() is not None, within=60)
+    assert program.process.poll() is None, program.log
+    yield url
+    eventually(lambda: server.keys() == set())
+
+
+@pytest.mark.parametrize("tasks", ["none", "freed", "held"])
+@pytest.mark.parametrize("session", ["thread", "loop"])
+def test_a_session_that_commits_behind_its_yield_commits_before_the_release(
+    session: str, tasks: str, bank: str, accounts: Postgres
+) -> None:
+    for account, place in enumerate(("above", "before", "after"), start=1):
+        url = f"{bank}/{session}/{place}/{tasks}/{account}"
+        assert post_many([url] * REQUESTS) == {200}
+        assert balance(accounts, account) == REQUESTS, place
