@@ -17,6 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.frameworks.postgres import Postgres
+from tests.frameworks.ways import FENCE, WAYS, Databases
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -97,6 +98,41 @@ def postgres(own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Postgre
     for name, value in own_postgres.environment.items():
         monkeypatch.setenv(name, value)
     return own_postgres
+
+
+@pytest.fixture(scope="module")
+def own_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    databases = Databases(tmp_path_factory.mktemp("fencing"))
+    yield databases
+    databases.postgres.close()
+
+
+@pytest.fixture
+def databases(own_databases: Databases) -> Databases:
+    """Without tables."""
+    own_databases.file.unlink(missing_ok=True)
+    with own_databases.postgres.connect(autocommit=True) as connection:
+        connection.execute("DROP TABLE IF EXISTS holdfast_fence, report")
+    return own_databases
+
+
+@pytest.fixture(params=WAYS, ids=lambda kind: kind.__name__)
+def open_way(request: pytest.FixtureRequest, databases: Databases) -> Iterator[Callable[..., Any]]:
+    """Make connections of one kind; the tables are there, made by the first."""
+    ways: list[Any] = []
+
+    def open_way(alone: bool = False) -> Any:
+        ways.append(request.param(databases, alone))
+        return ways[-1]
+
+    first = open_way()
+    first.do(first.enter)
+    first.do(FENCE.create, first.connection)
+    first.do(first.run, "CREATE TABLE report (body text)")
+    first.do(first.leave)
+    yield open_way
+    for way in ways:
+        way.close()
 
 
 Start = Callable[..., Program]

@@ -115,6 +115,9 @@ class HoldfastError(Exception):
 
     __module__ = "holdfast"
 
+    #: The error came after the commit of the transaction that a helper of ``holdfast.contrib`` ran.
+    committed: bool = False
+
 
 class LockError(HoldfastError, RuntimeError):
     """A lock was used in a way that its state does not allow."""
@@ -164,7 +167,8 @@ class ResultNotKeptError(LockError):
 class StaleTokenError(LockError):
     """The resource has seen a greater fencing token: a later owner has used it since.
 
-    Raised by ``holdfast.contrib.fencing``. Nothing was written; acquire the lock again.
+    Raised by ``holdfast.contrib.fencing``. Nothing was written: roll back, and acquire the lock
+    again. If every owner is refused, the lock's server has lost its counter: ``holdfast token``.
     """
 
     __module__ = "holdfast"

@@ -7,14 +7,16 @@ A driver is found by the type of the connection; none is imported that the progr
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
-__all__ = ["Link", "link_to"]
+    Committed = Callable[[], None]
+
+__all__ = ["ENDED", "Link", "link_to"]
 
 AUTOCOMMIT = (
     "no transaction is open on this {}, and each statement is committed alone: open a transaction, "
@@ -23,6 +25,15 @@ AUTOCOMMIT = (
 OPEN = (
     "a transaction is open on this {}: commit it or roll it back before fenced(), which has to "
     "end its transaction before it releases the lock"
+)
+CLOSED = "this {} is closed"
+ENDED = (
+    "a fenced() block is one transaction, which the block has ended: what it wrote until then may "
+    "be committed, what it wrote later is rolled back; commit outside of the block"
+)
+REFUSED = (
+    "a fenced() block is one transaction, which the block may not end, by {}: it is rolled back; "
+    "commit outside of the block"
 )
 
 
@@ -48,9 +59,17 @@ class Link:
         raise NotImplementedError
 
     def refuse_open(self) -> None:
-        """Raise ``RuntimeError`` if a transaction is open."""
+        """Raise ``RuntimeError`` if a transaction is open, or the connection is closed."""
+        self.refuse_closed()
         if self.is_open():
             raise RuntimeError(OPEN.format(type(self.connection).__name__))
+
+    def is_closed(self) -> bool:
+        return bool(getattr(self.connection, "closed", False))
+
+    def refuse_closed(self) -> None:
+        if self.is_closed():
+            raise RuntimeError(CLOSED.format(type(self.connection).__name__))
 
     def refuse_autocommit(self, refused: bool) -> None:
         if refused:
@@ -60,12 +79,18 @@ class Link:
         """Execute a statement without parameters and result."""
         raise NotImplementedError
 
-    def number(self, statement: str, name: str, token: int) -> Any:
-        """Execute a statement that returns one number."""
+    def row(self, statement: str, name: str, token: int) -> Any:
+        """Execute a statement that returns one row."""
         raise NotImplementedError
 
-    def transaction(self) -> AbstractContextManager[Any] | AbstractAsyncContextManager[Any]:
-        """A transaction: committed at the end of the block, rolled back by an error."""
+    def transaction(
+        self, committed: Committed
+    ) -> AbstractContextManager[Any] | AbstractAsyncContextManager[Any]:
+        """A transaction: committed at the end of the block, rolled back by an error.
+
+        ``committed`` is called after the commit, before what the program has hooked to it, which
+        may raise; it need not be called where the driver has no such hooks.
+        """
         raise NotImplementedError
 
 
@@ -79,6 +104,17 @@ class _Psycopg(Link):
         return self.connection.info.transaction_status != idle
 
     def need_transaction(self) -> None:
+        self.refuse_closed()
+        if self.pipelined():
+            with self.connection.pipeline():  # which executes what was sent: the state is known
+                pass
+        self.refuse_alone()
+
+    def pipelined(self) -> bool:
+        pq = sys.modules["psycopg"].pq
+        return self.connection.pgconn.pipeline_status != pq.PipelineStatus.OFF
+
+    def refuse_alone(self) -> None:
         self.refuse_autocommit(self.connection.autocommit and not self.is_open())
 
     def cursor(self) -> Any:
@@ -89,11 +125,11 @@ class _Psycopg(Link):
         with self.cursor() as cursor:
             cursor.execute(statement)
 
-    def number(self, statement: str, name: str, token: int) -> Any:
+    def row(self, statement: str, name: str, token: int) -> Any:
         with self.cursor() as cursor:
-            return cursor.execute(statement, (name, token)).fetchone()[0]
+            return cursor.execute(statement, (name, token)).fetchone()
 
-    def transaction(self) -> Any:
+    def transaction(self, committed: Committed) -> Any:
         return self.connection.transaction()
 
 
@@ -101,14 +137,23 @@ class _AsyncPsycopg(_Psycopg):
     asynchronous = True
     _cursor = "AsyncCursor"
 
+    def need_transaction(self) -> None:
+        self.refuse_closed()
+        if not self.pipelined():
+            self.refuse_alone()
+
     async def run(self, statement: str) -> None:
         async with self.cursor() as cursor:
             await cursor.execute(statement)
 
-    async def number(self, statement: str, name: str, token: int) -> Any:
+    async def row(self, statement: str, name: str, token: int) -> Any:
+        if self.pipelined():
+            async with self.connection.pipeline():
+                pass
+            self.refuse_alone()
         async with self.cursor() as cursor:
             await cursor.execute(statement, (name, token))
-            return (await cursor.fetchone())[0]
+            return await cursor.fetchone()
 
 
 class _Asyncpg(Link):
@@ -118,17 +163,25 @@ class _Asyncpg(Link):
     def is_open(self) -> bool:
         return self.connection.is_in_transaction()
 
+    def is_closed(self) -> bool:
+        return self.connection.is_closed()
+
     def need_transaction(self) -> None:
+        self.refuse_closed()
         self.refuse_autocommit(not self.is_open())
 
     async def run(self, statement: str) -> None:
         await self.connection.execute(statement)
 
-    async def number(self, statement: str, name: str, token: int) -> Any:
-        return await self.connection.fetchval(statement, name, token)
+    async def row(self, statement: str, name: str, token: int) -> Any:
+        return await self.connection.fetchrow(statement, name, token)
 
-    def transaction(self) -> Any:
+    def transaction(self, committed: Committed) -> Any:
         return self.connection.transaction()
+
+
+#: Of a statement that begins or ends a transaction, to an authorizer; a constant of SQLite's C API.
+SQLITE_TRANSACTION = 22
 
 
 class _Sqlite(Link):
@@ -153,24 +206,51 @@ class _Sqlite(Link):
     def run(self, statement: str) -> Any:
         self.connection.cursor().execute(statement)
 
-    def number(self, statement: str, name: str, token: int) -> Any:
+    def row(self, statement: str, name: str, token: int) -> Any:
         cursor = self.connection.cursor()
         cursor.row_factory = None
-        [[number]] = cursor.execute(statement, (name, token)).fetchall()
-        return number
+        [row] = cursor.execute(statement, (name, token)).fetchall()
+        return row
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, committed: Committed) -> Iterator[None]:
         if not self._driver_begins():
             self.run("BEGIN IMMEDIATE")
         try:
-            yield
-            if self.connection.in_transaction:
-                self._end("COMMIT")
+            with self._one_transaction():
+                yield
+            self._end("COMMIT")
         except BaseException:
             if self.connection.in_transaction:
                 self._end("ROLLBACK")
             raise
+
+    @contextmanager
+    def _one_transaction(self) -> Iterator[None]:
+        """Refuse the statements of the block that would end it.
+
+        ``executescript()`` commits by itself, and what it runs would be committed alone.
+        """
+        sqlite3 = sys.modules["sqlite3"]
+        refused: list[str] = []
+
+        def authorize(action: int, word: str | None, *_: object) -> int:
+            if action != SQLITE_TRANSACTION:
+                return sqlite3.SQLITE_OK
+            refused.append(str(word))
+            return sqlite3.SQLITE_DENY
+
+        self.connection.set_authorizer(authorize)
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if not refused:
+                raise
+            raise RuntimeError(REFUSED.format(refused[0])) from error
+        finally:
+            # Before 3.11 Python cannot take it away.
+            nothing = None if sys.version_info >= (3, 11) else lambda *_: sqlite3.SQLITE_OK
+            self.connection.set_authorizer(nothing)
 
     def _end(self, word: str) -> None:
         if self._driver_begins():
@@ -195,15 +275,19 @@ class _Django(Link):
         with self.connection.cursor() as cursor:
             cursor.execute(statement)
 
-    def number(self, statement: str, name: str, token: int) -> Any:
+    def row(self, statement: str, name: str, token: int) -> Any:
         with self.connection.cursor() as cursor:
             cursor.execute(statement, [name, token])
-            return cursor.fetchone()[0]
+            return cursor.fetchone()
 
-    def transaction(self) -> Any:
+    @contextmanager
+    def transaction(self, committed: Committed) -> Iterator[None]:
         from django.db import transaction
 
-        return transaction.atomic(using=self.connection.alias, durable=True)
+        block: Any = transaction.atomic(using=self.connection.alias, durable=True)
+        with block:
+            transaction.on_commit(committed, using=self.connection.alias)
+            yield
 
 
 class _SqlAlchemy(Link):
@@ -213,13 +297,19 @@ class _SqlAlchemy(Link):
 
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
-        bound = connection if hasattr(connection, "dialect") else connection.get_bind()
-        self.vendor = bound.dialect.name
+        #: What a session uses: a connection may have a transaction that is not the session's.
+        self.bound = connection if hasattr(connection, "dialect") else connection.get_bind()
+        self.vendor = self.bound.dialect.name
 
     def is_open(self) -> bool:
-        return self.connection.in_transaction()
+        both = (self.connection, self.bound)
+        return any(each.in_transaction() for each in both if hasattr(each, "in_transaction"))
+
+    def is_closed(self) -> bool:
+        return any(getattr(each, "closed", False) for each in (self.connection, self.bound))
 
     def need_transaction(self) -> None:
+        self.refuse_closed()
         connection = self.connection
         if hasattr(connection, "get_bind"):
             connection = connection.connection()
@@ -234,12 +324,33 @@ class _SqlAlchemy(Link):
     def run(self, statement: str) -> Any:
         self.connection.execute(sys.modules["sqlalchemy"].text(statement))
 
-    def number(self, statement: str, name: str, token: int) -> Any:
+    def row(self, statement: str, name: str, token: int) -> Any:
         text = sys.modules["sqlalchemy"].text(statement)
-        return self.connection.execute(text, {"name": name, "token": token}).scalar_one()
+        return self.connection.execute(text, {"name": name, "token": token}).one()
 
-    def transaction(self) -> Any:
-        return self.connection.begin()
+    @contextmanager
+    def transaction(self, committed: Committed) -> Iterator[None]:
+        with self.hearing(committed), self.connection.begin():
+            yield
+
+    @contextmanager
+    def hearing(self, committed: Committed) -> Iterator[None]:
+        """Call ``committed`` before the other listeners to the commit of a session."""
+        session = getattr(self.connection, "sync_session", self.connection)
+        if not hasattr(session, "get_bind"):
+            yield
+            return
+
+        def after_commit(session: Any) -> None:
+            if not session.in_nested_transaction():
+                committed()
+
+        event = sys.modules["sqlalchemy.event"]
+        event.listen(session, "after_commit", after_commit, insert=True)
+        try:
+            yield
+        finally:
+            event.remove(session, "after_commit", after_commit)
 
 
 class _AsyncSqlAlchemy(_SqlAlchemy):
@@ -248,16 +359,23 @@ class _AsyncSqlAlchemy(_SqlAlchemy):
     asynchronous = True
 
     def need_transaction(self) -> None:
-        """Done by the steps below, which have the synchronous connection."""
+        """The rest is done by the steps below, which have the synchronous connection."""
+        self.refuse_closed()
+
+    @asynccontextmanager
+    async def transaction(self, committed: Committed) -> AsyncIterator[None]:  # type: ignore[override]
+        with self.hearing(committed):
+            async with self.connection.begin():
+                yield
 
     async def run(self, statement: str) -> None:
         await self.connection.run_sync(lambda inner: _SqlAlchemy(inner).run(statement))
 
-    async def number(self, statement: str, name: str, token: int) -> Any:
+    async def row(self, statement: str, name: str, token: int) -> Any:
         def steps(inner: Any) -> Any:
             link = _SqlAlchemy(inner)
             link.need_transaction()
-            return link.number(statement, name, token)
+            return link.row(statement, name, token)
 
         return await self.connection.run_sync(steps)
 

@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 from holdfast import FencedLock, LockLostError, StaleTokenError
 from holdfast.integration import checked_name, key_of, quoted
 
-from ._sql import link_to
+from ._blocks import AsyncBlock, Block, Outcome, held, held_async
+from ._sql import ENDED, link_to
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     import holdfast.asyncio
@@ -39,17 +41,27 @@ _IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]{0,62}"
 _TABLE = re.compile(rf"({_IDENTIFIER}\.)?{_IDENTIFIER}", re.ASCII)
 
 _CREATE = "CREATE TABLE IF NOT EXISTS {table} (name text PRIMARY KEY, token bigint NOT NULL)"
-#: Two that create it at once: the later one meets the earlier one's entries of the catalogue.
+#: A table that is there needs neither the right to create one nor a server that takes writes. Two
+#: that create it at once: the later one meets the earlier one's entries of the catalogue.
 _CREATE_POSTGRESQL = (
-    "DO $$ BEGIN {create}; EXCEPTION WHEN unique_violation OR duplicate_table THEN NULL; END $$"
+    "DO $$ BEGIN IF to_regclass('{table}') IS NULL THEN {create}; END IF; "
+    "EXCEPTION WHEN unique_violation OR duplicate_table OR duplicate_object THEN NULL; END $$"
 )
-#: The greatest token, ours included. The row stays locked until the end of the transaction.
+#: The greatest token, ours included, and the number of the transaction, until whose end the row
+#: stays locked.
 _CHECK = (
     "INSERT INTO {table} AS fence (name, token) VALUES ({name}, {token}) "
     "ON CONFLICT (name) DO UPDATE SET token = {greatest}(fence.token, excluded.token) "
-    "RETURNING token"
+    "RETURNING token, {number}"
 )
-_GREATEST = {"postgresql": "greatest", "sqlite": "max"}
+_DIALECTS = {
+    "postgresql": {"greatest": "greatest", "number": "txid_current()"},
+    "sqlite": {"greatest": "max", "number": "0"},
+}
+#: In SQLite a savepoint marks the transaction, which ends with it.
+_MARKS = {"sqlite": ("SAVEPOINT holdfast_fenced", "RELEASE holdfast_fenced")}
+#: Bytes of a name: what an index of PostgreSQL keeps.
+_LONGEST_NAME: Final = 2692
 
 
 def _checked_token(token: Any) -> int:
@@ -75,6 +87,16 @@ def _checked_table(table: Any) -> str:
     return table
 
 
+def _checked_row_name(what: str, name: Any, link: Link) -> str:
+    """A name as the table of a database keeps it."""
+    text = _checked_text(what, name)
+    size = len(text.encode())
+    if link.vendor == "postgresql" and size > _LONGEST_NAME:
+        msg = f"{what} must have at most {_LONGEST_NAME} bytes, which is an index's row: not {size}"
+        raise ValueError(msg)
+    return text
+
+
 def _checked_text(what: str, name: Any) -> str:
     """A name as a database keeps it."""
     try:
@@ -93,7 +115,8 @@ def _refuse(name: str, token: int, seen: int, where: str) -> None:
     if seen > token:
         msg = (
             f"token {token} of {quoted(name)} is stale: {where} has seen token {seen} of a later "
-            "owner; roll back, and acquire the lock again"
+            "owner; roll back, and acquire the lock again. If every owner is refused, the lock's "
+            f"server has lost its counter: `holdfast token NAME --at-least {seen}` sets it"
         )
         raise StaleTokenError(msg)
 
@@ -125,7 +148,7 @@ class SqlFence:
         link = link_to(connection)
         create = _CREATE.format(table=self._quoted)
         if link.vendor == "postgresql":
-            create = _CREATE_POSTGRESQL.format(create=create)
+            create = _CREATE_POSTGRESQL.format(table=self._quoted, create=create)
         return link.run(create)
 
     def check(self, connection: Any, name: Name, token: int) -> Any:
@@ -149,25 +172,46 @@ class SqlFence:
         right, and ``RuntimeError`` where no transaction is open and none begins by itself.
         """
         link = link_to(connection)
-        text, token = _checked_text("name", name), _checked_token(token)
-        return (
-            self._check_async(link, text, token)
-            if link.asynchronous
-            else self._check(link, text, token)
-        )
+        text, token = _checked_row_name("name", name, link), _checked_token(token)
+        if link.asynchronous:
+            return self._checked_async(link, text, token)
+        self._check(link, text, token)
+        return None
 
-    def _check(self, link: Link, name: str, token: int) -> None:
-        link.need_transaction()
-        _refuse(name, token, link.number(self._statement(link), name, token), repr(self))
+    async def _checked_async(self, link: Link, name: str, token: int) -> None:
+        await self._check_async(link, name, token)
 
-    async def _check_async(self, link: Link, name: str, token: int) -> None:
-        link.need_transaction()
-        _refuse(name, token, await link.number(self._statement(link), name, token), repr(self))
+    def _check(self, link: Link, name: str, token: int, begun: int | None = None) -> int:
+        """``check``; returns the number of the transaction, which has to be `begun`."""
+        _need_transaction(link, begun)
+        return self._passed(name, token, begun, link.row(self._statement(link), name, token))
+
+    async def _check_async(
+        self, link: Link, name: str, token: int, begun: int | None = None
+    ) -> int:
+        _need_transaction(link, begun)
+        row = await link.row(self._statement(link), name, token)
+        return self._passed(name, token, begun, row)
+
+    def _passed(self, name: str, token: int, begun: int | None, row: Sequence[int]) -> int:
+        seen, number = row
+        if begun not in {None, number}:
+            raise RuntimeError(ENDED)
+        _refuse(name, token, seen, repr(self))
+        return number
 
     def _statement(self, link: Link) -> str:
         name, token = link.marks
-        greatest = _GREATEST[link.vendor]
-        return _CHECK.format(table=self._quoted, name=name, token=token, greatest=greatest)
+        return _CHECK.format(table=self._quoted, name=name, token=token, **_DIALECTS[link.vendor])
+
+
+def _need_transaction(link: Link, begun: int | None) -> None:
+    try:
+        link.need_transaction()
+    except RuntimeError:
+        if begun is None:
+            raise
+        raise RuntimeError(ENDED) from None
 
 
 @overload
@@ -187,16 +231,20 @@ def fenced(lock: Any, fence: SqlFence, connection: Any) -> Any:
 
     Acquires ``lock``, a fenced lock; begins a transaction; checks the token, under the lock's name
     with the client's ``name_prefix``; runs the block; checks the token again, so that a check which
-    the block has undone or committed is made good; commits; releases the lock. ``as`` gives the
-    lock.
+    the block has undone is made good; commits; releases the lock. ``as`` gives the lock. The
+    context may be used again, and decorates functions (coroutine functions, if it is asynchronous).
 
     The transaction was rolled back if the block ends with ``StaleTokenError`` or ``LockLostError``:
-    the hold was lost before the commit. A loss that is known only after the commit is no error
-    here, as the fence has accepted the writes. The wait is the lock's: ``LockTimeout`` after
-    ``wait``.
+    the hold was lost before the commit. What is known only after the commit, a loss or a lock that
+    could not be released, is a record of the log and no error here, as the fence has accepted the
+    writes. The wait is the lock's: ``LockTimeout`` after ``wait``. An error that came after the
+    commit, such as that of a hook, has ``committed``, which is ``True``.
 
-    Raises ``RuntimeError`` if a transaction is open on the connection, before the lock is acquired
-    (Django: within ``atomic()``, after it).
+    Raises ``RuntimeError`` if a transaction is open on the connection, or if it is closed, before
+    the lock is acquired (Django: within ``atomic()``, after it); if the block has ended the
+    transaction: what it wrote until then may be committed, and the rest was rolled back. On sqlite3
+    the block cannot end it: the statement fails that would. There the block replaces the
+    connection's authorizer (``set_authorizer``), and leaves none.
     """
     asynchronous = _is_for_tasks(lock, fence)
     link = link_to(connection)
@@ -204,8 +252,10 @@ def fenced(lock: Any, fence: SqlFence, connection: Any) -> Any:
         kinds = ("threads", "asyncio") if link.asynchronous else ("asyncio", "threads")
         msg = "lock is for {} and connection for {}: both have to be for the same".format(*kinds)
         raise TypeError(msg)
-    name = _checked_text("the lock's name", key_of(lock))
-    return (_fenced_async if asynchronous else _fenced)(lock, fence, link, name)
+    name = _checked_row_name("the lock's name", key_of(lock), link)
+    if asynchronous:
+        return AsyncBlock(lock.name, partial(_fenced_async, lock, fence, link, name))
+    return Block(lock.name, partial(_fenced, lock, fence, link, name))
 
 
 def _is_for_tasks(lock: Any, fence: Any) -> bool:
@@ -224,33 +274,48 @@ def _is_for_tasks(lock: Any, fence: Any) -> bool:
 @contextmanager
 def _fenced(lock: Any, fence: SqlFence, link: Any, name: str) -> Iterator[Any]:
     link.refuse_open()
-    committed = False
-    try:
-        with lock:
-            with link.transaction():
-                fence._check(link, name, _token_of(lock))
-                yield lock
-                fence._check(link, name, _token_of(lock))
-            committed = True
-    except LockLostError:
-        if not committed:
-            raise
+    outcome = Outcome()
+    mark, unmark = _MARKS.get(link.vendor, ("", ""))
+    with held(lock, outcome):
+        link.refuse_open()  # it may have been opened during the wait
+        with link.transaction(outcome.commit):
+            begun = fence._check(link, name, _token_of(lock))
+            if mark:
+                link.run(mark)
+            yield lock
+            if unmark:
+                with _same_transaction():
+                    link.run(unmark)
+            fence._check(link, name, _token_of(lock), begun)
 
 
 @asynccontextmanager
 async def _fenced_async(lock: Any, fence: SqlFence, link: Any, name: str) -> AsyncIterator[Any]:
     link.refuse_open()
-    committed = False
+    outcome = Outcome()
+    mark, unmark = _MARKS.get(link.vendor, ("", ""))
+    async with held_async(lock, outcome):
+        link.refuse_open()
+        async with link.transaction(outcome.commit):
+            begun = await fence._check_async(link, name, _token_of(lock))
+            if mark:
+                await link.run(mark)
+            yield lock
+            if unmark:
+                with _same_transaction():
+                    await link.run(unmark)
+            await fence._check_async(link, name, _token_of(lock), begun)
+
+
+@contextmanager
+def _same_transaction() -> Iterator[None]:
+    """Release the savepoint of the transaction, which is gone if the transaction is another."""
     try:
-        async with lock:
-            async with link.transaction():
-                await fence._check_async(link, name, _token_of(lock))
-                yield lock
-                await fence._check_async(link, name, _token_of(lock))
-            committed = True
-    except LockLostError:
-        if not committed:
+        yield
+    except Exception as error:
+        if "no such savepoint" not in str(error):
             raise
+        raise RuntimeError(ENDED) from error
 
 
 def _token_of(lock: Any) -> int:
@@ -298,7 +363,8 @@ class S3Fence:
     """
 
     def __init__(self, client: Any, bucket: str) -> None:
-        if not callable(getattr(client, "put_object", None)):
+        # A Bucket of boto3's resources has a put_object, too, with other arguments.
+        if not all(callable(getattr(client, f"{do}_object", None)) for do in ("put", "get")):
             msg = f"client must be boto3's client of S3, not {type(client).__name__}"
             raise TypeError(msg)
         self._client = client
