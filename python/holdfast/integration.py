@@ -26,6 +26,7 @@ from holdfast._engine.log import error as log_error
 from holdfast._engine.log import warning as log_warning
 from holdfast._locks.base import BaseLock
 from holdfast._locks.decorators import (
+    Naming,
     checked_fields,
     checked_function,
     checked_word,
@@ -42,6 +43,7 @@ __all__ = [
     "BaseClient",
     "BaseLock",
     "Name",
+    "Naming",
     "Seconds",
     "braced",
     "checked_count",

@@ -174,3 +174,15 @@ def get(url: str) -> tuple[int, str]:
     except HTTPError as error:
         with error:
             return error.code, error.read().decode()
+
+
+def manage(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the Django project."""
+    done = subprocess.run(
+        [sys.executable, "-m", "django", *command],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **environment},
+    )  # fmt: skip
+    if "check" not in command:
+        assert done.returncode == 0, done.stderr
+    return done

@@ -7,12 +7,13 @@ and where is the lock then? The answers are a table of docs/guides/fencing.md.
 from __future__ import annotations
 
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.frameworks.conftest import Run, get
+from tests.frameworks.conftest import Run, get, manage
 from tests.frameworks.postgres import Postgres
 from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
@@ -20,6 +21,7 @@ from tests.support.waiting import eventually
 pytest.importorskip("fastapi")
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
+pytest.importorskip("django")
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
@@ -83,3 +85,44 @@ def test_a_session_that_commits_behind_its_yield_commits_before_the_release(
         url = f"{bank}/{session}/{place}/{tasks}/{account}"
         assert post_many([url] * REQUESTS) == {200}
         assert balance(accounts, account) == REQUESTS, place
+
+
+@pytest.fixture
+def shop(run: Run, server: Server, postgres: Postgres) -> list[str]:
+    """The URLs of two processes of the Django project, with ATOMIC_REQUESTS."""
+    environment = {
+        "DJANGO_SETTINGS_MODULE": "tests.frameworks.shop.settings",
+        "SHOP_DATABASE": "shop",
+        "SHOP_POSTGRESQL": "yes",
+        "HOLDFAST_URL": server.url,
+    }
+    manage(environment, "migrate", "--run-syncdb", "--verbosity", "0")
+    with postgres.connect("shop") as connection:
+        for view in VIEWS:
+            connection.execute("INSERT INTO shop_item (name, count) VALUES (%s, 0)", (view,))
+    urls = []
+    for _ in range(2):
+        port = free_port()
+        run("-m", "django", "runserver", "--noreload", f"127.0.0.1:{port}", **environment)
+        urls.append(f"http://127.0.0.1:{port}")
+    for url in urls:
+        eventually(lambda url=url: answers(f"{url}/report/tea"), within=60)
+    return urls
+
+
+VIEWS = ("add", "shared", "decorated", "around", "within")
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_django_commits_before_the_release(
+    view: str, shop: list[str], postgres: Postgres
+) -> None:
+    """`within` would release before the commit of ATOMIC_REQUESTS, and refuses."""
+    urls = [f"{url}/{view}/{view}" for url in shop] * (REQUESTS // 2)
+    with ThreadPoolExecutor(REQUESTS) as pool:
+        answered = list(pool.map(get, urls))
+    done = 0 if view == "within" else REQUESTS
+    assert Counter(status for status, _ in answered) == {500 if view == "within" else 200: REQUESTS}
+    with postgres.connect("shop") as connection:
+        found = connection.execute("SELECT count FROM shop_item WHERE name = %s", (view,))
+        assert found.fetchone() == (done,)

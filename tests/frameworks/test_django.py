@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.frameworks.conftest import ROOT, Run, get
+from tests.frameworks.conftest import Run, get, manage
 from tests.support.processes import StartChild
 from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
@@ -42,17 +39,6 @@ def environment(tmp_path: Path, server: Server) -> dict[str, str]:
     with sqlite3.connect(environment["SHOP_DATABASE"]) as database:
         database.execute("INSERT INTO shop_item (name, count) VALUES ('tea', 0)")
     return environment
-
-
-def manage(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "django", *command],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **environment},
-    )  # fmt: skip
-    if "check" not in command:
-        assert done.returncode == 0, done.stderr
-    return done
 
 
 def count(environment: dict[str, str]) -> int:
@@ -150,12 +136,12 @@ try:
         transaction.on_commit(lose)
         Item.objects.update(count=5)
 except holdfast.LockLostError as error:
-    say("lost", Item.objects.get().count, error)
+    say("lost", Item.objects.get().count, error.committed, error)
 """,
         environment=environment,
     )
     said = child.expect("lost")
-    assert said[0] == "5"
+    assert said[:2] == ["5", "True"]
     assert "'stock:tea' was lost after the commit: the transaction was committed" in " ".join(said)
 
 
@@ -178,6 +164,108 @@ with get_client().lock("stock:tea").hold():
         environment=environment,
     )
     assert "the release" in " ".join(child.expect("refused"))
+
+
+@pytest.mark.parametrize("helper", ["atomic_lock", "locked"])
+@pytest.mark.parametrize("using", ["default", "other"])
+def test_inside_a_transaction_of_any_database_it_raises_before_it_waits(
+    helper: str, using: str, environment: dict[str, str], start_child: StartChild, server: Server
+) -> None:
+    child = start_child(
+        SETUP
+        + """
+decorator = getattr(holdfast.contrib.django, HELPER)("stock:tea")
+run = decorator(lambda: say("inside"))
+with get_client().lock("stock:tea").hold():
+    try:
+        with transaction.atomic(using=USING):
+            run()
+    except RuntimeError as error:
+        say("refused", error)
+""",
+        environment=environment,
+        HELPER=helper,
+        USING=using,
+    )
+    said = " ".join(child.expect("refused"))
+    assert f"of the database '{using}', which would commit after the release" in said
+
+
+def test_a_closed_connection_and_another_database_are_no_transaction(
+    environment: dict[str, str], start_child: StartChild
+) -> None:
+    child = start_child(
+        SETUP
+        + """
+from django.db import connection
+with atomic_lock("stock:tea", using="other"):
+    pass
+connection.close()
+with atomic_lock("stock:tea"):
+    Item.objects.update(count=5)
+say("written", Item.objects.get().count)
+""",
+        environment=environment,
+    )
+    assert child.expect("written") == ["5"]
+
+
+@pytest.mark.parametrize("helper", ["atomic_lock", "locked"])
+def test_after_the_commit_a_server_that_is_gone_is_a_record_and_no_error(
+    helper: str, environment: dict[str, str], start_child: StartChild, private_server: Server
+) -> None:
+    """A caller that repeats what failed would write twice."""
+    child = start_child(
+        SETUP
+        + """
+@getattr(holdfast.contrib.django, HELPER)("stock:tea")
+def write():
+    Item.objects.update(count=5)
+    say("written")
+    hear("go")
+    return "returned"
+say(write(), Item.objects.get().count)
+""",
+        environment={
+            **environment,
+            "HOLDFAST_URL": f"{private_server.url}?retries=0&command_timeout=0.5",
+        },
+        HELPER=helper,
+    )
+    child.expect("written")
+    private_server.stop()
+    child.send("go")
+    assert child.expect("returned") == ["5"]
+    child.wait()
+    assert "the work under 'stock:tea' is done, but its lock could not be released" in child.errors
+
+
+@pytest.mark.parametrize("error", ["LockLostError", "StaleTokenError"])
+def test_an_error_of_a_hook_after_the_commit_is_the_hook_s_own(
+    error: str, environment: dict[str, str], start_child: StartChild
+) -> None:
+    child = start_child(
+        SETUP
+        + """
+def hook():
+    raise ERROR("of another lock")
+
+try:
+    with atomic_lock("stock:tea"):
+        transaction.on_commit(hook)
+        Item.objects.update(count=5)
+except ERROR as error:
+    say("raised", error.committed, Item.objects.get().count, error)
+try:
+    with atomic_lock("stock:tea"):
+        raise ERROR("of the body")
+except ERROR as error:
+    say("raised", error.committed)
+""".replace("ERROR", f"holdfast.{error}"),
+        environment=environment,
+    )
+    assert child.expect("raised") == ["True", "5", "of", "another", "lock"]
+    assert child.expect("raised") == ["False"]
 
 
 def test_a_coroutine_function_is_refused(

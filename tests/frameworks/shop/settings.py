@@ -4,12 +4,19 @@ import os
 
 SECRET_KEY = "for tests only"
 INSTALLED_APPS = ["holdfast.contrib.django", "tests.frameworks.shop"]
+POSTGRESQL = {
+    "ENGINE": "django.db.backends.postgresql",
+    "NAME": os.environ["SHOP_DATABASE"],
+    "ATOMIC_REQUESTS": True,
+}
+SQLITE = {
+    "ENGINE": "django.db.backends.sqlite3",
+    "NAME": os.environ["SHOP_DATABASE"],
+    "OPTIONS": {"timeout": 30},
+}
 DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": os.environ["SHOP_DATABASE"],
-        "OPTIONS": {"timeout": 30},
-    }
+    "default": POSTGRESQL if "SHOP_POSTGRESQL" in os.environ else SQLITE,
+    "other": {**SQLITE, "NAME": ":memory:"},
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 ROOT_URLCONF = os.environ.get("SHOP_URLS", "tests.frameworks.shop.urls") or None

@@ -19,18 +19,22 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 from django.db import transaction
 
-from holdfast import Client, LockLostError
-from holdfast.integration import checked_function, finished
+from holdfast import Client, LockLostError, LockTimeout
+from holdfast.contrib._blocks import Block, Outcome, held, refuse_transactions
+from holdfast.integration import Naming, checked_function, finished
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-    from types import TracebackType
 
     from holdfast import Lock
     from holdfast.integration import Seconds
 
 __all__ = ["atomic_lock", "get_client", "locked"]
+
+AROUND = (
+    "use it around the transaction, with @transaction.non_atomic_requests on a view; "
+    "get_client().locked looks at no transaction"
+)
 
 #: The client of the process.
 _client: Client | None = None
@@ -86,25 +90,56 @@ def locked(template: str, **options: Any) -> Callable[[Callable[..., Any]], Call
     """Decorate a function, such as a view: each call holds a lock named by its arguments.
 
     As ``client.locked`` of ``get_client()``: ``@locked("report:{user.id}", busy="skip")``, with its
-    arguments and errors; also raises ``ImproperlyConfigured``, at decoration.
+    arguments and errors; also raises ``ImproperlyConfigured``, at decoration. Where the function
+    has returned, a lock that cannot be released is a record of the log, and no error; a hold that
+    was lost is ``LockLostError``, whose ``committed`` is then ``True``.
+
+    A call inside a transaction raises ``RuntimeError`` before it waits: what the function writes
+    would be committed after the release. With ``ATOMIC_REQUESTS`` put
+    ``@transaction.non_atomic_requests`` on the view. ``get_client().locked`` looks at no
+    transaction, for functions that do not write in it.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        checked_function(function, asynchronous=False)
         first = get_client()
-        bound = (first, first.locked(template, **options)(function))
+        bound = (first, _Calls(first, template, options, function))
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal bound
-            client, decorated = bound
+            refuse_transactions(f"locked({template!r})", AROUND)
+            client, calls = bound
             if client is not (now := get_client()):  # the setting has changed
-                decorated = now.locked(template, **options)(function)
-                bound = (now, decorated)
-            return decorated(*args, **kwargs)
+                calls = _Calls(now, template, options, function)
+                bound = (now, calls)
+            return calls.run(args, kwargs)
 
         return call
 
     return decorate
+
+
+class _Calls:
+    """The calls of a function under locks of one client."""
+
+    def __init__(
+        self, client: Client, template: str, options: dict[str, Any], function: Callable[..., Any]
+    ) -> None:
+        self._naming = Naming(client, template, **options)
+        self._lock_of = self._naming.bound_to(function)
+        self._function = function
+
+    def run(self, args: Any, kwargs: Any) -> Any:
+        entered = False
+        try:
+            with held(self._lock_of(args, kwargs), Outcome(), kept=LockLostError):
+                entered = True
+                return finished(self._function(*args, **kwargs), self._function)
+        except LockTimeout as error:
+            if entered or not self._naming.skips(error):
+                raise
+            return None
 
 
 def atomic_lock(
@@ -119,77 +154,57 @@ def atomic_lock(
 
     ``with atomic_lock("stock:7") as lock:`` acquires, begins ``transaction.atomic(durable=True)``
     on the database ``using``, and releases after its commit or rollback: the next owner sees what
-    this one has committed. If the hold was lost before the end, the body is rolled back with
-    ``LockLostError``; if it was lost after that, the error says that the transaction was committed.
-    May also decorate a function (``TypeError`` for a coroutine function).
+    this one has committed. The object may be used again, also by several threads at once, and
+    decorates functions (``TypeError`` for a coroutine function).
+
+    If the hold was lost before the end, the body is rolled back with ``LockLostError``. An error
+    that comes after the commit has ``committed``, which is ``True``: ``LockLostError``, if the hold
+    was lost until then, and that of a hook of ``transaction.on_commit``. A lock that cannot be
+    released is a record of the log, and no error.
 
     Raises ``LockTimeout`` when the lock stays busy for ``wait`` seconds; ``RuntimeError`` at once
-    inside another transaction, or without autocommit: they would commit after the release.
+    inside another transaction, of any database, or without autocommit: they would commit after the
+    release; and where the block is entered again inside of itself.
     """
     return _AtomicLock(name, using, {"wait": wait, "lease": lease, "on_lost": on_lost})
 
 
-class _AtomicLock:
+class _AtomicLock(Block):
     """What ``atomic_lock`` returns: a context manager, and a decorator."""
 
-    _around: AbstractContextManager[Lock]
-
     def __init__(self, name: str, using: str | None, options: dict[str, Any]) -> None:
-        self._name = name
+        super().__init__(name, self._transaction)
         self._using = using
         self._options = options
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        checked_function(function, asynchronous=False)
-
-        @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with self._transaction():
-                return finished(function(*args, **kwargs), function)
-
-        return call
-
-    def __enter__(self) -> Lock:
-        self._around = self._transaction()
-        return self._around.__enter__()
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        return self._around.__exit__(exc_type, exc_value, traceback)
 
     @contextmanager
     def _transaction(self) -> Iterator[Lock]:
         self._refuse_another_transaction()
         lock = get_client().lock(self._name, **self._options)
-        committed = False
+        outcome = Outcome()
         block: Any = transaction.atomic(using=self._using, durable=True)  # or a decorator
         try:
-            with lock:
-                with block:
-                    yield lock
-                    if lock.lost:
-                        raise LockLostError(self._lost("before the commit", "is rolled back"))
-                committed = True
+            with held(lock, outcome, kept=LockLostError), block:
+                transaction.on_commit(outcome.commit, using=self._using)
+                yield lock
+                if lock.lost:
+                    raise LockLostError(self._lost("before the commit", "is rolled back"))
         except LockLostError as error:
-            if not committed:
+            if not outcome.is_release(error):
                 raise
-            raise LockLostError(self._lost("after the commit", "was committed")) from error
+            lost = LockLostError(self._lost("after the commit", "was committed"))
+            lost.committed = True
+            raise lost from error
 
     def _refuse_another_transaction(self) -> None:
+        refuse_transactions(f"atomic_lock({self._name!r})", "use it around the transaction")
         connection = transaction.get_connection(self._using)
-        blocks = connection.atomic_blocks
-        # Those of a TestCase do not count, as for transaction.atomic(durable=True).
-        if blocks and not getattr(blocks[-1], "_from_testcase", False):
-            msg = (
-                f"atomic_lock({self._name!r}) cannot be used inside a transaction, which would "
-                "commit after the release: use it around the transaction"
-            )
-            raise RuntimeError(msg)
-        if not blocks and not connection.get_autocommit():
+        autocommit = (
+            connection.get_autocommit()
+            if connection.connection is not None  # it would connect, and then wait for the lock
+            else connection.settings_dict["AUTOCOMMIT"]
+        )
+        if not connection.in_atomic_block and not autocommit:
             msg = (
                 f"atomic_lock({self._name!r}) needs autocommit, which is off for the database "
                 f"{connection.alias!r}: nothing would be committed before the release"
