@@ -63,6 +63,29 @@ def waiting(user: str, pause: float = 0.0) -> str:
     return "done"
 
 
+def add_one(account: int) -> int:
+    """In a transaction of PostgreSQL."""
+    import psycopg
+
+    with psycopg.connect("dbname=shop") as connection:
+        row = connection.execute("SELECT balance FROM account WHERE id = %s", (account,)).fetchone()
+        balance = row[0] + 1 if row else 0
+        change = "UPDATE account SET balance = %s WHERE id = %s"
+        connection.execute(change, (balance, account))
+    return balance
+
+
+@app.task(ignore_result=True)
+@single("account:{account}", busy="wait")
+def adding(account: int) -> None:
+    add_one(account)
+
+
+@app.task
+def adding_once(account: int) -> int:
+    return add_one(account)
+
+
 @app.task
 def plain(user: str) -> str:
     work(user)

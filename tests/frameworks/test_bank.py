@@ -10,14 +10,16 @@ import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from tests.frameworks.conftest import Run, get, manage
+from tests.frameworks.conftest import Run, Start, get, manage
 from tests.frameworks.postgres import Postgres
 from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 
+pytest.importorskip("celery")
 pytest.importorskip("fastapi")
 pytest.importorskip("psycopg")
 pytest.importorskip("sqlalchemy")
@@ -126,3 +128,28 @@ def test_a_view_of_django_commits_before_the_release(
     with postgres.connect("shop") as connection:
         found = connection.execute("SELECT count FROM shop_item WHERE name = %s", (view,))
         assert found.fetchone() == (done,)
+
+
+@pytest.mark.parametrize("task", ["adding", "adding_once"])
+def test_a_task_of_celery_commits_before_the_release(
+    task: str, start: Start, exports: Any, accounts: Postgres
+) -> None:
+    """`adding_once` is sent 100 times, and is in the queue, or runs, once at a time."""
+    start("prefork", 4)
+    if task == "adding_once":
+        with ThreadPoolExecutor(8) as pool:
+            sent = list(pool.map(lambda _: enqueue(exports), range(REQUESTS)))
+        done = sum(result is not None for result in sent)
+        assert 1 <= done < REQUESTS
+        for result in filter(None, sent):
+            result.get(timeout=60)
+    else:
+        done = REQUESTS
+        for _ in range(REQUESTS):
+            exports.adding.delay(1)
+    eventually(lambda: balance(accounts, 1) >= done, within=60)
+    assert balance(accounts, 1) == done
+
+
+def enqueue(exports: Any) -> Any:
+    return exports.enqueue_once(exports.adding_once, (1,), name="account:1", lease=60)

@@ -54,6 +54,38 @@ def test_a_refusal_is_not_taken_for_a_task_that_runs(
         getattr(exports, task)("ann")
 
 
+@pytest.mark.parametrize("task", ["skipping", "plain"])
+def test_a_task_that_is_done_does_not_fail_where_its_lock_cannot_be_released(
+    task: str, start: Start, exports: Any, way: FaultProxy, private_server: Server
+) -> None:
+    """A caller that repeats a task which failed would do its work twice."""
+    redis = private_server.inspect
+    worker = start("threads")
+    once = {"name": NAME, "lease": 60}
+    result = exports.skipping.delay("ann") if task == "skipping" else exports.enqueue_once(
+        exports.plain, ("ann",), **once
+    )  # fmt: skip
+    eventually(lambda: redis.exists("ann:began"), within=30)
+    way.refuse()
+    redis.set("ann:go", 1)
+    assert result.get(timeout=60) == "done"
+    worker.wait_for("could not be released")
+
+
+def test_a_task_whose_hold_was_lost_is_done_and_does_not_fail(
+    start: Start, exports: Any, locks: Server, private_server: Server
+) -> None:
+    redis = private_server.inspect
+    worker = start("threads")
+    result = exports.skipping.delay("ann")
+    eventually(lambda: redis.exists("ann:began"), within=30)
+    with holdfast.Client(locks.url) as client:
+        assert client.lock(NAME).force_release()
+    redis.set("ann:go", 1)
+    assert result.get(timeout=60) == "done"
+    worker.wait_for("the work under 'export:ann' is done")
+
+
 def test_a_ticket_that_cannot_be_recorded_as_used_is_only_logged(
     way: FaultProxy, locks: Server, caplog: pytest.LogCaptureFixture
 ) -> None:

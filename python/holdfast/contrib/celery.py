@@ -41,6 +41,7 @@ from holdfast import (
     ServerError,
     servers,
 )
+from holdfast.contrib._blocks import Outcome, held, refuse_transactions
 from holdfast.contrib._locks import checked_options, seconds_to_retry
 from holdfast.integration import (
     braced,
@@ -122,6 +123,10 @@ def single(
     ``lease``: the lock's. Called outside of a worker, ``"retry"`` raises ``LockTimeout``. A task
     that ``enqueue_once`` has sent with the same name has the lock already, and runs.
 
+    The lock is released when the function has returned. A release that fails then, or finds the
+    hold lost, is a record of the log: the task is done, and does not fail. Inside a transaction of
+    Django, which would be committed after the release, a task raises ``RuntimeError``.
+
     Raises ``TypeError`` or ``ValueError`` at decoration for bad arguments, for a field that the
     function's signature lacks, and above ``@app.task``.
     """
@@ -158,6 +163,8 @@ class _Single:
     def __call__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         name = self._name_of(args, kwargs)
         task = _running_task()
+        if task is None or not task.request.is_eager:
+            refuse_transactions(f"single({name!r})", "put @transaction.atomic below it")
         client = _client_of(current_app if task is None else task.app)
         lock = client.lock(name, **self._options)
         sent_with = _hold_of(task)
@@ -169,7 +176,7 @@ class _Single:
             if self._busy == "wait":
                 raise
             return _left_out(lock, self._busy, task)
-        with hold:
+        with held(hold, Outcome()):
             return finished(function(*args, **kwargs), function)
 
 
