@@ -21,8 +21,8 @@ MOST_VALUES = 5
 
 STATUSES = (
     ("0", "Done; for show and unlock: it was held; for doctor: no finding is bad."),
-    ("1", "show, unlock: it is free. doctor: a finding is bad."),
-    ("2", "Usage; not a lock; unlock refused, or the answer was no."),
+    ("1", "show, unlock: it is free. token: none was given. doctor: a finding is bad."),
+    ("2", "Usage; not a lock; unlock or token refused, or the answer was no."),
     ("69", "No server, or it refused."),
     ("74", "The output could not be written; run: the lock was lost while COMMAND ran."),
     ("75", "run: the lock is busy."),

@@ -123,9 +123,8 @@ def single(
     ``lease``: the lock's. Called outside of a worker, ``"retry"`` raises ``LockTimeout``. A task
     that ``enqueue_once`` has sent with the same name has the lock already, and runs.
 
-    The lock is released when the function has returned. A release that fails then, or finds the
-    hold lost, is a record of the log: the task is done, and does not fail. Inside a transaction of
-    Django, which would be committed after the release, a task raises ``RuntimeError``.
+    A release that fails after the function, or finds the hold lost, is a record of the log, and the
+    task is done. Inside a transaction of Django, committed later, it raises ``RuntimeError``.
 
     Raises ``TypeError`` or ``ValueError`` at decoration for bad arguments, for a field that the
     function's signature lacks, and above ``@app.task``.

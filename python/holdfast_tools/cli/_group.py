@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "show": "_show:show",
     "watch": "_watch:watch",
     "unlock": "_unlock:unlock",
+    "token": "_token:token",
     "doctor": "_doctor:doctor",
     "bench": "_bench:bench",
     "inspect": "_inspect:inspect",

@@ -21,12 +21,12 @@ pytestmark = [
 ]
 
 
-def answer(server: Server, text: str) -> tuple[int, str]:
+def answer(server: Server, text: str, *command: str) -> tuple[int, str]:
     """Type an answer on a terminal; the status and what was shown."""
     controller, terminal = pty.openpty()
     os.write(controller, text.encode())
     process = subprocess.Popen(
-        [*COMMAND, "--url", server.url, "unlock", "demo"],
+        [*COMMAND, "--url", server.url, *(command or ("unlock", "demo"))],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
