@@ -85,6 +85,8 @@ TAKEN = "%s[%s] has lost its lock %r before the end of its lease, and takes it a
 NOT_RECORDED = "whether the ticket of %s was used is not recorded on the server: %s"
 
 _clients: dict[str, Client] = {}
+#: Of each thread or greenlet: the locks of the calls of ``single`` that it is in.
+_inside = threading.local()
 _making = threading.Lock()
 
 
@@ -169,14 +171,30 @@ class _Single:
         sent_with = _hold_of(task)
         if sent_with is not None and sent_with.name == lock.name:
             return finished(function(*args, **kwargs), function)
+        with self._entered(client, name):
+            try:
+                hold = lock.hold()
+            except LockTimeout:
+                if self._busy == "wait":
+                    raise
+                return _left_out(lock, self._busy, task)
+            with held(hold, Outcome()):
+                return finished(function(*args, **kwargs), function)
+
+    @contextmanager
+    def _entered(self, client: Client, name: str) -> Iterator[None]:
+        """Refuse a call inside of another that has the lock, for which it would wait."""
+        inside: set[tuple[str, str]] = _inside.__dict__.setdefault("locks", set())
+        lock = (client.id, name)
+        if lock in inside and self._busy != "skip":
+            msg = f"single({name!r}) is called inside of itself: it would wait for its own lock"
+            raise RuntimeError(msg)
+        before = set(inside)
+        inside.add(lock)
         try:
-            hold = lock.hold()
-        except LockTimeout:
-            if self._busy == "wait":
-                raise
-            return _left_out(lock, self._busy, task)
-        with held(hold, Outcome()):
-            return finished(function(*args, **kwargs), function)
+            yield
+        finally:
+            _inside.locks = before
 
 
 def _naming(template: str, fields: list[str], function: Any) -> Callable[[Any, Any], str]:

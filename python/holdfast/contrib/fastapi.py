@@ -343,10 +343,14 @@ def lifespan(
             for route in _routes(application.routes):
                 for locked in _locked_of(route.dependant):
                     locked.bind(route)
+        outer = getattr(app.state, "holdfast", None)  # of a lifespan around this one
         async with Client(url, **options) as client:
             app.state.holdfast = client
-            with _given_to(applications[1:], client):
-                yield
+            try:
+                with _given_to(applications[1:], client):
+                    yield
+            finally:
+                app.state.holdfast = outer or client
 
     return open_client
 
