@@ -7,16 +7,23 @@ has a background task, and whether the lock is held until it has ended.
 
 # Annotations are not postponed here: FastAPI could not resolve those of local names.
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from typing import Annotated, Any
 
+import psycopg
+import redis
 from fastapi import BackgroundTasks, Depends, FastAPI
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
+import holdfast
 from holdfast.contrib.fastapi import Locked, lifespan
+from holdfast.contrib.fencing import SqlFence, fenced
+from holdfast.contrib.opentelemetry import HoldfastInstrumentor
+from holdfast.contrib.redis_py import Lock
 
 app = FastAPI(lifespan=lifespan(os.environ["HOLDFAST_URL"]))
 
@@ -96,6 +103,53 @@ def routes_of(tasks: str) -> None:
 
 for each in ("none", "freed", "held"):
     routes_of(each)
+
+
+HoldfastInstrumentor().instrument()  # which only observes
+fence = SqlFence()
+client = holdfast.Client(os.environ["HOLDFAST_URL"])
+places = asyncio.Semaphore(20)  # as a pool of connections has them
+redis_client = redis.Redis.from_url(os.environ["HOLDFAST_URL"])
+
+
+@app.post("/fenced/thread/{account}")
+def fenced_in_thread(account: int) -> int:
+    with psycopg.connect("dbname=shop", autocommit=True) as connection:
+        lock = client.fenced_lock(f"account:{account}")
+        with fenced(lock, fence, connection):
+            return add_by(connection, account)
+
+
+@app.post("/fenced/loop/{account}")
+async def fenced_in_loop(account: int) -> int:
+    lock = app.state.holdfast.fenced_lock(f"account:{account}")
+    connect = psycopg.AsyncConnection.connect
+    async with (
+        places,
+        await connect("dbname=shop", autocommit=True) as connection,
+        fenced(lock, fence, connection),
+    ):
+        found = await connection.execute("SELECT balance FROM account WHERE id = %s", (account,))
+        [balance] = await found.fetchone() or [0]
+        change = "UPDATE account SET balance = %s WHERE id = %s"
+        await connection.execute(change, (balance + 1, account))
+    return int(balance + 1)
+
+
+@app.post("/redis_py/{account}")
+def of_redis_py(account: int) -> int:
+    """A lock in the place of redis-py's, around the transaction."""
+    lock = redis_client.lock(f"account:{account}", timeout=30, lock_class=Lock)
+    with lock, psycopg.connect("dbname=shop") as connection:
+        return add_by(connection, account)
+
+
+def add_by(connection: Any, account: int) -> int:
+    found = connection.execute("SELECT balance FROM account WHERE id = %s", (account,))
+    [balance] = found.fetchone()
+    change = "UPDATE account SET balance = %s WHERE id = %s"
+    connection.execute(change, (balance + 1, account))
+    return int(balance + 1)
 
 
 @app.get("/pid")

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.conftest import Run, Start, get, manage
+from holdfast.contrib.fencing import SqlFence
+from tests.frameworks.conftest import ROOT, Run, Start, get, manage
 from tests.frameworks.postgres import Postgres
 from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
@@ -28,6 +29,37 @@ pytest.importorskip("django")
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 
 REQUESTS = 100
+
+HERE = "test_bank.py::"
+ROWS = {
+    "`fenced()`": f"{HERE}test_a_transaction_within_the_lock_is_committed_before_the_release",
+    "`SqlFence.check()`": "test_fencing_drivers.py::test_a_check_without_a_transaction_is_refused",
+    "`S3Fence.put()`": "test_fencing.py::test_tokens_never_fall_while_many_write_at_once",
+    "`Locked` of FastAPI": (
+        f"{HERE}test_a_session_that_commits_behind_its_yield_commits_before_the_release"
+    ),
+    "`atomic_lock` of Django": f"{HERE}test_a_view_of_django_commits_before_the_release",
+    "`locked` of Django": f"{HERE}test_a_view_of_django_commits_before_the_release",
+    "`single` of Celery": f"{HERE}test_a_task_of_celery_commits_before_the_release",
+    "`enqueue_once` of Celery": f"{HERE}test_a_task_of_celery_commits_before_the_release",
+    "`Lock` of `redis_py`": (
+        f"{HERE}test_a_transaction_within_the_lock_is_committed_before_the_release"
+    ),
+    "`HoldfastInstrumentor`, `Collector`": (
+        f"{HERE}test_a_transaction_within_the_lock_is_committed_before_the_release"
+    ),
+}
+"""By the first cell of a row of the page's table: the test that shows it."""
+
+
+def test_each_row_of_the_page_has_a_test() -> None:
+    page = (ROOT / "docs/guides/fencing.md").read_text()
+    _, _, rest = page.partition("| helper | what is committed |")
+    lines = rest.partition("\n\n")[0].splitlines()[2:]
+    assert [line.split("|")[1].strip() for line in lines] == list(ROWS)
+    for test in ROWS.values():
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (ROOT / "tests/frameworks" / file).read_text()
 
 
 @pytest.fixture
@@ -75,7 +107,7 @@ def bank(run: Run, server: Server, accounts: Postgres) -> Iterator[str]:
     eventually(lambda: answers(f"{url}/pid") or program.process.poll() is not None, within=60)
     assert program.process.poll() is None, program.log
     yield url
-    eventually(lambda: server.keys() == set())
+    eventually(lambda: not server.inspect.keys("account:*"))
 
 
 @pytest.mark.parametrize("tasks", ["none", "freed", "held"])
@@ -87,6 +119,16 @@ def test_a_session_that_commits_behind_its_yield_commits_before_the_release(
         url = f"{bank}/{session}/{place}/{tasks}/{account}"
         assert post_many([url] * REQUESTS) == {200}
         assert balance(accounts, account) == REQUESTS, place
+
+
+@pytest.mark.parametrize("way", ["fenced/thread", "fenced/loop", "redis_py"])
+def test_a_transaction_within_the_lock_is_committed_before_the_release(
+    way: str, bank: str, accounts: Postgres
+) -> None:
+    with accounts.connect("shop") as connection:
+        SqlFence().create(connection)
+    assert post_many([f"{bank}/{way}/1"] * REQUESTS) == {200}
+    assert balance(accounts, 1) == REQUESTS
 
 
 @pytest.fixture
