@@ -409,6 +409,7 @@ def frameworks(session: nox.Session) -> None:
     folders = ["tests/frameworks"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
     session.run("python", "-m", "tests.frameworks.contrib.redis_py")
+    session.run("python", "-m", "tests.frameworks.fencing_stops", "--owners", "300")
 
 
 @nox.session

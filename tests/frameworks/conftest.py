@@ -102,7 +102,7 @@ def postgres(own_postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Postgre
 
 @pytest.fixture(scope="module")
 def own_databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
-    databases = Databases(tmp_path_factory.mktemp("fencing"))
+    databases = Databases(tmp_path_factory.mktemp("fencing"), Postgres())
     yield databases
     databases.postgres.close()
 

@@ -279,14 +279,15 @@ WAYS: list[type[Way]] = [
 
 
 class Databases:
-    """A PostgreSQL server and a file of SQLite."""
+    """A database of a PostgreSQL server, which this or another process runs, and of SQLite."""
 
-    def __init__(self, folder: Path) -> None:
-        self.postgres = Postgres()
-        at = self.postgres.environment
+    def __init__(self, folder: Path, postgres: Postgres | Any, name: str = "postgres") -> None:
+        self.postgres = postgres
+        self.name = name
+        at = postgres.environment
         self.conninfo = f"host={at['PGHOST']} port={at['PGPORT']} user={at['PGUSER']}"
-        self.conninfo += " dbname=postgres"
-        self.url = f"postgresql://{at['PGUSER']}@{at['PGHOST']}:{at['PGPORT']}/postgres"
+        self.conninfo += f" dbname={name}"
+        self.url = f"postgresql://{at['PGUSER']}@{at['PGHOST']}:{at['PGPORT']}/{name}"
         self.file = folder / "database"
 
     def for_sqlalchemy(self, driver: str) -> str:
@@ -304,7 +305,7 @@ class Databases:
 
         at = self.postgres.environment
         postgres = {
-            "ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "HOST": at["PGHOST"],
+            "ENGINE": "django.db.backends.postgresql", "NAME": self.name, "HOST": at["PGHOST"],
             "PORT": at["PGPORT"], "USER": at["PGUSER"],
         }  # fmt: skip
         sqlite = {
