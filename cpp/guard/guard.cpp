@@ -121,7 +121,7 @@ Status failed(const char* what, int error) {
 Descriptor moved(int fd) { return Descriptor(fcntl(fd, F_DUPFD_CLOEXEC, kAbove)); }
 
 // The process ends at once: the guard is its child. Its status is the errno of what it lacked.
-Status spawn(const std::string& path, const std::array<int, 2>& inherited) {
+Status spawn(const std::string& path, const std::array<int, 3>& inherited) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   int target = kFirst;
@@ -148,6 +148,13 @@ Status spawn(const std::string& path, const std::array<int, 2>& inherited) {
   return *status == 0 ? Status() : failed("fork", *status);
 }
 
+// What the environment names; without it, or where it is not open, the program itself.
+Descriptor keeper_or(int program) {
+  const char* const named = std::getenv(kKeeperVariable);
+  Descriptor keeper = named == nullptr ? Descriptor() : moved(std::atoi(named));
+  return keeper.open() ? std::move(keeper) : moved(program);
+}
+
 // The text of "-ERR <text>\r\n".
 std::string error_in(std::string_view answer) {
   constexpr std::string_view kBefore = "-ERR ";
@@ -172,9 +179,14 @@ Result<std::shared_ptr<Guard>> Guard::start(const std::string& path) {
   }
   std::shared_ptr<Guard> guard(new Guard(Descriptor(pair[0])));
   const Descriptor theirs(pair[1]);
-  const std::array<Descriptor, 2> above{moved(theirs.get()), moved(program.get())};
-  if (!above[0].open() || !above[1].open()) return failed("fcntl", errno);
-  Status started = spawn(path, {above[0].get(), above[1].get()});
+  const std::array<Descriptor, 3> above{moved(theirs.get()), moved(program.get()),
+                                        keeper_or(program.get())};
+  std::array<int, 3> inherited{};
+  for (std::size_t i = 0; i < above.size(); ++i) {
+    if (!above[i].open()) return failed("fcntl", errno);
+    inherited[i] = above[i].get();
+  }
+  Status started = spawn(path, inherited);
   if (!started.ok()) return started;
   return guard;
 }

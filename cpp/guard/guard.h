@@ -57,6 +57,11 @@ class Process {
 // A descriptor of the process with that number; none, with errno, where the system gives none.
 Descriptor open_process(int pid);
 
+// Names, in the program's environment, the descriptor of the end for reading of a pipe. What the
+// program holds is kept, and renewed, after its death until no process has the other end open, and
+// released then. To be set before the program's first client is made.
+constexpr const char* kKeeperVariable = "HOLDFAST_GUARD_KEEPER";
+
 // This program's guard: a process that waits for this one's death. It is no child of this one, and
 // ends by itself: at the program's death with its releases, after the last client has left, or once
 // this object is gone and all leases in the pages are over. A child of fork() has no part in it.

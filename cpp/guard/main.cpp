@@ -1,12 +1,14 @@
 // The guard: waits for the end of a program, and releases what it held. Started by the program with
-// two descriptors and no arguments: a socket, and a pidfd of the program. A message is the number
-// of a client: with its page, it joins, and is answered by the number of this process, or an error;
-// without one, its page has changed.
+// three descriptors and no arguments: a socket, a pidfd of the program, and a pipe whose other end
+// keeps the holds after the program's death, or, where nothing keeps them, the pidfd again. A
+// message is the number of a client: with its page, it joins, and is answered by the number of this
+// process, or an error; without one, its page has changed.
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,9 +83,9 @@ class GuardedClients {
   // closed; or, after kEnd, all leases in the pages are over.
   bool done() const;
 
-  // Releases what the program held that has ended; of each client by a process, so that a server
-  // that does not answer delays no other client's.
-  void release_all();
+  // Releases what the program held that has ended, once nothing keeps it; of each client by a
+  // process, so that a server that does not answer delays no other client's.
+  void release_all(int keeper);
 
  private:
   Status join(const std::string& client, const Descriptor& page);
@@ -129,19 +131,20 @@ bool GuardedClients::done() const {
          });
 }
 
-void GuardedClients::release_all() {
+void GuardedClients::release_all(int keeper) {
   std::size_t left = pages_.size();
   for (const auto& [number, page] : pages_) {
     const bool last = --left == 0;
     const pid_t child = last ? -1 : fork();
     if (child > 0) continue;
-    if (!page.closed()) guard::release_all(page);
+    if (!page.closed()) guard::release_all(page, keeper);
     if (child == 0) _exit(0);
   }
 }
 
 constexpr int kSocket = 3;
 constexpr int kProgram = 4;
+constexpr int kKeeper = 5;
 // Between two looks at the leases, once there is no socket any more.
 constexpr int kLookMs = 250;
 
@@ -159,9 +162,15 @@ void leave_the_program() {
   prctl(PR_SET_NAME, "holdfast-guard");
   const int nothing = open("/dev/null", O_RDWR);
   for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(nothing, standard);
-  if (syscall(SYS_close_range, kProgram + 1, ~0U, 0U) == 0) return;
+  if (syscall(SYS_close_range, kKeeper + 1, ~0U, 0U) == 0) return;
   const auto most = static_cast<int>(std::min(sysconf(_SC_OPEN_MAX), 65536L));
-  for (int fd = kProgram + 1; fd < most; ++fd) close(fd);
+  for (int fd = kKeeper + 1; fd < most; ++fd) close(fd);
+}
+
+// The pipe that keeps the holds; -1: nothing does.
+int keeper() {
+  struct stat found {};
+  return fstat(kKeeper, &found) == 0 && S_ISFIFO(found.st_mode) ? kKeeper : -1;
 }
 
 // True: the program has ended, with all of its threads. False: it has closed its clients, or called
@@ -187,6 +196,6 @@ int main() {
   holdfast::guard::leave_the_program();
   holdfast::guard::GuardedClients clients{holdfast::Descriptor(holdfast::guard::kSocket)};
   const holdfast::Descriptor program(holdfast::guard::kProgram);
-  if (await_end(clients, program)) clients.release_all();
+  if (await_end(clients, program)) clients.release_all(holdfast::guard::keeper());
   return 0;
 }

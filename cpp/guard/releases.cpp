@@ -43,14 +43,37 @@ std::size_t permit_of(const HeldRecord& record) {
   return std::size_t{HeldRecord::kPermit} - record.kind;
 }
 
+bool is_permit(const HeldRecord& record) { return permit_of(record) < sync::kPermitKinds.size(); }
+
 bool known(const HeldRecord& record) {
-  return permit_of(record) < sync::kPermitKinds.size() || record.kind < sync::kLockKinds.size();
+  return is_permit(record) || record.kind < sync::kLockKinds.size();
+}
+
+// The client's own key is none: what would make it again is not in the page.
+bool renewable(const HeldRecord& record) {
+  return is_permit(record) || !sync::kLockKinds.at(record.kind).word.empty();
+}
+
+void write_renewal(script::Writer& out, const HeldRecord& record, Millis lease) {
+  if (is_permit(record)) {
+    const LockName name(record.name);
+    return sync::permit_steps().extend.write(out, sync::about_permits(name, record.owner, lease));
+  }
+  const sync::LockKind& kind = sync::kLockKinds.at(record.kind);
+  const LockName name(record.name, kind.side);
+  kind.recipe().renew(out, {{&name, record.owner}}, lease);
+}
+
+// What the server says to that.
+bool was_renewed(const HeldRecord& record, const resp::Reply& reply) {
+  if (is_permit(record)) return reply.integer() != 0;
+  return sync::kLockKinds.at(record.kind).recipe().renewed(reply, 1).front() != 0;
 }
 
 void write_release(script::Writer& out, const HeldRecord& record) {
-  if (const std::size_t place = permit_of(record); place < sync::kPermitKinds.size()) {
+  if (is_permit(record)) {
     const LockName name(record.name);
-    const sync::PermitKind& kind = sync::kPermitKinds.at(place)();
+    const sync::PermitKind& kind = sync::kPermitKinds.at(permit_of(record))();
     return kind.release.write(out, sync::about_permits(name, record.owner));
   }
   const sync::LockKind& kind = sync::kLockKinds.at(record.kind);
@@ -60,6 +83,7 @@ void write_release(script::Writer& out, const HeldRecord& record) {
 
 struct Hold {
   HeldRecord record;
+  Millis lease;  // of a renewal
   bool on_way = false;
   bool released = false;
   TimePoint due{};  // not before
@@ -195,22 +219,48 @@ void ThreadLoop::await(TimePoint until) {
   }
 }
 
+// Steps when the other end of a pipe, which keeps the holds, is open no more.
+class Keeper final : public net::Pollable {
+ public:
+  // -1: there is none.
+  explicit Keeper(int pipe) : pipe_(pipe) {}
+
+  // What is written into the pipe means nothing.
+  bool open() const {
+    pollfd end{pipe_, 0, 0};
+    return pipe_ >= 0 && poll(&end, 1, 0) == 0;
+  }
+  net::Interest step(TimePoint /*now*/) override {
+    net::Interest next;
+    next.fd = pipe_;
+    next.done = !open();
+    return next;
+  }
+
+ private:
+  const int pipe_;
+};
+
 class Releases {
  public:
-  Releases(const Clock& clock, const Settings& settings, std::vector<HeldRecord> held);
+  Releases(const Clock& clock, const Settings& settings, std::vector<HeldRecord> held, int keeper);
   void run();
 
  private:
-  class Release;
+  class Step;
 
   bool over(TimePoint now) const;
+  void keep_no_more();
   void take_back();
   void submit(TimePoint now);
   void submit(Hold& hold);
   void end(Hold& hold);
-  void answered(Hold& hold, const Result<resp::Reply>& reply, TimePoint sent);
+  void answered(Hold& hold, bool renewal, const Result<resp::Reply>& reply, TimePoint sent);
+  void renewed(Hold& hold, const resp::Reply& reply, TimePoint sent);
 
   const Clock& clock_;
+  const std::shared_ptr<Keeper> keeper_;
+  bool keeping_;
   const TimePoint late_;  // what is sent from now on, finds no acquire on its way behind it
   TimePoint stays_until_;
   ThreadLoop loop_;
@@ -224,10 +274,11 @@ class Releases {
   std::shared_ptr<topology::Topology> topology_;
 };
 
-// The release of one hold.
-class Releases::Release final : public client::Request {
+// The release of one hold, or its renewal.
+class Releases::Step final : public client::Request {
  public:
-  Release(Releases& all, Hold& hold, Way& way) : all_(all), hold_(hold), way_(way) {
+  Step(Releases& all, Hold& hold, Way& way)
+      : all_(all), hold_(hold), way_(way), renewal_(all.keeping_) {
     persistent = true;
     deadline = hold.record.deadline;
     ++way_.on_way;
@@ -236,36 +287,50 @@ class Releases::Release final : public client::Request {
   std::string_view key() const override { return hold_.record.name; }
   resp::ReplyKinds encode(std::string& out, bool by_text) const override {
     script::Writer writer(out, by_text, all_.topology_->publish_command());
-    write_release(writer, hold_.record);
+    if (renewal_) {
+      write_renewal(writer, hold_.record, hold_.lease);
+    } else {
+      write_release(writer, hold_.record);
+    }
     return writer.replies();
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
     --way_.on_way;
     if (reply.ok()) ++way_.room;
-    all_.answered(hold_, reply, sent.last);
+    all_.answered(hold_, renewal_, reply, sent.last);
   }
 
  private:
   Releases& all_;
   Hold& hold_;
   Way& way_;
+  const bool renewal_;
 };
 
-Releases::Releases(const Clock& clock, const Settings& settings, std::vector<HeldRecord> held)
-    : clock_(clock), late_(after(clock.now(), kLateAcquire)), loop_(clock) {
+Releases::Releases(const Clock& clock, const Settings& settings, std::vector<HeldRecord> held,
+                   int keeper)
+    : clock_(clock),
+      keeper_(std::make_shared<Keeper>(keeper)),
+      keeping_(keeper_->open()),
+      late_(after(clock.now(), kLateAcquire)),
+      loop_(clock) {
+  const TimePoint now = clock.now();
   for (HeldRecord& record : held) {
-    if (known(record)) holds_.push_back({std::move(record)});
+    const auto left = std::chrono::duration_cast<Millis>(record.deadline - now);
+    if (known(record)) holds_.push_back({std::move(record), std::max(left, kLeastKept)});
   }
   topology::Setup setup = setup_of(settings);
   const bool service = setup.endpoint.deployment == net::Deployment::kSentinel;
   stays_until_ = service ? after(clock.now(), kSentinels) : clock.now();
   if (service) setup.on_lost = [this] { lost_ = true; };
   topology_ = topology::make(clock_, {loop_, loop_}, setup);
+  if (keeping_) loop_.drive(keeper_);
 }
 
 void Releases::run() {
   for (TimePoint now = clock_.now(); !over(now); now = clock_.now()) {
     if (std::exchange(lost_, false)) take_back();
+    if (keeping_ && !keeper_->open()) keep_no_more();
     if (now >= next_look_ || answered_ >= on_way_) submit(now);
     if (!over(now)) loop_.step(next_look_);
   }
@@ -278,15 +343,24 @@ bool Releases::over(TimePoint now) const {
 
 void Releases::take_back() {
   released_ = 0;
-  for (Hold& hold : holds_) hold.released = false;
+  for (Hold& hold : holds_) {
+    hold.released = false;
+    if (keeping_) hold.due = {};
+  }
+  next_look_ = {};
+}
+
+void Releases::keep_no_more() {
+  keeping_ = false;
+  for (Hold& hold : holds_) hold.due = {};
   next_look_ = {};
 }
 
 void Releases::submit(TimePoint now) {
   answered_ = 0;
-  next_look_ = after(now, kNextLook);
+  next_look_ = after(now, keeping_ ? kLongest : kNextLook);
   for (Hold& hold : holds_) {
-    if (hold.on_way || hold.released) continue;
+    if (hold.on_way || hold.released || (keeping_ && !renewable(hold.record))) continue;
     if (hold.record.deadline <= now) {
       end(hold);
     } else if (hold.due <= now) {
@@ -303,9 +377,9 @@ void Releases::submit(Hold& hold) {
   if (way.on_way >= way.room) return;
   hold.on_way = true;
   ++on_way_;
-  const auto release = std::make_shared<Release>(*this, hold, way);
-  const Status refused = connection->submit(release);
-  if (!refused.ok()) release->complete(refused, {});
+  const auto step = std::make_shared<Step>(*this, hold, way);
+  const Status refused = connection->submit(step);
+  if (!refused.ok()) step->complete(refused, {});
 }
 
 void Releases::end(Hold& hold) {
@@ -313,7 +387,8 @@ void Releases::end(Hold& hold) {
   ++released_;
 }
 
-void Releases::answered(Hold& hold, const Result<resp::Reply>& reply, TimePoint sent) {
+void Releases::answered(Hold& hold, bool renewal, const Result<resp::Reply>& reply,
+                        TimePoint sent) {
   hold.on_way = false;
   --on_way_;
   ++answered_;
@@ -322,6 +397,8 @@ void Releases::answered(Hold& hold, const Result<resp::Reply>& reply, TimePoint 
   if (fails) {
     hold.due = after(clock_.now(), hold.backoff);
     hold.backoff = std::min(2 * hold.backoff, kLongestBackoff);
+  } else if (renewal) {
+    renewed(hold, reply.value(), sent);
   } else if (sent >= late_) {
     end(hold);
   } else {
@@ -329,15 +406,25 @@ void Releases::answered(Hold& hold, const Result<resp::Reply>& reply, TimePoint 
   }
 }
 
+void Releases::renewed(Hold& hold, const resp::Reply& reply, TimePoint sent) {
+  if (!reply.is_error()) {
+    if (!was_renewed(hold.record, reply)) return end(hold);
+    hold.backoff = kBackoff;
+    hold.record.deadline = std::max(hold.record.deadline, after(sent, hold.lease));
+  }
+  constexpr int kThird = 3;
+  hold.due = keeping_ ? after(sent, hold.lease / kThird) : TimePoint{};
+}
+
 }  // namespace
 
-void release_all(const HeldPageView& page) {
+void release_all(const HeldPageView& page, int keeper) {
   const SystemClock clock;
   std::vector<HeldRecord> held = page.held(clock.now());
   if (held.empty()) return;
   // Without settings the program was never connected to a server.
   const Result<Settings> settings = read_settings(page.settings());
-  if (settings.ok()) Releases(clock, settings.value(), std::move(held)).run();
+  if (settings.ok()) Releases(clock, settings.value(), std::move(held), keeper).run();
 }
 
 }  // namespace holdfast::guard

@@ -13,13 +13,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .processes import Processes
+
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 __all__ = ["Descendants", "adopt_orphans"]
 
 PR_SET_CHILD_SUBREAPER = 36
+GUARD_KEEPER = "HOLDFAST_GUARD_KEEPER"
+"""As in cpp/guard/guard.h. Set after the command's process was made, which does not see it."""
 LOWEST = 100
 """The least number of the descriptor: scripts use small ones, shells those from 10 on."""
 
@@ -37,6 +41,10 @@ class Descendants:
             self.inherited = write
             os.set_inheritable(write, True)
         self.closed = False
+
+    def keep_after_death(self) -> None:
+        """Let the guards that this process starts keep its holds until the pipe is closed."""
+        os.environ[GUARD_KEEPER] = str(self._end)
 
     def started(self) -> None:
         """Keep no end that is inherited: it belongs to the descendants now."""
@@ -58,7 +66,12 @@ class Descendants:
 
         A process that has closed the pipe has left the job, and is not listed.
         """
-        return [pid for pid in _below(os.getpid(), group) if self._is_open_in(pid)]
+        processes = Processes()
+        return [
+            pid
+            for pid in processes.below(os.getpid())
+            if processes.group_of(pid) != group and self._is_open_in(pid)
+        ]
 
     def _is_open_in(self, pid: int) -> bool:
         link = f"pipe:[{self._inode}]"
@@ -77,26 +90,3 @@ def _target(file: Path) -> str:
     with suppress(OSError):
         return str(file.readlink())
     return ""
-
-
-def _below(root: int, group: int) -> Iterator[int]:
-    """The descendants of a process that are in another process group than this one."""
-    processes = dict(_processes())
-    for pid, (parent, its_group) in processes.items():
-        above = parent
-        while above in processes and above != root:
-            above = processes[above][0]
-        if above == root and its_group != group:
-            yield pid
-
-
-def _processes() -> Iterator[tuple[int, tuple[int, int]]]:
-    """All processes that are shown, each with its parent and its process group."""
-    with suppress(OSError):
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdecimal():
-                continue
-            with suppress(OSError):
-                stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
-                _, parent, group = stat.rpartition(")")[2].split()[:3]
-                yield int(entry.name), (int(parent), int(group))

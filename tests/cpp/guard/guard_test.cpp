@@ -7,6 +7,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -254,6 +255,30 @@ TEST_F(GuardTest, AServerThatRefusesForAWhileIsTriedAgain) {
   EXPECT_FALSE(eventually([&] { return !held("orders"); }, kQuiet));
   ask({"CONFIG", "SET", "min-replicas-to-write", "0"});
   EXPECT_TRUE(eventually([&] { return !held("orders"); }));
+}
+
+TEST_F(GuardTest, WhatAPipeKeepsIsRenewedUntilItsOtherEndIsClosedByAll) {
+  hold("orders");
+  hold("gone", kOther);
+  const auto left = [this] { return Millis(ask({"PTTL", "orders"}).integer()); };
+  constexpr Millis kShort{1500};
+  ask({"PEXPIRE", "orders", std::to_string(kShort.count())});
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(pipe2(pipe.data(), O_CLOEXEC), 0);
+  run([&](HeldPage& page) {
+    setenv(kKeeperVariable, std::to_string(pipe[0]).c_str(), 1);
+    page.put(HeldRecord{kLock, "orders", kOwner, soon(kShort)});
+    page.put(HeldRecord{kLock, "gone", kOwner, soon(kShort)});
+  });
+  close(pipe[0]);
+  end(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return left() > kShort; }));
+  ask({"PEXPIRE", "orders", "3500"});  // the next one, a third of the lease later
+  EXPECT_TRUE(eventually([&] { return left() > Millis(4000); }));
+  EXPECT_TRUE(held("orders"));
+  close(pipe[1]);
+  EXPECT_TRUE(eventually([&] { return !held("orders"); }, kQuiet));
+  EXPECT_TRUE(held("gone"));
 }
 
 // Where it has not connected yet.
