@@ -9,10 +9,13 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
+from .ends import die_of, end
 from .launcher import Launcher
-from .running import FORWARDED, Family, run_under
+from .running import FORWARDED, STOPPED, Family, run_under
+from .voice import Voice
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,14 +32,16 @@ def run(job: Job) -> int:
     """Run the command under the lock; the exit status. To be called in the only thread.
 
     What goes wrong before the command is started is reported by `job.explain`, whose result is the
-    status then, and nothing is held.
+    status then, and nothing is held. If SIGINT has ended the wait or the command, it ends this
+    process, too, unless it was ignored.
     """
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
-    alive, end = os.pipe()
+    dies = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    alive, still = os.pipe()
     group, tell = os.pipe()
     guardian = os.fork()
     if guardian == 0:
-        os.close(end)
+        os.close(still)
         os.close(group)
         _guard(job, (alive, tell), mask)
     os.close(alive)
@@ -48,33 +53,40 @@ def run(job: Job) -> int:
     status = front.wait()
     if not os.WIFSIGNALED(status):
         return os.WEXITSTATUS(status)
+    number = os.WTERMSIG(status)
+    if number == signal.SIGINT:  # its end; the signal itself does not end it
+        return die_of(number) if dies else 128 + number
     if command:  # else it was killed before the command's process was made
         with suppress(OSError):
             os.killpg(command, signal.SIGKILL)
     job.complain("the process that held the lock was killed: the command was killed too")
-    return 128 + os.WTERMSIG(status)
+    return 128 + number
 
 
 def _guard(job: Job, pipes: tuple[int, int], mask: Collection[int]) -> NoReturn:
     """In the guardian: all of the work."""
     alive, tell = pipes
     status = BROKEN
+    voice = Voice()
     try:
         front = os.getpgrp()
         os.setpgid(0, 0)
-        family = Family(front, alive, mask)
+        family = Family(os.getppid(), front, alive, mask)
         launcher = Launcher(job.command, mask, job.descendants)
         os.write(tell, b"%d" % launcher.pid)
         os.close(tell)
-        status = run_under(job, launcher, family)
+        aside = replace(job, tell=voice.later(job.tell), complain=voice.later(job.complain))
+        status = run_under(aside, launcher, family)
+        voice.finish()
     except Exception as error:  # noqa: BLE001 - each becomes one line
+        voice.finish()
         status = job.explain(error)
     finally:
-        os._exit(status)
+        end(status)
 
 
 class _Front:
-    """Passes signals on to the guardian, and stops when the guardian stops."""
+    """Passes signals on to the guardian, and stops when the guardian says so by a stop."""
 
     def __init__(self, guardian: int) -> None:
         self._guardian = guardian
@@ -98,7 +110,12 @@ class _Front:
                 continue
             if not os.WIFSTOPPED(status):
                 return status
-            self._stop()
+            if os.WSTOPSIG(status) == STOPPED and not self._goes_on():
+                self._stop()
+
+    def _goes_on(self) -> bool:
+        options = os.WCONTINUED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self._guardian, options) is not None
 
     def _stop(self) -> None:
         """Stop too, as the whole job would, until it is continued."""

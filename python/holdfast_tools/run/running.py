@@ -11,6 +11,7 @@ import errno
 import os
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast import HoldfastError, LockTimeout, NotOwnedError
@@ -18,6 +19,7 @@ from holdfast import asyncio as holdfast
 from holdfast.integration import guard_by_default, quoted
 
 from .descendants import adopt_orphans
+from .ends import INTERRUPTED, after_signal, status_of
 from .group import Group
 from .held import Held, acquire, settle
 from .terminal import Terminal
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from .job import Job
     from .launcher import Launcher
 
-__all__ = ["FORWARDED", "Family", "run_under"]
+__all__ = ["FORWARDED", "STOPPED", "Family", "run_under"]
 
 FORWARDED = (
     signal.SIGINT,
@@ -38,7 +40,13 @@ FORWARDED = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-STOPS = frozenset({signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
+STOPPED = signal.SIGTTIN
+"""By which the guardian stops when the command has been stopped; any other stop is its own."""
+ASKS = frozenset({signal.SIGTTIN, signal.SIGTTOU})
+"""They stop a process group that needs the terminal."""
+STOPS = ASKS | {signal.SIGTSTP}
+FROM_KEYS = {128 + int(number): number for number in (signal.SIGINT, signal.SIGQUIT)}
+"""By the status of a command that a key of the terminal has ended."""
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 LOOK = 0.05
@@ -51,6 +59,8 @@ class Family(NamedTuple):
     """What the guardian has from the process in front of it."""
 
     front: int
+    """That process."""
+    group: int
     """Its process group."""
     alive: int
     """The end of a pipe that is readable when that process is dead."""
@@ -82,6 +92,8 @@ class _Run:
         self._group = Group(launcher.pid, launcher.descendants, self._refused)
         self._running = False
         self._lost = False
+        self._interrupted = False
+        self._had_terminal = False
         self._held: Held | None = None
         self._handled: list[int] = []
         self._ending: asyncio.Task[None] | None = None
@@ -91,15 +103,19 @@ class _Run:
         self._signal: asyncio.Future[int] = self._loop.create_future()
         self._ended: asyncio.Future[int] = self._loop.create_future()
         self._left: asyncio.Future[None] = self._loop.create_future()
+        self._loss: asyncio.Future[None] = self._loop.create_future()
         self._given_up: asyncio.Future[None] = self._loop.create_future()
         for number in FORWARDED:
             self._handle(number, self._signalled, number)
         self._handle(signal.SIGCHLD, self._look_at_children)
         self._loop.add_reader(self._family.alive, self._abandoned)
+        signal.signal(STOPPED, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._family.mask)
-        self._terminal = Terminal(self._family.front)
+        self._terminal = Terminal(self._family.front, self._family.group)
         try:
             guard_by_default()
+            if self._launcher.descendants is not None:
+                self._launcher.descendants.keep_after_death()
             url, lease = self._job.url, self._job.lease
             client = holdfast.Client(url) if lease is None else holdfast.Client(url, lease=lease)
             try:
@@ -139,7 +155,7 @@ class _Run:
             return await self._under(held)
         if held is not None:
             await self._released(held)
-        return 128 + self._signal.result()
+        return after_signal(self._signal.result())
 
     async def _acquired(self, client: holdfast.Client) -> Held | None:
         """The hold; None if a signal came first."""
@@ -157,6 +173,9 @@ class _Run:
     async def _under(self, held: Held) -> int:
         """Run the command, and give the lock back; the exit status."""
         self._held = held
+        if self._is_lost(held):
+            self._job.complain(f"the lock {self._shown} was lost before the command was started")
+            return self._job.lost_status
         failure = self._start(held)
         if failure:
             self._terminal.take(self._launcher.pid)
@@ -168,7 +187,7 @@ class _Run:
         self._handle(signal.SIGTSTP, self._suspend)
         self._handle(signal.SIGCONT, self._continue)
         self._handle(signal.SIGWINCH, self._group.signal, signal.SIGWINCH)
-        if self._lost or held.is_lost():
+        if self._is_lost(held):
             self._lose(again=True)
         await self._finish()
         self._running = False
@@ -191,10 +210,20 @@ class _Run:
     async def _end(self, held: Held) -> int:
         released = not self._lost and await self._released(held)
         if released and self._ended.done():
-            return _status_of(self._ended.result())
+            return self._status(self._ended.result())
         if not released:
             self._job.complain(f"the lock {self._shown} was lost while the command ran")
         return self._job.lost_status
+
+    def _status(self, status: int) -> int:
+        """The command's; INTERRUPTED if SIGINT came from the terminal or by this process."""
+        shown = status_of(status)
+        key = FROM_KEYS.get(shown)
+        if key is not None and self._had_terminal:  # else the key has reached the front's group
+            with suppress(OSError):
+                os.killpg(self._family.group, key)
+        meant = key == signal.SIGINT and (self._had_terminal or self._interrupted)
+        return INTERRUPTED if meant else shown
 
     async def _released(self, held: Held) -> bool:
         """Give the lock back; False if it was lost."""
@@ -208,14 +237,19 @@ class _Run:
         self._job.tell(f"released {self._shown}")
         return True
 
+    def _is_lost(self, held: Held) -> bool:
+        return self._lost or held.is_lost()
+
     def _lose(self, *, again: bool = False) -> None:
         """The lock is lost: end the command."""
         if self._lost and not again:
             return
         self._lost = True
+        if not self._loss.done():
+            self._loss.set_result(None)
         if self._running:
-            self._job.tell(f"{self._shown} is lost: the command gets SIGTERM")
             self._begin_ending()
+            self._job.tell(f"{self._shown} is lost: the command gets SIGTERM")
 
     # ---- the end of the command
 
@@ -223,18 +257,24 @@ class _Run:
         """Return when the command and what it has started have ended, or cannot be ended."""
         both: asyncio.Future[Any] = asyncio.gather(self._ended, self._left)
         # From here on Ctrl-C comes to the front, whatever is left in the background.
-        self._ended.add_done_callback(lambda _: self._terminal.take(self._launcher.pid))
+        self._ended.add_done_callback(self._take_terminal)
         either: set[asyncio.Future[Any]] = {both, self._given_up}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self._ending is not None:
             await self._ending
+
+    def _take_terminal(self, _: object) -> None:
+        self._had_terminal = self._terminal.take(self._launcher.pid)
 
     def _begin_ending(self) -> None:
         if self._ending is None:
             self._ending = asyncio.create_task(self._end_all())
 
     async def _end_all(self) -> None:
-        """SIGTERM for the command and what it has started, and SIGKILL after the grace."""
+        """SIGTERM for the command and what it has started, and SIGKILL after the grace.
+
+        What another user runs cannot be ended: the lock is kept for it, unless it is lost.
+        """
         self._group.signal_all(signal.SIGTERM)
         self._group.signal_all(signal.SIGCONT)
         kill_at = time.monotonic() + self._job.grace
@@ -242,6 +282,9 @@ class _Run:
             await asyncio.sleep(LOOK)
             if time.monotonic() >= kill_at:
                 self._group.signal_all(signal.SIGKILL)
+        if not self._lost:
+            both: asyncio.Future[Any] = asyncio.gather(self._ended, self._left)
+            await asyncio.wait({both, self._loss}, return_when=asyncio.FIRST_COMPLETED)
         if not self._given_up.done():
             self._given_up.set_result(None)
 
@@ -262,6 +305,7 @@ class _Run:
 
     def _signalled(self, number: int) -> None:
         if self._running:
+            self._interrupted = self._interrupted or number == signal.SIGINT
             self._group.signal_all(number)
         elif not self._signal.done():
             self._signal.set_result(number)
@@ -280,7 +324,7 @@ class _Run:
             if not os.WIFSTOPPED(status):
                 self._ended.set_result(status)
             elif self._running and os.WSTOPSIG(status) in STOPS:
-                self._stop()
+                self._stopped(os.WSTOPSIG(status))
 
     def _suspend(self) -> None:
         """SIGTSTP came to the front: the stop of the command stops this process."""
@@ -288,10 +332,17 @@ class _Run:
         if self._ended.done():
             self._stop()
 
+    def _stopped(self, number: int) -> None:
+        """The command was stopped; one that needs the terminal gets it, if that is here."""
+        if number in ASKS and self._terminal.give_to_one_that_waits(self._launcher.pid):
+            self._group.signal(signal.SIGCONT)
+        else:
+            self._stop()
+
     def _stop(self) -> None:
         """The command was stopped: stop too, and so the front, until SIGCONT comes to both."""
         self._terminal.take(self._launcher.pid)
-        os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(os.getpid(), STOPPED)
 
     def _continue(self) -> None:
         """Let the command go on, unless the lease has ended."""
@@ -302,8 +353,3 @@ class _Run:
         if self._held is not None and self._held.is_lost():
             self._lose()
         self._group.signal(signal.SIGCONT)
-
-
-def _status_of(status: int) -> int:
-    """The exit status as a shell reports it."""
-    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)

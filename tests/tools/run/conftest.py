@@ -33,10 +33,14 @@ class Running:
     ) -> None:
         self.process = subprocess.Popen(
             [*prefix, *COMMAND, "--url", url, "run", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             text=True,
-            **{"env": environment(), "preexec_fn": _as_from_a_shell(), **options},
+            **{
+                "stdout": subprocess.PIPE,
+                "stderr": subprocess.PIPE,
+                "env": environment(),
+                "preexec_fn": _as_from_a_shell(),
+                **options,
+            },
         )
 
     def signal(self, number: int) -> None:

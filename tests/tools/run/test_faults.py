@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import holdfast
+from tests.support.renewals import see_longer
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.tools.run.conftest import (
@@ -50,7 +53,8 @@ def test_a_signal_during_the_wait_ends_it_and_leaves_nothing(
         running = start("myLock", "--kind", "fair", *started(marks))
         eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1)
         running.signal(number)
-        assert running.end() == (128 + number, "", "")
+        status = -number if number == signal.SIGINT else 128 + number
+        assert running.end() == (status, "", "")
         assert server.keys() == {b"myLock"}
     assert not marks.exists("pid")
 
@@ -154,6 +158,62 @@ def test_a_killed_run_that_waits_leaves_no_process(
         await_death(launcher)
 
 
+def test_the_end_of_the_command_waits_for_no_output(
+    start: Start, client: holdfast.Client, marks: Marks
+) -> None:
+    read, write = os.pipe()
+    stubborn = f"trap '' TERM; echo $$ > {marks.path('pid')}; while :; do sleep 0.05; done"
+    words = ["myLock", "--verbose", "--lease", "3", "--grace", "0.5"]
+    running = start(*words, "--", "sh", "-c", stubborn, stderr=write)
+    pid = int(marks.wait("pid"))
+    fill(write)
+    client.lock("myLock").force_release()
+    await_death(pid)
+    assert running.process.wait(BOUND) == 74
+    os.close(read)
+    os.close(write)
+
+
+def fill(pipe: int) -> None:
+    """Write into a pipe until it is full; those who have it open block at their next line."""
+    mine = os.open(f"/proc/self/fd/{pipe}", os.O_WRONLY | os.O_NONBLOCK)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(mine, b"x" * 512)
+    os.close(mine)
+
+
+LOSES_WHAT_IT_WAS_GRANTED = """
+import asyncio, sys, holdfast
+from holdfast_tools.__main__ import main
+from holdfast_tools.run import running
+
+class Late(running._Run):
+    async def _under(self, held):
+        with holdfast.Client(sys.argv[2]) as other:
+            other.lock("myLock").force_release()
+        while not held.is_lost():
+            await asyncio.sleep(0.01)
+        return await super()._under(held)
+
+running._Run = Late
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_lock_that_is_lost_before_the_start_starts_nothing(server: Server, marks: Marks) -> None:
+    command = ["run", "myLock", "--lease", "3", "--", "touch", marks.path("ran")]
+    result = subprocess.run(
+        [sys.executable, "-c", LOSES_WHAT_IT_WAS_GRANTED, "--url", server.url, *command],
+        env=environment(),
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert (result.returncode, marks.exists("ran")) == (74, False)
+    assert "'myLock' was lost before the command was started" in result.stderr
+
+
 @pytest.mark.servers("real")
 def test_a_server_that_dies_costs_the_lock(private_server: Server, marks: Marks) -> None:
     running = Running(private_server.url, "myLock", "--lease", "3", *started(marks))
@@ -176,12 +236,11 @@ def test_without_a_server_at_the_end_the_commands_status_stands(
     assert errors.count("\n") == 1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a setuid program needs root to be made")
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
-def test_a_command_of_another_user_is_reported_and_left(
-    start: Start, client: holdfast.Client
-) -> None:
-    """It cannot be signalled; a setuid program is such a command."""
+@pytest.fixture
+def of_another_user(start: Start) -> Iterator[tuple[Running, int]]:
+    """A run, and its command, which it cannot signal: a setuid program is such a command."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("a setuid program needs root, and setpriv, to be made")
     ordinary = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     reached = subprocess.run([*ordinary, sys.executable, "-c", "import holdfast"], check=False)
     if reached.returncode:
@@ -196,10 +255,32 @@ def test_a_command_of_another_user_is_reported_and_left(
         running = start(*words, "--", "sh", "-c", script, prefix=ordinary)
         pid = int(marks.wait("pid"))
         eventually(lambda: Path(f"/proc/{pid}/comm").read_text() == "sleep\n")
-        client.lock("myLock").force_release()
-        status = running.process.wait(BOUND)
-        os.kill(pid, signal.SIGKILL)
-        errors = running.end()[2]
+        yield running, pid
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_killed_run_keeps_the_lock_for_a_command_of_another_user(
+    of_another_user: tuple[Running, int], client: holdfast.Client
+) -> None:
+    running, pid = of_another_user
+    running.signal(signal.SIGKILL)
+    lock = client.lock("myLock")
+    see_longer(lambda: lock.ttl() or 0.0, 4)  # each second: that is longer than the grace
+    assert alive(pid)
+    os.kill(pid, signal.SIGKILL)
+    assert lock.acquire(timeout=BOUND)
+    lock.release()
+
+
+def test_a_command_of_another_user_is_reported_and_left(
+    of_another_user: tuple[Running, int], client: holdfast.Client
+) -> None:
+    running, pid = of_another_user
+    client.lock("myLock").force_release()
+    status = running.process.wait(BOUND)
+    os.kill(pid, signal.SIGKILL)
+    errors = running.end()[2]
     assert status == 74
     told, lost = errors.splitlines()
     assert "runs as another user" in told

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import re
-import select
-import shlex
 import shutil
-import signal
-import struct
-import subprocess
-import termios
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -21,71 +10,10 @@ import pytest
 import holdfast
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.tools.run.conftest import BOUND, COMMAND, Marks, environment, state_of
+from tests.tools.run.conftest import Marks, state_of
+from tests.tools.run.terminals import CTRL_C, CTRL_Z, Shell
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="no bash for job control")
-
-CTRL_C, CTRL_Z = "\x03", "\x1a"
-
-
-class Shell:
-    """An interactive bash with a separate terminal."""
-
-    def __init__(self, server: Server) -> None:
-        self._terminal, slave = pty.openpty()
-
-        def own_terminal() -> None:
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-        self.process = subprocess.Popen(
-            ["bash", "--norc", "--noprofile", "-i"],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env={**environment(), "PS1": "", "TERM": "dumb"},
-            start_new_session=True,
-            preexec_fn=own_terminal,  # noqa: PLW1509 - there is no other way
-        )
-        os.close(slave)
-        self._seen = ""
-        self.type(
-            "stty -echo; run() { " + f"{shlex.join(COMMAND)} --url {server.url} run" + ' "$@"; }'
-        )
-        self.line("echo rea''dy")
-        self.expect("ready")
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait(BOUND)
-        os.close(self._terminal)
-
-    def type(self, keys: str) -> None:
-        os.write(self._terminal, f"{keys}\n".encode() if keys.isprintable() else keys.encode())
-
-    line = type
-
-    def expect(self, pattern: str) -> re.Match[str]:
-        """Read on until the pattern is there; what came before it is forgotten."""
-        deadline = time.monotonic() + BOUND
-        while not (found := re.search(pattern, self._seen)):
-            ready, _, _ = select.select([self._terminal], [], [], deadline - time.monotonic())
-            assert ready, f"no {pattern!r} in {self._seen!r}"
-            self._seen += os.read(self._terminal, 65536).decode(errors="replace")
-        self._seen = self._seen[found.end() :]
-        return found
-
-    def status(self) -> int:
-        """The status of the last command."""
-        self.line("echo status=$?.")
-        return int(self.expect(r"status=(\d+)\.")[1])
-
-    def resize(self, rows: int, columns: int) -> None:
-        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    @property
-    def foreground(self) -> int:
-        return os.tcgetpgrp(self._terminal)
 
 
 @pytest.fixture
