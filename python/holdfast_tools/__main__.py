@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 
 from . import version_line
+from .interrupts import die_of_interrupts, raise_interrupts
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    die_of_interrupts()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["demo"]:
         from . import demo
 
+        raise_interrupts()
         return demo.main(arguments[1:])
     try:
         from .cli import main as run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import errno
 import sys
 
 import click
@@ -14,6 +15,7 @@ __all__ = [
     "Status",
     "complain",
     "status_of",
+    "status_of_run",
 ]
 
 
@@ -28,6 +30,14 @@ class Status(enum.IntEnum):
     INTERRUPTED = 130
     CLOSED_PIPE = 141
     TERMINATED = 143
+
+
+LIMITS = {
+    errno.EMFILE: "the process may open no more files: raise `ulimit -n`",
+    errno.ENFILE: "the machine may open no more files: raise the sysctl fs.file-max",
+    errno.ENOMEM: "the system has no memory left",
+}
+NO_PROCESS = "no more processes are allowed: raise `ulimit -u`, or pids.max of the container"
 
 
 def complain(message: object) -> None:
@@ -53,6 +63,15 @@ def status_of(error: Exception) -> int:
     return _status_of_failure(error)
 
 
+def status_of_run(error: Exception) -> int:
+    """The same, for ``holdfast run``: it has no output, so what fails is a call of the system."""
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+        hint = NO_PROCESS if error.errno == errno.EAGAIN else LIMITS.get(error.errno or 0)
+        complain(f"{error.strerror or error}" + (f" ({hint})" if hint else ""))
+        return Status.NO_SERVER
+    return status_of(error)
+
+
 def _status_of_failure(error: Exception) -> int:
     if isinstance(error, (ConnectionError, ServerError)):
         complain(error)
@@ -60,6 +79,8 @@ def _status_of_failure(error: Exception) -> int:
     if isinstance(error, (LockError, ValueError, TypeError, OverflowError)):
         complain(error)
         return Status.USAGE
+    if isinstance(error, OSError) and error.errno in LIMITS:
+        return status_of_run(error)
     if isinstance(error, OSError):
         complain(f"cannot write the output: {error.strerror or error}")
         return Status.CANNOT_WRITE

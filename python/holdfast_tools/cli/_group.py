@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from holdfast_tools import version_line
+from holdfast_tools.interrupts import raise_interrupts
 
 from ._settings import Settings
 
@@ -81,4 +82,6 @@ def holdfast(context: click.Context, url: str | None) -> None:
     The locks are those of Python programs that use holdfast, and of Java programs that use
     Redisson.
     """
+    if context.invoked_subcommand != "run":  # which handles signals itself
+        raise_interrupts()
     context.obj = Settings(url)

@@ -10,7 +10,7 @@ import click
 from holdfast_tools.run import KINDS, Job
 from holdfast_tools.run import run as run_job
 
-from ._errors import complain, status_of
+from ._errors import complain, status_of_run
 from ._settings import NAME, SecondsType, Settings
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def run(
             descendants=not options.pop("no_descendants"),
             tell=complain if verbose else lambda _: None,
             complain=complain,
-            explain=status_of,
+            explain=status_of_run,
             **options,
         )
     )

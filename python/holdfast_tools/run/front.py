@@ -35,6 +35,13 @@ def run(job: Job) -> int:
     status then, and nothing is held. If SIGINT has ended the wait or the command, it ends this
     process, too, unless it was ignored.
     """
+    try:
+        return _run(job)
+    except OSError as error:  # a pipe or a process is refused
+        return job.explain(error)
+
+
+def _run(job: Job) -> int:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON)
     dies = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     alive, still = os.pipe()

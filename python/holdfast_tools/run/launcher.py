@@ -11,6 +11,7 @@ import errno
 import os
 import signal
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from .descendants import Descendants
@@ -23,6 +24,7 @@ __all__ = ["Launcher"]
 PR_SET_PDEATHSIG = 1
 GO = b"\0go"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+LOCALE = b"LC_CTYPE"
 BROKEN = 70
 
 
@@ -88,13 +90,26 @@ def _become(command: Sequence[bytes], parent: int, go: int, failure: int) -> NoR
         if not received.endswith(GO):
             os._exit(0)
         more = received.removesuffix(GO).split(b"\0")
-        environment = {**os.environb, **dict(word.split(b"=", 1) for word in more)}
+        environment = {**_environment(), **dict(word.split(b"=", 1) for word in more)}
         os.execvpe(command[0], [*command], environment)
     except OSError as error:
         os.write(failure, b"%d" % (error.errno or errno.EIO))
     except BaseException:  # noqa: BLE001 - nothing of the parent's code may run here
         os.write(failure, b"%d" % errno.EIO)
     os._exit(BROKEN)
+
+
+def _environment() -> dict[bytes, bytes]:
+    """As this process was given it: in the C locale the interpreter sets LC_CTYPE for itself."""
+    environment = dict(os.environb)
+    with suppress(OSError):
+        given = Path("/proc/self/environ").read_bytes().split(b"\0")
+        environment.pop(LOCALE, None)
+        for word in given:
+            name, _, value = word.partition(b"=")
+            if name == LOCALE:
+                environment[name] = value
+    return environment
 
 
 def _restore_signals() -> None:

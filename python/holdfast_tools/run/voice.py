@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import signal
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ class Voice:
             return
         # Signals are for the main thread, also at the end, where it does not handle them any more.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        self._thread = threading.Thread(target=self._speak, daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._speak, daemon=True)
+        with suppress(RuntimeError):  # no more threads are allowed: what is said is lost
+            thread.start()
+            self._thread = thread
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def _speak(self) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +15,7 @@ import holdfast
 from tests.support.matrix import is_whole
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, let_pass
 from tests.tools.run.conftest import COMMAND, Marks, Start, environment
 
 
@@ -118,6 +121,57 @@ def test_bad_usage_is_2_with_one_line(start: Start, server: Server, words: list[
     status, _, errors = start(*words).end()
     assert (status, errors.count("\n")) == (2, 1)
     assert server.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("limit", "hint"),
+    [("-n 8", "raise `ulimit -n`"), ("-n 14", "raise `ulimit -n`")],
+)
+def test_a_limit_that_is_reached_is_69_with_its_name(start: Start, limit: str, hint: str) -> None:
+    prefix = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh"]
+    status, out, errors = start("myLock", "--", "echo", "x", prefix=prefix).end()
+    assert (status, out, errors.count("\n")) == (69, "", 1)
+    assert hint in errors
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root has to become a user without processes")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not installed")
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_a_process_that_is_refused_is_69_with_the_limits_name(start: Start, processes: int) -> None:
+    user = str(61000 + os.getpid() % 4000)
+    prefix = ["bash", "-c", 'limit=$1; shift; ulimit -u $limit; exec "$@"', "sh", str(processes)]
+    prefix += ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
+    reached = subprocess.run([*prefix, sys.executable, "-c", "import holdfast"], check=False)
+    if reached.returncode:
+        pytest.skip("another user cannot run this Python")
+    status, out, errors = start("myLock", "--", "echo", "x", prefix=prefix).end()
+    assert (status, out, errors.count("\n")) == (69, "", 1)
+    assert "raise `ulimit -u`, or pids.max" in errors
+
+
+def test_an_interrupt_at_the_start_costs_no_word(
+    start: Start, client: holdfast.Client, request: pytest.FixtureRequest
+) -> None:
+    """From the import of the package on: what the interpreter does before is not ours."""
+    with client.lock("myLock"):
+        for step in range(20 if is_whole(request.config) else 5):
+            running = start("myLock", "--", "true")
+            maps = Path(f"/proc/{running.process.pid}/maps")
+            eventually(lambda maps=maps: "/_core." in maps.read_text())  # type: ignore[misc]
+            let_pass(step * 0.01)
+            running.signal(signal.SIGINT)
+            assert running.end() == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("given", [{}, {"LC_CTYPE": "C"}, {"LC_CTYPE": "C.UTF-8"}])
+def test_the_environment_is_as_it_was(start: Start, given: dict[str, str]) -> None:
+    """In the C locale the interpreter sets LC_CTYPE for itself."""
+    before = {name: text for name, text in environment().items() if not name.startswith("L")}
+    running = start("myLock", "--", "env", "-0", env={**before, "LANG": "C", **given})
+    after = dict(word.split("=", 1) for word in running.end()[1].split("\0") if word)
+    added = {name for name in after if name.startswith("HOLDFAST_")} - before.keys()
+    assert added == {"HOLDFAST_LOCK", "HOLDFAST_FD"}
+    assert {name: after[name] for name in after.keys() - added} == {**before, "LANG": "C", **given}
 
 
 def test_name_and_token_are_in_the_environment(start: Start) -> None:
