@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from holdfast import HoldfastError, LockTimeout
+from holdfast import ConnectionError, HoldfastError, LockTimeout
 from holdfast.integration import quoted
 from holdfast.servers import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from holdfast.asyncio import Client, PermitSemaphore
 
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Held", "acquire", "settle"]
 
-SETTLE = 2.0
-"""Seconds to wait at most for a cancelled acquisition to be taken back."""
+T = TypeVar("T")
 
 
 class Held(Protocol):
@@ -46,17 +46,16 @@ async def acquire(client: Client, job: Job, lost: Callable[[], None]) -> Held:
 
 
 async def settle(client: Client, job: Job) -> None:
-    """Return when the server has seen the end of a cancelled `acquire`, if it answers soon.
+    """Return when the server has seen the end of a cancelled `acquire`.
 
     The release of a cancelled wait is sent in the background; commands for one name keep their
     order.
     """
-    with suppress(HoldfastError, asyncio.TimeoutError):
+    with suppress(HoldfastError):
         if job.kind == "semaphore":
-            last: Any = client.permit_semaphore(job.name).available_permits()
+            await client.permit_semaphore(job.name).available_permits()
         else:
-            last = _lock(client, job, lambda _: None).ttl()
-        await asyncio.wait_for(last, SETTLE)
+            await _lock(client, job, lambda _: None).ttl()
 
 
 def _lock(client: Client, job: Job, on_lost: Callable[[Any], None]) -> Any:
@@ -85,6 +84,16 @@ async def _number(client: Client, job: Job) -> int | None:
     return there if there > 0 else None
 
 
+async def _within(job: Job, call: Awaitable[T]) -> T:
+    """What a call returns before the wait is over; one that has no answer yet is left alone."""
+    asked = asyncio.ensure_future(call)
+    done, _ = await asyncio.wait({asked}, timeout=job.wait or None)
+    if not done:
+        msg = f"{quoted(job.name)}: no answer within {job.wait} s"
+        raise ConnectionError(msg)
+    return asked.result()
+
+
 class _Lock:
     def __init__(self, hold: Any) -> None:
         self._hold = hold
@@ -108,9 +117,11 @@ class _Permit:
 
     @classmethod
     async def acquire(cls, client: Client, job: Job, lost: Callable[[], None]) -> _Permit:
-        permits = await _number(client, job)
+        began = time.monotonic()
+        permits = await _within(job, _number(client, job))
+        left = job.wait and max(job.wait - (time.monotonic() - began), 0)
         semaphore = client.permit_semaphore(job.name, permits=permits, on_lost=lambda _: lost())
-        permit = await semaphore.acquire(job.wait != 0, job.wait or None)
+        permit = await semaphore.acquire(left != 0, left or None)
         if permit is None:
             msg = f"no permit of {quoted(job.name)} was free in {job.wait} s"
             raise LockTimeout(msg)

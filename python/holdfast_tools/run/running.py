@@ -51,6 +51,10 @@ NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 LOOK = 0.05
 """Seconds between two looks whether a process group has ended, which no signal reports."""
+SOON = 0.07
+"""Seconds for which a signal lets the server answer; what is then open is left to the guard."""
+CLOSE = 1.0
+"""Seconds for the end of a client that has nothing open."""
 LAST = 1.0
 """Seconds after SIGKILL until what still exists is left alone."""
 
@@ -76,7 +80,8 @@ def run_under(job: Job, launcher: Launcher, family: Family) -> int:
     """
     adopt_orphans()
     try:
-        return asyncio.run(_Run(job, launcher, family)())
+        # Not asyncio.run(): it waits for calls that no server answers. The process ends soon.
+        return asyncio.new_event_loop().run_until_complete(_Run(job, launcher, family)())
     finally:
         launcher.cancel()
 
@@ -92,6 +97,7 @@ class _Run:
         self._group = Group(launcher.pid, launcher.descendants, self._refused)
         self._running = False
         self._lost = False
+        self._open = False
         self._interrupted = False
         self._had_terminal = False
         self._held: Held | None = None
@@ -118,10 +124,10 @@ class _Run:
                 self._launcher.descendants.keep_after_death()
             url, lease = self._job.url, self._job.lease
             client = holdfast.Client(url) if lease is None else holdfast.Client(url, lease=lease)
-            try:
-                return await self._with(client)
-            finally:
-                await client.close()
+            status = await self._with(client)
+            if not self._open:
+                await asyncio.wait({asyncio.ensure_future(client.close())}, timeout=CLOSE)
+            return status
         finally:
             self._handle_no_more()
 
@@ -162,13 +168,21 @@ class _Run:
         acquiring = asyncio.create_task(acquire(client, self._job, self._lose))
         either: set[asyncio.Future[Any]] = {acquiring, self._signal}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not acquiring.done():
-            acquiring.cancel()
-            await asyncio.wait({acquiring})
-            if acquiring.cancelled() or acquiring.exception() is not None:
-                await settle(client, self._job)
-                return None
-        return acquiring.result()
+        if acquiring.done():
+            return acquiring.result()
+        acquiring.cancel()
+        settled = asyncio.create_task(self._settled(client, acquiring))
+        await asyncio.wait({settled}, timeout=SOON)
+        self._open = not settled.done()
+        return settled.result() if settled.done() else None
+
+    async def _settled(self, client: holdfast.Client, acquiring: asyncio.Task[Held]) -> Held | None:
+        """The hold that came in spite of the end of the wait; else none is left on the server."""
+        await asyncio.wait({acquiring})
+        if not acquiring.cancelled() and acquiring.exception() is None:
+            return acquiring.result()
+        await settle(client, self._job)
+        return None
 
     async def _under(self, held: Held) -> int:
         """Run the command, and give the lock back; the exit status."""
@@ -191,6 +205,7 @@ class _Run:
             self._lose(again=True)
         await self._finish()
         self._running = False
+        self._job.tell(f"the command has ended: releasing {self._shown}")
         return await self._end(held)
 
     def _start(self, held: Held) -> int:
@@ -226,14 +241,23 @@ class _Run:
         return INTERRUPTED if meant else shown
 
     async def _released(self, held: Held) -> bool:
-        """Give the lock back; False if it was lost."""
+        """Give the lock back; False if it was lost. A signal ends the wait for the server."""
+        releasing = asyncio.ensure_future(held.release())
+        await asyncio.wait({releasing}, timeout=SOON)
+        either: set[asyncio.Future[Any]] = {releasing, self._signal}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        self._open = True
+        if not releasing.done():
+            self._job.complain("not released, it expires with its lease: a signal came first")
+            return True
         try:
-            await held.release()
+            releasing.result()
         except NotOwnedError:
             return False
         except HoldfastError as error:
             self._job.complain(f"not released, it expires with its lease: {error}")
             return True
+        self._open = False
         self._job.tell(f"released {self._shown}")
         return True
 

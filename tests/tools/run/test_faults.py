@@ -236,6 +236,53 @@ def test_without_a_server_at_the_end_the_commands_status_stands(
     assert errors.count("\n") == 1
 
 
+LONG = "?command_timeout=300"
+"""Longer than a test waits."""
+
+
+@pytest.mark.servers("real")
+def test_a_wait_for_a_permit_ends_while_the_server_stands_still(private_server: Server) -> None:
+    private_server.pause()
+    words = ["myLock", "--kind", "semaphore", "--wait", "0.5", "--", "true"]
+    status, _, errors = Running(private_server.url + LONG, *words).end()
+    assert (status, errors.count("\n")) == (69, 1)
+    assert "no answer within 0.5 s" in errors
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("kind", ["lock", "fair", "semaphore"])
+def test_a_signal_ends_the_wait_for_a_server_that_stands_still(
+    private_server: Server, kind: str
+) -> None:
+    private_server.pause()
+    words = ["myLock", "--verbose", "--kind", kind, "--", "true"]
+    running = Running(private_server.url + LONG, *words)
+    assert running.process.stderr is not None
+    assert "waiting" in running.process.stderr.readline()
+    running.signal(signal.SIGTERM)
+    assert running.status() == 143
+
+
+@pytest.mark.servers("real")
+@pytest.mark.parametrize("kind", ["lock", "semaphore"])
+def test_a_signal_ends_the_release_at_a_server_that_stands_still(
+    private_server: Server, marks: Marks, kind: str
+) -> None:
+    words = ["myLock", "--verbose", "--kind", kind, *started(marks, "read x; exit 4")]
+    running = Running(private_server.url + LONG, *words, stdin=subprocess.PIPE)
+    marks.wait("pid")
+    private_server.pause()
+    running.process.stdin.close()  # type: ignore[union-attr]
+    running.process.stdin = None
+    assert running.process.stderr is not None
+    while "releasing" not in running.process.stderr.readline():
+        pass
+    running.signal(signal.SIGTERM)
+    status, _, errors = running.end()
+    assert status == 4
+    assert errors == "holdfast: not released, it expires with its lease: a signal came first\n"
+
+
 @pytest.fixture
 def of_another_user(start: Start) -> Iterator[tuple[Running, int]]:
     """A run, and its command, which it cannot signal: a setuid program is such a command."""
