@@ -6,6 +6,15 @@ if(NOT DEFINED SKBUILD)
 endif()
 set(PYBIND11_FINDPYTHON ON)
 find_package(pybind11 3.0.2 CONFIG REQUIRED)
+# pip has pybind11 in another folder for each build. A copy at one place, whose files change with
+# their content only, keeps what was compiled.
+set(pybind11_copy "${PROJECT_BINARY_DIR}/pybind11-${pybind11_VERSION}")
+file(GLOB_RECURSE pybind11_headers RELATIVE "${pybind11_INCLUDE_DIR}" "${pybind11_INCLUDE_DIR}/*.h")
+foreach(header IN LISTS pybind11_headers)
+  configure_file("${pybind11_INCLUDE_DIR}/${header}" "${pybind11_copy}/${header}" COPYONLY)
+endforeach()
+set_target_properties(pybind11::pybind11_headers PROPERTIES
+  INTERFACE_INCLUDE_DIRECTORIES "${pybind11_copy}" INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "")
 
 file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/*.cpp")
 pybind11_add_module(_core MODULE NO_EXTRAS ${binding_sources})
@@ -17,7 +26,7 @@ foreach(part errors module observer passwords)
   list(APPEND once_sources "${PROJECT_SOURCE_DIR}/cpp/bindings/${part}.cpp")
 endforeach()
 set_source_files_properties(${once_sources} PROPERTIES UNITY_GROUP once)
-set_source_files_properties("${PROJECT_BINARY_DIR}/CMakeFiles/_core.dir/Unity/unity_once_cxx.cxx"
+set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/_core.dir/Unity/unity_once_cxx.cxx"
                             PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 holdfast_own(_core)
 target_link_libraries(_core PRIVATE holdfast_engine)
@@ -32,5 +41,5 @@ install(TARGETS _core LIBRARY DESTINATION holdfast COMPONENT python)
 if(DEFINED SKBUILD)
   install(FILES "${PROJECT_SOURCE_DIR}/docs/man/holdfast.1"
           DESTINATION "${SKBUILD_DATA_DIR}/share/man/man1" COMPONENT python)
-  include(cmake/bom.cmake)
+  include("${PROJECT_SOURCE_DIR}/cmake/bom.cmake")
 endif()

