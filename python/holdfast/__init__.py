@@ -1,6 +1,6 @@
 """Distributed locks on Redis and Valkey, shared with Java's Redisson.
 
-A process makes one client and shares it among its threads::
+A process makes one client and shares it among its threads:
 
     client = holdfast.Client("redis://127.0.0.1:6379/0")
 
@@ -88,6 +88,11 @@ __all__ += [
     "asyncio",
     "inspect",
 ]
+
+
+def __dir__() -> list[str]:
+    special = {name for name in globals() if name.startswith("__")}
+    return sorted({*__all__, "ConnectionError"} | special)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,5 @@
 """The locks of a deployment with their owners, of holdfast and of Redisson, without taking a lock.
 
-::
-
     with holdfast.Client("redis://127.0.0.1:6379") as client:
         for info in holdfast.inspect.locks(client, "order:*"):
             print(info.name, [owner.id for owner in info.owners], info.ttl)
@@ -45,3 +43,7 @@ __all__ = [
     "locks",
     "shown",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__} | {name for name in globals() if name.startswith("__")})

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from holdfast import _core
 from holdfast._clients.base import BaseClient
 from holdfast._clients.options import executable as guard_executable
 from holdfast._clients.options import guard_by_default
-from holdfast._core import guard_obstacle, versions
 from holdfast._engine.arguments import (
     Name,
     Seconds,
@@ -71,6 +71,20 @@ __all__ = [
     "shown",
     "versions",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__} | {name for name in globals() if name.startswith("__")})
+
+
+def guard_obstacle() -> str:
+    """Why no guard can run on this system; empty where one can."""
+    return _core.guard_obstacle()
+
+
+def versions() -> tuple[str, str]:
+    """The versions of hiredis and of OpenSSL in the engine; the latter is empty without TLS."""
+    return _core.versions()
 
 
 def key_of(lock: BaseLock) -> bytes:

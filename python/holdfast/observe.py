@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUNDS", "Observer", "add_observer", "clients", "remove_observer"]
 
+
+def __dir__() -> list[str]:
+    return sorted({*__all__} | {name for name in globals() if name.startswith("__")})
+
+
 #: The bounds of the histograms in ``Client.stats()``, in seconds.
 BOUNDS: Final[tuple[float, ...]] = _core.histogram_bounds()
 

@@ -1,6 +1,6 @@
 """The servers of a client, queried on connections that its locks do not use.
 
-What reads locks, as ``holdfast.inspect`` and ``holdfast doctor`` do, is built on it::
+What reads locks, as ``holdfast.inspect`` and ``holdfast doctor`` do, is built on it:
 
     deployment = holdfast.servers.of(client)
     for server in deployment.primaries():
@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._core import script_text
 from holdfast._engine.errors import ConnectionError, HoldfastError
 from holdfast._locks.force import (
     ID_DIGITS,
@@ -30,13 +29,12 @@ from holdfast._locks.force import (
     moved,
 )
 from holdfast._locks.force import read_forced as forced_releases
+from holdfast._locks.holders import Said
 from holdfast._locks.kinds import BUILT, KINDS, Kind, key_beside, kind_of
 from holdfast._locks.steps import Command, ask, run, without_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from holdfast._locks.holders import Said
 
 __all__ = [
     "BUILT",
@@ -62,6 +60,16 @@ __all__ = [
     "script_text",
     "send",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__} | {name for name in globals() if name.startswith("__")})
+
+
+def script_text(name: str) -> bytes | None:
+    """The text of a script of the library, by its name such as ``lock/acquire``; ``None``: none."""
+    return _core.script_text(name)
+
 
 CLOCK: Final[Command] = (b"TIME",)
 

@@ -25,6 +25,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted({*__all__} | {name for name in globals() if name.startswith("__")})
+
+
 def is_closed(client: BaseClient) -> bool:
     """Whether ``close()`` was called."""
     return client._core.closed

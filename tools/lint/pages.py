@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tools.lint import tree
 from tools.lint.cpp import command
@@ -24,6 +27,12 @@ LOADED = re.compile(
     r"""(?:<(?:script|img|iframe|source|embed)\b[^>]*?\bsrc=|<link\b(?![^>]*\brel="?canonical)"""
     r"""[^>]*?\bhref=|\burl\(|@import\s+)["']?((?:https?:)?//[^"'\s>)]+)"""
 )
+#: A module of the library in a page, and a name of it in the page as built.
+MODULE = re.compile(r"^::: (holdfast(?:\.[a-z_]+)*)$", re.MULTILINE)
+ANCHOR = re.compile(r'<h\d id="(holdfast\.[^"]+)"')
+#: Of the special methods those are shown that the language calls for a user.
+HIDDEN = re.compile(r"\._(?!_(?:a?enter|a?exit|call)__$)")
+FOREIGN = re.compile(r"<p>([^<]*::)</p>")
 NOTE_NAME = re.compile(r"\+[a-z0-9_]+\.(?:added|changed|fixed|removed|security)\.md")
 
 
@@ -68,7 +77,8 @@ def check_site() -> list[str]:
     # Not with --quiet: what it does not print does not fail a strict build.
     run = command([sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "tools/mkdocs.yml"])
     if run.returncode == 0:
-        return loaded_from_others(tree.ROOT / SITE) + broken_cells(tree.ROOT / SITE)
+        site = tree.ROOT / SITE
+        return loaded_from_others(site) + broken_cells(site) + check_reference(site)
     return [line for line in run.stdout.splitlines() if not line.startswith("INFO")]
 
 
@@ -90,3 +100,41 @@ def broken_cells(site: Path) -> list[str]:
         if any("\\|" in cell for cell in cells) or "<p>|" in text:
             problems.append(f"{SITE / page.relative_to(site)}: a table that is not shown as one")
     return problems
+
+
+def check_reference(site: Path, root: Path = tree.ROOT) -> list[str]:
+    """Returns a line for each public name that the reference lacks, and each it must not show."""
+    problems = []
+    for page in sorted(site.rglob("*.html")):
+        source = root / "docs" / page.relative_to(site).with_suffix(".md")
+        text = source.read_text(encoding="utf-8") if source.is_file() else ""
+        names = [name for module in MODULE.findall(text) for name in public_names(module, root)]
+        found = faults_of_reference(page.read_text(encoding="utf-8"), names)
+        problems += [f"{SITE / page.relative_to(site)}: {fault}" for fault in found]
+    return problems
+
+
+def public_names(module: str, root: Path = tree.ROOT) -> list[str]:
+    """Returns the full names of what a module of the package offers, except for modules."""
+    found = package(root)[module]
+    return [f"{module}.{name}" for name in found.exports if not found[name].is_module]
+
+
+@cache
+def package(root: Path) -> Any:
+    """Returns the modules of python/ as griffe reads them, by their names."""
+    import griffe  # comes with the group docs
+
+    loader = griffe.GriffeLoader(search_paths=[str(root / "python")], allow_inspection=False)
+    for name in ("holdfast", "holdfast_tools"):
+        loader.load(name)
+    loader.resolve_aliases()
+    return loader.modules_collection
+
+
+def faults_of_reference(text: str, names: Iterable[str] = ()) -> Iterator[str]:
+    """Yields what a built page of the reference lacks of these names, and what it must not show."""
+    shown = ANCHOR.findall(text)
+    yield from (f"{name} is not there" for name in names if name not in shown)
+    yield from (f"{name} is not public" for name in shown if HIDDEN.search(name))
+    yield from (f"{mark!r} is a mark of another language" for mark in FOREIGN.findall(text))

@@ -66,7 +66,9 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 ClassT = TypeVar("ClassT", bound=type)
 CO_COROUTINE: Final = 0x80  # inspect.CO_COROUTINE, which is slow to import
 
+#: A time in seconds.
 Seconds = int | float
+#: The name of a lock, semaphore or latch: text, or its bytes as they are on the server.
 Name = str | bytes
 
 #: As ``threading.TIMEOUT_MAX``, without the import of ``threading``.
@@ -294,6 +296,7 @@ def checked_name(what: str, name: Any) -> bytes:
 
 
 def encoded_text(what: str, text: Any) -> bytes:
+    """Bytes as they are, and text as UTF-8; ``what``: how errors name it."""
     if isinstance(text, bytes):
         return text
     if not isinstance(text, str):

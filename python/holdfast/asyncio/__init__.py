@@ -29,6 +29,10 @@ __all__ += _client.__all__
 __all__ += ["Barrier", "Hold", "Leader", "Once", "RedLock", "Slot", "Slots"]
 
 
+def __dir__() -> list[str]:
+    return sorted({*__all__} | {name for name in globals() if name.startswith("__")})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         msg = f"module {__name__!r} has no attribute {name!r}"

@@ -1,7 +1,5 @@
 """Locks around Celery tasks; needs the extra ``holdfast-locks[celery]``.
 
-::
-
     @app.task
     @single("export:{user_id}", busy="retry")
     def export(user_id): ...

@@ -1,12 +1,10 @@
 """Locks in a FastAPI application; needs the extra ``holdfast-locks[fastapi]``.
 
-::
-
-    app = FastAPI(lifespan=lifespan("redis://127.0.0.1:6379"))
+app = FastAPI(lifespan=lifespan("redis://127.0.0.1:6379"))
 
 
-    @app.post("/orders/{order_id}", dependencies=[Depends(Locked("order:{order_id}"))])
-    async def change(order_id: int): ...
+@app.post("/orders/{order_id}", dependencies=[Depends(Locked("order:{order_id}"))])
+async def change(order_id: int): ...
 """
 
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false

@@ -1,7 +1,5 @@
 """Resources that refuse late owners by fencing tokens: SQL databases and S3.
 
-::
-
     fence = SqlFence()
 
     with fenced(client.fenced_lock("report"), fence, connection):

@@ -1,9 +1,7 @@
 """Locks in a Django project; needs the extra ``holdfast-locks[django]``.
 
-::
-
-    INSTALLED_APPS = [..., "holdfast.contrib.django"]
-    HOLDFAST_URL = "redis://127.0.0.1:6379"
+INSTALLED_APPS = [..., "holdfast.contrib.django"]
+HOLDFAST_URL = "redis://127.0.0.1:6379"
 """
 
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false

@@ -1,0 +1,111 @@
+"""What is public can be found: by `import *`, by `dir()`, by `help()`, and in the reference."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from types import ModuleType
+
+import pytest
+
+import holdfast
+from tests.project.test_reference import public_modules
+from tools.lint.pages import faults_of_reference, public_names
+
+#: Those that need no further package.
+LIBRARY = [name for name in public_modules() if ".contrib." not in name]
+MODULES = public_modules()
+NEITHER = re.compile(r"__\w+__")
+
+
+def module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "holdfast":
+            raise
+        pytest.skip(f"{error.name} is not installed")
+
+
+def public(found: ModuleType) -> list[str]:
+    return [name for name in dir(found) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_a_module_offers_is_there(name: str) -> None:
+    offered = module(name).__all__
+    assert len({*offered}) == len(offered)
+    namespace: dict[str, object] = {}
+    exec(f"from {name} import *", namespace)
+    assert [one for one in offered if one not in namespace] == []
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_dir_shows_what_is_public_and_nothing_else(name: str) -> None:
+    found = module(name)
+    beside = {"ConnectionError"} if found is holdfast else set()
+    offered = {one for one in found.__all__ if not NEITHER.fullmatch(one)}
+    assert {*public(found)} == offered | beside
+    assert "__name__" in dir(found)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_everything_public_has_a_text(name: str) -> None:
+    without = []
+    for one, value in offered(module(name)):
+        without += [one] * (not inspect.getdoc(value))
+        if inspect.isclass(value) and not issubclass(value, tuple):
+            methods = {each for each in vars(value) if not each.startswith("_")}
+            without += [
+                f"{one}.{method}"
+                for method in sorted(methods)
+                if callable(getattr(value, method)) and not inspect.getdoc(getattr(value, method))
+            ]
+    assert without == []
+
+
+def offered(found: ModuleType) -> list[tuple[str, object]]:
+    """The public classes and functions of a module."""
+    named = [(name, getattr(found, name)) for name in found.__all__]
+    return [each for each in named if inspect.isclass(each[1]) or inspect.isroutine(each[1])]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_text_has_marks_that_the_reference_shows(name: str) -> None:
+    """The reference is Markdown, in which two colons at the end of a line are two colons."""
+    found = module(name)
+    texts = [inspect.getdoc(found) or ""]
+    for _, value in offered(found):
+        texts += [inspect.getdoc(value) or ""]
+        if inspect.isclass(value):
+            texts += [inspect.getdoc(getattr(value, each)) or "" for each in vars(value)]
+    marked = re.compile(r"::$|:\w+:`|^\.\. ", re.MULTILINE)
+    assert [line for text in texts for line in text.splitlines() if marked.search(line)] == []
+
+
+def test_the_built_reference_shows_every_public_name_and_no_other() -> None:
+    page = '<h3 id="holdfast.Client" class="doc">…</h3><h4 id="holdfast.Client.lock">…</h4>'
+
+    def faults(text: str, *names: str) -> list[str]:
+        return [*faults_of_reference(text, names)]
+
+    assert faults(page, "holdfast.Client") == []
+    assert faults(page, "holdfast.Client", "holdfast.Lock") == ["holdfast.Lock is not there"]
+    hidden = '<h4 id="holdfast.Client._configure">…</h4><h4 id="holdfast.Client.__del__">…</h4>'
+    assert faults(page + hidden) == [
+        "holdfast.Client._configure is not public",
+        "holdfast.Client.__del__ is not public",
+    ]
+    assert faults(f"{page}<p>among its threads::</p><p>::</p>") == [
+        "'among its threads::' is a mark of another language",
+        "'::' is a mark of another language",
+    ]
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_the_names_that_the_reference_must_show_are_those_of_the_module(name: str) -> None:
+    pytest.importorskip("griffe", reason="griffe comes with the group docs")
+    found = module(name)
+    offered = {one for one in found.__all__ if not isinstance(getattr(found, one), ModuleType)}
+    assert {*public_names(name)} == {f"{name}.{one}" for one in offered}
