@@ -219,6 +219,7 @@ def checked_more(kind: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def checked_word(what: str, word: Any, words: tuple[str, ...]) -> None:
+    """Refuse what is none of these words: ``TypeError`` or ``ValueError``, which names them."""
     if not isinstance(word, str):
         msg = f"{what} must be str, not {type(word).__name__}"
         raise TypeError(msg)

@@ -98,6 +98,7 @@ class Kind(NamedTuple):
 _HASH: Final = ("hset", "hexists", "hget", "hgetall", "hlen", "hdel", "pexpire", "pttl")
 _NUMBER: Final = ("set", "get", "pexpire")
 
+#: All kinds of the engine, with their keys, commands and options.
 KINDS: Final = (
     Kind("lock", "lock_channel", {"name": _HASH}, ("lease", "on_lost", "at_least")),
     Kind(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Argument = bytes | str | int
+#: A command of the server: its word and its arguments.
 Command = Sequence[bytes]
 #: A call that is driven.
 Steps = Generator["Exchange[Any]", Any, T]
