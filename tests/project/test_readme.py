@@ -15,10 +15,17 @@ INDEX = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"))
 
 
 def test_the_first_page_shows_the_readmes_first_screen() -> None:
-    page = on_page_markdown("# holdfast\n\n<!-- README: first -->\n", page=INDEX)
+    page = on_page_markdown("<!-- README: first -->\n<!-- README: about -->\n", page=INDEX)
     assert 'with client.lock("myLock"):' in page
     assert "](operations.md#the-guard)" in page
     assert "](docs/" not in page
+
+
+def test_the_readmes_first_screen_has_ten_lines_of_text() -> None:
+    """Up to the first paragraph of details: what it is, how it looks, where to go."""
+    screen = README.partition("<!-- start: about -->")[0]
+    lines = [line for line in screen.splitlines() if line and not line.startswith(("<!--", "```"))]
+    assert len(lines) <= 10
 
 
 def test_other_pages_stay_as_they_are() -> None:
