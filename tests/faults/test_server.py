@@ -170,7 +170,7 @@ def test_a_hand_over_is_known_to_the_server_after_the_first(
     private_server.inspect.script_load(scripts["lock/acquire"])
     alice.do(lock.release)
     assert waiting.result(BOUND) is True
-    hand_over = sha1(scripts["lock/transfer"].encode()).hexdigest()  # noqa: S324: as Redis does
+    hand_over = sha1(scripts["lock/transfer"].encode()).hexdigest()  # as Redis does
     assert private_server.inspect.script_exists(hand_over) == [True]
     bob.do(lock.release)
 

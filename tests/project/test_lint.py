@@ -46,7 +46,8 @@ def test_a_harmless_text_passes(tmp_path: Path, line: str) -> None:
 
 # In two halves, too.
 RIDDLES = ["who+ever", "who+m", "no+body", "no+ught", "so +many", "is +told", "are +told"]
-RIDDLES += ["was +told", "had +from", "of its +own", "of their +own", "of +ours"]
+RIDDLES += ["was +told", "had +from", "of its +own", "of their +own", "of +ours", "be +told"]
+RIDDLES += ["is not +told"]
 RIDDLES += ["who+everHoldsIt", "test_no+body_waits", "so_+many_at_once", "IsOf+ItsOwn"]
 
 
@@ -175,19 +176,6 @@ def test_a_decision_has_status_and_date(
     found = pages.check_decisions(tmp_path)
     assert len(found) == (problem is not None)
     assert problem is None or problem in found[0]
-
-
-@pytest.mark.parametrize(("number", "problems"), [(10, []), (11, ["11 pages, at most 10"])])
-def test_there_are_at_most_ten_decisions(tmp_path: Path, number: int, problems: list[str]) -> None:
-    folder = tmp_path / "docs" / "decisions"
-    folder.mkdir(parents=True)
-    rows = ""
-    for each in range(1, number + 1):
-        page = DECISION.replace("# 1.", f"# {each}.")
-        (folder / f"{each:04}-one.md").write_text(page)
-        rows += ROW.replace("| 1 |", f"| {each} |").replace("0001", f"{each:04}")
-    (folder / "index.md").write_text(rows)
-    assert pages.check_decisions(tmp_path) == [f"docs/decisions: {line}" for line in problems]
 
 
 @pytest.mark.parametrize(

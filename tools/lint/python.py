@@ -27,4 +27,5 @@ def check_pyright() -> list[str]:
 def run(module: str, *arguments: str) -> list[str]:
     """Runs a tool of this interpreter's environment; returns its lines when it is not content."""
     result = command([sys.executable, "-m", module, *arguments])
-    return [] if result.returncode == 0 else result.stdout.splitlines()
+    warnings = [line for line in result.stdout.splitlines() if line.startswith("warning: ")]
+    return warnings if result.returncode == 0 else result.stdout.splitlines()

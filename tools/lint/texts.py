@@ -26,7 +26,7 @@ RULES = {
 RIDDLE = re.compile(
     r"(?i)who[e]ver|no[b]ody|no[u]ght"
     r"|(?<![a-z])(?:who[m]|of[ _](?:its|their|his)[ _]o[w]n|so[ _]m[a]ny"
-    r"|(?:is|are|was|were)[ _]t[o]ld|had fr[o]m|of[ _]o[u]rs)(?![a-z])"
+    r"|(?:is|are|was|were|be|being)[ _](?:not[ _])?t[o]ld|had fr[o]m|of[ _]o[u]rs)(?![a-z])"
     r"|(?-i:Of(?:Its|Their|His)O[w]n|(?:Is|Are|Was|Were)T[o]ld)(?![a-z])"
 )
 

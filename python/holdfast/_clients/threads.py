@@ -81,12 +81,12 @@ class Client(BaseClient):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
-        ``lease``: seconds after which a hold ends by itself; ``None``: it is renewed until it is
-        released. ``wait``: seconds that ``with`` waits before ``LockTimeout``; ``None``: without
-        limit. ``on_lost``: called once with the lock when a hold is found lost. ``at_least``: the
-        minimum hold time in seconds: after an earlier release the lock stays taken until that time
-        after its grant; not longer than the lease. ``label``: what its holds are for, see
-        ``Lock.holders``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released, each time for the client's ``lease``. ``wait``: seconds that ``with``
+        waits before ``LockTimeout``; ``None``: without limit. ``on_lost``: called once with the
+        lock when a hold is found lost. ``at_least``: the minimum hold time in seconds: after an
+        earlier release the lock stays taken until that time after its grant; not longer than the
+        lease. ``label``: what its holds are for, see ``Lock.holders``.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, if it is
         invalid; so do the other methods that make locks.
@@ -108,7 +108,7 @@ class Client(BaseClient):
         """A lock that is granted in the order of the requests; nothing is sent yet.
 
         ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
-        the client's ``lease``. ``lease``, ``wait``, ``on_lost``: as of ``lock``.
+        the client's ``lease``. ``lease``, ``wait``, ``on_lost``, ``label``: as of ``lock``.
         """
         return FairLock(
             self,
@@ -131,7 +131,7 @@ class Client(BaseClient):
     ) -> ReadWriteLock:
         """A lock of this name with many readers or one writer; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``: as of ``lock``, of either side.
+        ``lease``, ``wait``, ``on_lost``, ``label``: as of ``lock``, of either side.
         """
         return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
@@ -147,7 +147,7 @@ class Client(BaseClient):
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``label``: as of ``lock``.
         """
         return FencedLock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least, label=label
@@ -166,8 +166,8 @@ class Client(BaseClient):
     ) -> SpinLock:
         """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
-        ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
-        ``lease``, ``wait``, ``on_lost``, ``at_least``: as of ``lock``.
+        ``backoff``: the pause between attempts, a ``Backoff`` or a fixed number of seconds.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``label``: as of ``lock``.
         """
         return SpinLock(
             self,
@@ -190,7 +190,8 @@ class Client(BaseClient):
     ) -> MultiLock:
         """Several ``locks`` as one, all or none; they may belong to several clients.
 
-        ``lease``, ``wait``, ``on_lost``: as of ``lock``; those of the members are not used.
+        ``lease``, ``wait``, ``on_lost``, ``label``: as of ``lock``; those of the members are not
+        used.
         """
         return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
@@ -201,7 +202,7 @@ class Client(BaseClient):
 
         ``permits``: how many there are; an acquire that finds no number on the server sets this one
         up. Another number that is there stays, with a warning if more are free than that. ``wait``:
-        how long ``with`` waits for a permit.
+        seconds that ``with`` waits for a permit before ``LockTimeout``; ``None``: without limit.
         """
         return Semaphore(self, name, permits=permits, wait=wait)
 
@@ -218,9 +219,10 @@ class Client(BaseClient):
 
         ``permits``: how many there are; an acquire that finds no number on the server sets this one
         up. Another number that is there stays, with a warning that names both; ``set_permits``
-        changes it. ``lease``: seconds after which a permit is returned without a release (``None``:
-        it is renewed until it is released); ``wait``: how long ``with`` waits for one; ``on_lost``:
-        called with the id of a lost permit.
+        changes it. ``lease``: seconds after which a permit is returned without a release, not
+        renewed; ``None``: it is renewed until it is released. ``wait``: seconds that ``with`` waits
+        for a permit before ``LockTimeout``; ``None``: without limit. ``on_lost``: called with the
+        id of a lost permit.
         """
         return PermitSemaphore(self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
 
@@ -239,10 +241,11 @@ class Client(BaseClient):
     ) -> late_once.Once:
         """What runs once under this key, and keeps its result; nothing is sent yet.
 
-        ``keep``: seconds for which the result stays on the server. ``lease``: of the one that runs,
-        as of ``lock``. ``wait``: how long the others wait for it; ``None``: without limit.
-        ``codec``: an object with ``dumps`` and ``loads``, for results that are neither JSON nor
-        bytes.
+        ``keep``: seconds for which the result stays on the server. ``lease``: seconds after which
+        another caller may run it although the first one has not ended, not renewed; ``None``:
+        renewed while the function runs. ``wait``: seconds that the others wait for the result;
+        ``None``: without limit. ``codec``: an object with ``dumps`` and ``loads``, for results that
+        are neither JSON nor bytes.
         """
         from holdfast._locks.once import Once
 
@@ -259,8 +262,9 @@ class Client(BaseClient):
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Decorate a function: it runs once for each key, which its arguments name.
 
-        ``template``: as of ``locked``: ``"invoice:{number}"``; the other arguments are those of
-        ``once``. Raises as ``locked`` does, before the first call.
+        ``template``: as of ``locked``: ``"invoice:{number}"``. ``keep``, ``lease``, ``wait``,
+        ``codec``: as of ``once``; a ``lease`` is not renewed. Raises as ``locked`` does, before the
+        first call.
         """
         from holdfast._locks.once import once_each
 
@@ -278,9 +282,10 @@ class Client(BaseClient):
         """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
 
         ``n_or_values``: how many, or the value of each (``["gpu0", "gpu1"]``); all users of the
-        name must give the same. ``lease``: seconds after which a slot is free without a release
-        (``None``: it is renewed until it is released); ``wait``: how long ``with`` waits for one;
-        ``on_lost``: called once with a slot that is found lost.
+        name must give the same. ``lease``: seconds after which a slot is free without a release,
+        not renewed; ``None``: it is renewed until it is released. ``wait``: seconds that ``with``
+        waits for a slot before ``LockTimeout``; ``None``: without limit. ``on_lost``: called once
+        with a slot that is found lost.
         """
         from holdfast._locks.slots import Slots
 
@@ -298,8 +303,10 @@ class Client(BaseClient):
         """A candidate for the leadership of this name; nothing is sent yet.
 
         ``value``: what the leader announces, such as its address; at most 1024 bytes.
-        ``lease``: as of ``lock``. ``wait``: how long ``with`` campaigns. ``on_lost``: called once
-        with the leader when its leadership is found lost.
+        ``lease``: seconds after which the leadership ends by itself, not renewed; ``None``: it is
+        renewed until ``resign()``. ``wait``: seconds that ``with`` campaigns before
+        ``LockTimeout``; ``None``: without limit. ``on_lost``: called once with the leader when its
+        leadership is found lost.
         """
         from holdfast._locks.leader import Leader
 
@@ -311,7 +318,8 @@ class Client(BaseClient):
         """A barrier of this name for a number of ``parties``; nothing is sent yet.
 
         ``parties``: how many calls of ``wait()`` go on together. ``lease``: seconds after which a
-        party that waits counts as dead; ``None``: it is renewed while it waits.
+        party that waits counts as dead, not renewed: give one that is longer than each ``wait()``;
+        ``None``: it is renewed while it waits.
         """
         from holdfast._locks.barrier import Barrier
 
@@ -329,7 +337,18 @@ class Client(BaseClient):
             self, template: str, **options: Unpack[Skipping]
         ) -> Callable[[Callable[P, R]], Callable[P, R | None]]: ...
 
-    def locked(self, template: str, **options: Any) -> Any:
+    def locked(
+        self,
+        template: str,
+        *,
+        kind: str = "lock",
+        busy: str = "wait",
+        wait: Seconds | None = None,
+        lease: Seconds | None = None,
+        at_least: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+        permits: int | None = None,
+    ) -> Any:
         """Decorate a function: each call holds a lock named by its arguments.
 
         ``template`` is filled in by ``str.format`` with the call's arguments by name, defaults
@@ -337,7 +356,9 @@ class Client(BaseClient):
         ``read`` or ``write``; or ``semaphore`` or ``permit_semaphore``, with ``permits``: how many
         calls run at a time. ``busy``: ``"wait"`` waits up to ``wait`` seconds (``None``: without
         limit), then raises ``LockTimeout``; ``"raise"`` raises it at once; ``"skip"`` returns
-        ``None`` without calling the function. ``lease``, ``at_least``, ``on_lost``: the lock's.
+        ``None`` without calling the function; neither waits for an owner. ``lease``: seconds after
+        which the lock is free although the call goes on, not renewed; ``None``: renewed while the
+        call runs. ``at_least``, ``on_lost``: the lock's.
 
         Raises ``ValueError`` for a positional field, a field that the function's signature lacks,
         or ``wait`` with a ``busy`` other than ``"wait"``; ``TypeError`` for a function of the wrong
@@ -345,7 +366,17 @@ class Client(BaseClient):
         """
         from holdfast._locks.decorators import locked
 
-        return locked(self, template, **options)
+        return locked(
+            self,
+            template,
+            kind=kind,
+            busy=busy,
+            wait=wait,
+            lease=lease,
+            at_least=at_least,
+            on_lost=on_lost,
+            permits=permits,
+        )
 
     def attach(
         self,
@@ -357,9 +388,10 @@ class Client(BaseClient):
     ) -> Hold:
         """Continue a hold that was detached by any thread, on any machine.
 
-        ``ticket``: of ``Hold.detach()``. The hold is renewed unless ``lease`` is given; a fenced
-        lock keeps its token. ``on_lost``: called once with the hold when it is found lost.
-        ``name``: the lock that the ticket must be for, where it comes from outside; ``None``: any.
+        ``ticket``: of ``Hold.detach()``. ``lease``: seconds after which the hold ends by itself,
+        not renewed; ``None``: it is renewed until it is released. A fenced lock keeps its token.
+        ``on_lost``: called once with the hold when it is found lost. ``name``: the lock that the
+        ticket must be for, where it comes from outside; ``None``: any.
 
         Raises ``ValueError`` for text that is not a ticket, or for a ticket of another name,
         ``LockLostError`` for a ticket that was used before, has expired, or whose lock was released

@@ -158,8 +158,8 @@ ENTRIES: dict[str, Entry] = {
     ),
     "unlabelled": (
         _log.warning,
-        "what this client is and what its holds are for cannot be said to others: %(reason)s; "
-        "its locks work without it",
+        "the labels of this client and of its holds cannot be written: %(reason)s; its locks work "
+        "without them",
     ),
     "unreleased": (
         _log.error,
