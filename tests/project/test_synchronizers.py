@@ -9,6 +9,7 @@ import pytest
 
 import holdfast
 import holdfast.asyncio
+import holdfast.servers
 from tests.contract.kinds import KINDS
 from tests.contract.kinds import SYNCHRONIZERS as OTHERS
 from tools.lint.tree import ROOT, files
@@ -95,7 +96,9 @@ TASKS = ("task_lock", "tasks", "task_semaphores")
 def has_class(files: tuple[str, ...]) -> Callable[[str], bool]:
     """One of the files has the class of the word."""
     forms = [f"python/holdfast/_locks/{file}.py" for file in files]
-    return lambda word: any(names(form, "class {class}(")(word) for form in forms)
+    return lambda word: any(
+        names(form, f"class {{class}}{end}")(word) for form in forms for end in "(:"
+    )
 
 
 # Their members are locks of several clients.
@@ -105,8 +108,9 @@ LOCKS = {"lock", "fair_lock", "fenced_lock", "spin_lock", "read_write_lock"}
 COUNTERS = {"semaphore", "count_down_latch"}
 ROWS = {kind.word for kind in KINDS} | {other.name for other in OTHERS}
 
-# Scripts of what is built on locks and states: see holdfast._locks.steps.
-BUILT_ON_LOCKS = {"barrier", "client", "leader", "once", "revision", "slots"}
+# What is built on locks and states, and scripts that they share: see holdfast._locks.steps.
+BUILT = [kind.word for kind in holdfast.servers.BUILT]
+BUILT_ON_LOCKS = {"client", "revision", *BUILT}
 
 Places = dict[str, Callable[[str], bool]]
 TESTS: Places = {"tests/contract/kinds.py": lambda word: word in ROWS}
@@ -150,6 +154,31 @@ OF_PERMITS: Places = KIND | {
 }
 
 
+OF_BUILT: Places = {
+    "lua/{}/": has_scripts,
+    "python/holdfast/_locks/{}.py": has_class(("{}",)),
+    "python/holdfast/_locks/task_{}.py": has_class(("task_{}",)),
+    "python/holdfast/_clients/threads.py, python/holdfast/__init__.py": is_public(holdfast),
+    "python/holdfast/_clients/tasks.py, python/holdfast/asyncio/__init__.py": is_public(
+        holdfast.asyncio
+    ),
+    "python/holdfast_tools/inspect/_built.py": names(
+        "python/holdfast_tools/inspect/_built.py", "{}"
+    ),
+    **{
+        page: names(page, "{}")
+        for page in (
+            "README.md",
+            "python/README.md",
+            "docs/choosing.md",
+            "docs/rights.md",
+            "docs/replicas.md",
+            "docs/wire-protocol.md",
+        )
+    },
+}
+
+
 def places_of(word: str) -> Places:
     """The files that the synchronizer touches, its tests left out."""
     for group, special in ((LOCKS, OF_LOCKS), (COUNTERS, OF_COUNTERS), (QUORUMS, OF_QUORUMS)):
@@ -162,6 +191,11 @@ def places_of(word: str) -> Places:
 def test_every_place_knows_the_synchronizer(word: str) -> None:
     places = places_of(word) | TESTS
     assert [place.format(word) for place, has in places.items() if not has(word)] == []
+
+
+@pytest.mark.parametrize("word", BUILT)
+def test_every_place_knows_what_is_built_on_locks(word: str) -> None:
+    assert [place.format(word) for place, has in OF_BUILT.items() if not has(word)] == []
 
 
 def test_a_kind_of_lock_or_counter_touches_at_most_nine_files() -> None:
@@ -185,7 +219,8 @@ def test_no_other_file_of_the_code_lists_the_kinds_of_lock() -> None:
 def test_no_place_has_an_unknown_word(folder: str) -> None:
     found = {path.stem for path in (ROOT / folder).iterdir() if path.suffix in {"", ".md"}}
     strange = found - set(SYNCHRONIZERS) - BUILT_ON_LOCKS - {"README", "index"}
-    assert [word for word in sorted(strange) if not word.startswith("_")] == []
+    unknown = [word for word in sorted(strange) if not word.startswith("_")]
+    assert unknown == [], "add a row to KINDS or BUILT of python/holdfast/_locks/kinds.py"
 
 
 def test_the_contract_tests_have_no_unknown_word() -> None:
