@@ -113,7 +113,8 @@ def check_reference(site: Path, root: Path = tree.ROOT) -> list[str]:
 def public_names(module: str, root: Path = tree.ROOT) -> list[str]:
     """Returns the full names of what a module of the package offers, except for modules."""
     found = package(root)[module]
-    return [f"{module}.{name}" for name in found.exports if not found[name].is_module]
+    offered = [name for name in found.exports if not name.startswith("__")]
+    return [f"{module}.{name}" for name in offered if not found[name].is_module]
 
 
 @cache

@@ -152,6 +152,56 @@ def test_tasks_share_a_limit(example: Example, client: Any) -> None:
     assert client.permit_semaphore("fetches").available_permits() == 3
 
 
+def test_calls_of_all_processes_keep_their_distance(example: Example) -> None:
+    running = [example.start("rate_limit.py", "3") for _ in range(2)]
+    printed = "".join(process.communicate(timeout=ENOUGH)[0] for process in running)
+    times = sorted(map(float, re.findall(r"at (\d+\.\d+)$", printed, re.MULTILINE)))
+    assert len(times) == 6
+    assert times[-1] - times[0] >= 5 * 0.2 - 0.05
+
+
+def test_triggers_that_come_together_rebuild_once(example: Example, client: Any) -> None:
+    with client.lock("index:waits"):
+        assert example.run("debounce.py", "0") == (0, "another trigger covers this one\n", "")
+    assert example.run("debounce.py", "0") == (0, "rebuilt\n", "")
+    assert not client.lock("index:waits").locked()
+
+
+def test_a_value_is_computed_once(example: Example) -> None:
+    running = [example.start("cache_stampede.py", "ann") for _ in range(3)]
+    printed = "".join(process.communicate(timeout=ENOUGH)[0] for process in running)
+    assert printed.count("computes\n") == 1
+    assert printed.count("the report of ann\n") == 3
+
+
+def test_one_machine_migrates_and_all_start(example: Example, tmp_path: Path) -> None:
+    database = str(tmp_path / "shop")
+    running = [example.start("migration.py", database) for _ in range(3)]
+    printed = "".join(process.communicate(timeout=ENOUGH)[0] for process in running)
+    assert printed.count("step 1\nstep 2\n") == 1
+    assert printed.count("starts\n") == 3
+
+
+def test_each_command_has_a_licence_for_itself(example: Example, client: Any) -> None:
+    licences = client.slots("licences", ["AAA-1", "BBB-2", "CCC-3"])
+    with licences:
+        assert example.run("licences.py", "printenv", "LICENCE") == (0, "BBB-2\n", "")
+    assert licences.taken() == {}
+
+
+def test_an_order_is_paid_once_and_a_late_worker_writes_nothing(
+    example: Example, tmp_path: Path
+) -> None:
+    database = str(tmp_path / "orders")
+    assert example.run("orders.py", database, "7", "ann") == (0, "paid by ann\n", "")
+    assert example.run("orders.py", database, "7", "bob") == (0, "paid by ann\n", "")
+    with closing(sqlite3.connect(database)) as orders, orders:
+        orders.execute("UPDATE holdfast_fence SET token = ?", (2**62,))
+    code, printed, errors = example.run("orders.py", database, "7", "carol")
+    assert (code, printed) == (1, "")
+    assert errors.startswith("nothing was written: ")
+
+
 def test_workers_start_together(example: Example) -> None:
     code, printed, errors = example.run("start_together.py", "3")
     assert (code, errors) == (0, "")

@@ -1,0 +1,49 @@
+"""The messages on the page of troubleshooting are those of the code."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from tools.lint.tree import ROOT, files
+
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| ((?:`[^|]+`|[^|`])+?) \| ", re.MULTILINE)
+#: Between adjacent literals.
+SEAM = re.compile(r'"\s*\n?\s*f?"')
+FILLED_IN = re.compile(r"\{[^{}]*\}")
+#: Of the operating system and of Python.
+FOREIGN = {"Connection refused", "has no attribute"}
+
+
+@cache
+def sources() -> str:
+    wanted = {".py", ".cpp", ".h", ".cmake"}
+    paths = [path for path in files() if path.parts[0] in {"python", "cpp", "cmake"}]
+    texts = []
+    for path in paths:
+        if path.suffix in wanted:
+            text = SEAM.sub("", (ROOT / path).read_text(encoding="utf-8"))
+            texts.append(FILLED_IN.sub("{}", text) if path.suffix == ".py" else text)
+    return "\n".join(texts)
+
+
+def pieces(row: str) -> list[str]:
+    """The words of a message between what differs, without very short ones."""
+    parts = re.split(r"…|'|`|: |[;()]", row)
+    return [each for part in parts if len(each := part.strip(" .,?")) >= 12]
+
+
+ROWS = [row for row in ROW.findall(PAGE) if row.startswith("`")]
+
+
+def test_the_page_has_messages() -> None:
+    assert len(ROWS) > 40
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.strip("`… ")[:50])
+def test_a_message_is_one_of_the_code(row: str) -> None:
+    known = [part for part in pieces(row) if part not in FOREIGN]
+    assert [part for part in known if part not in sources()] == []
