@@ -1,4 +1,4 @@
-"""Shows parts of README.md on the site's first page: ``mkdocs`` calls ``on_page_markdown``.
+"""Shows parts of README.md on the site's first page, and facts in each header; called by mkdocs.
 
 A part lies between ``<!-- start: name -->`` and ``<!-- end: name -->``; the page names it by
 ``<!-- README: name -->``. Links lead from the checkout there, and from ``docs`` on the site.
@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 README = Path(__file__).resolve().parents[1] / "README.md"
+PROJECT = README.with_name("pyproject.toml")
 PAGE = "index.md"
+#: The header's part before which the facts stand.
+PALETTE = '<form class="md-header__option" data-md-component="palette">'
 WANTED = re.compile(r"<!-- README: ([\w-]+) -->")
 
 
@@ -21,6 +24,18 @@ def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
         return markdown
     readme = README.read_text(encoding="utf-8")
     return WANTED.sub(lambda wanted: part(readme, wanted[1]), markdown)
+
+
+def on_post_page(output: str, *, page: Any, **_: object) -> str:
+    """Puts version, licence and support into the header of each page; called by mkdocs."""
+    up = "../" * page.url.count("/")
+    found = re.search(r'^version = "(.+)"$', PROJECT.read_text(encoding="utf-8"), re.MULTILINE)
+    assert found is not None
+    facts = (
+        f'<div class="facts"><a href="{up}support.html#alpha">{found[1]} alpha</a>'
+        f'<a href="{up}support.html#the-name">MIT</a><a href="{up}support.html">Support</a></div>'
+    )
+    return output.replace(PALETTE, facts + PALETTE, 1)
 
 
 def part(readme: str, name: str) -> str:

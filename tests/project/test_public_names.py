@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import holdfast
 from tests.project.test_reference import public_modules
-from tools.lint.pages import faults_of_reference, public_names
+from tools.lint.pages import check_reference, not_public, public_names
 
 #: Those that need no further package.
 LIBRARY = [name for name in public_modules() if ".contrib." not in name]
@@ -84,23 +85,28 @@ def test_no_text_has_marks_that_the_reference_shows(name: str) -> None:
     assert [line for text in texts for line in text.splitlines() if marked.search(line)] == []
 
 
-def test_the_built_reference_shows_every_public_name_and_no_other() -> None:
-    page = '<h3 id="holdfast.Client" class="doc">…</h3><h4 id="holdfast.Client.lock">…</h4>'
-
-    def faults(text: str, *names: str) -> list[str]:
-        return [*faults_of_reference(text, names)]
-
-    assert faults(page, "holdfast.Client") == []
-    assert faults(page, "holdfast.Client", "holdfast.Lock") == ["holdfast.Lock is not there"]
+def test_a_page_of_the_reference_shows_no_private_name_and_no_foreign_mark() -> None:
+    page = '<h3 id="holdfast.Client" class="doc">…</h3><h4 id="holdfast.Client.__enter__">…</h4>'
+    assert [*not_public(page)] == []
     hidden = '<h4 id="holdfast.Client._configure">…</h4><h4 id="holdfast.Client.__del__">…</h4>'
-    assert faults(page + hidden) == [
+    assert [*not_public(page + hidden)] == [
         "holdfast.Client._configure is not public",
         "holdfast.Client.__del__ is not public",
     ]
-    assert faults(f"{page}<p>among its threads::</p><p>::</p>") == [
+    assert [*not_public(f"{page}<p>among its threads::</p><p>::</p>")] == [
         "'among its threads::' is a mark of another language",
         "'::' is a mark of another language",
     ]
+
+
+def test_a_name_that_no_page_shows_is_found(tmp_path: Path) -> None:
+    pytest.importorskip("griffe", reason="griffe comes with the group docs")
+    built = "".join(f'<h3 id="{name}">…</h3>' for name in public_names("holdfast.observe")[1:])
+    page = tmp_path / "reference" / "building.html"
+    page.parent.mkdir()
+    page.write_text(built)
+    missing = [line for line in check_reference(tmp_path) if "holdfast.observe" in line]
+    assert missing == [f"docs/reference: {public_names('holdfast.observe')[0]} is on no page"]
 
 
 @pytest.mark.parametrize("name", LIBRARY)

@@ -23,7 +23,7 @@ def test_the_first_page_shows_the_readmes_first_screen() -> None:
 
 def test_the_readmes_first_screen_has_ten_lines_of_text() -> None:
     """Up to the first paragraph of details: what it is, how it looks, where to go."""
-    screen = README.partition("<!-- start: about -->")[0]
+    screen = README.partition("![The demo")[0]
     lines = [line for line in screen.splitlines() if line and not line.startswith(("<!--", "```"))]
     assert len(lines) <= 10
 
