@@ -26,6 +26,10 @@ SEEN = {
     "the demo": ".seen img[src*='demo']",
     "version, licence and support": ".md-header .facts",
 }
+OPTIONS = """
+return Array.from(document.querySelectorAll("li"), each => each.textContent.trim())
+    .filter(text => text.startsWith(arguments[0])).length;
+"""
 BOX = """
 return Array.from(document.querySelectorAll(arguments[0]), each => {
     const box = each.getBoundingClientRect();
@@ -49,3 +53,11 @@ def test_the_first_screen_shows_what_it_is_and_where_to_go(
         assert right <= inner, what
         assert bottom <= shown, f"{what} ends at {bottom} of {shown}"
     assert driver.execute_script("return document.documentElement.scrollWidth") <= inner
+
+
+def test_the_options_of_a_client_can_be_read_on_a_phone(browse: Callable[..., Any]) -> None:
+    """As a list: a table would be cut off after its second column."""
+    driver = browse(width=400, height=800)
+    driver.get((INDEX.parent / "client.html").as_uri())
+    for option in ("lease", "command_timeout", "replicas_to_wait", "guard"):
+        assert driver.execute_script(OPTIONS, f"{option} ") == 1, option
