@@ -17,7 +17,7 @@ INDEX = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"))
 def test_the_first_page_shows_the_readmes_first_screen() -> None:
     page = on_page_markdown("<!-- README: first -->\n<!-- README: about -->\n", page=INDEX)
     assert 'with client.lock("myLock"):' in page
-    assert "](operations.md#the-guard)" in page
+    assert "](guard.md)" in page
     assert "](docs/" not in page
 
 
