@@ -1,6 +1,7 @@
 """An extension of griffe, which reads the package for the reference without importing it.
 
-It finds what griffe does not see: the ``#:`` comments of attributes.
+It finds what griffe does not see: the ``#:`` comments of attributes, and the paragraphs that begin
+with "Raises", which become the tables of the site.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from griffe import Attribute, Docstring, Extension, ObjectNode
+from griffe import Attribute, Class, Docstring, Extension, Function, ObjectNode
 
 COMMENT = re.compile(r"\s*#: ?(.*)")
+#: A paragraph of errors; in it, its first sentence, and what separates two errors.
+RAISES = re.compile(r"^Raises (``[A-Z](?:.+\n?)+)", re.MULTILINE)
+SENTENCE = re.compile(r"(.+?\.)(?:\s+(?=[A-Z`])|$)", re.DOTALL)
+BETWEEN = re.compile(r"[,;]?\s+(?:and\s+|or\s+)?(?=``[A-Z]\w+``)|[,;]\s+(?=``[A-Z]\w+``)")
+ERROR = re.compile(r"``([A-Z]\w+)``,?\s*(.*)", re.DOTALL)
 
 
 class Docstrings(Extension):
@@ -25,6 +31,38 @@ class Docstrings(Extension):
         if attr.docstring is None and attr.lineno and isinstance(attr.filepath, Path):
             text = comment_above(attr.filepath, attr.lineno)
             attr.docstring = Docstring(text, parent=attr) if text else None
+
+    def on_function_instance(self, *, func: Function, **_: Any) -> None:
+        """Show its errors as a table."""
+        if func.docstring is not None:
+            func.docstring.value = with_errors(func.docstring.value)
+
+    def on_class_instance(self, *, cls: Class, **_: Any) -> None:
+        """Show the errors of its constructor as a table."""
+        if cls.docstring is not None:
+            cls.docstring.value = with_errors(cls.docstring.value)
+
+
+def with_errors(text: str) -> str:
+    """Returns a docstring whose paragraph of errors is a section, as griffe reads it.
+
+    An error without words has those of the next one: "``A`` or ``B``, if it is invalid".
+    """
+    found = RAISES.search(text)
+    sentence = SENTENCE.match(found[1]) if found else None
+    if found is None or sentence is None:
+        return text
+    errors = [ERROR.match(part) for part in BETWEEN.split(sentence[1]) if part]
+    rows, words = [], ""
+    for error in reversed(errors):
+        if error is None:
+            return text
+        words = " ".join(error[2].split()).rstrip(".;,") or words or "as its class says"
+        rows.insert(0, f"    {error[1]}: {words[:1].upper()}{words[1:]}.")
+    rest = found[1][sentence.end() :].strip()
+    before, after = text[: found.start()].rstrip(), text[found.end() :].strip()
+    parts = [before, rest, after, "\n".join(["Raises:", *rows])]
+    return "\n\n".join(part for part in parts if part)
 
 
 def comment_above(path: Path, number: int) -> str:

@@ -65,3 +65,30 @@ def test_the_reference_has_the_signatures_and_texts_of_native_methods(name: str)
         assert shown[method].docstring.value == inspect.getdoc(getattr(kind, method))
         terms = [term.name for term in shown[method].parameters]
         assert terms == list(inspect.signature(getattr(kind, method)).parameters)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "Do it.\n\nRaises ``TypeError`` for another type, and ``ConnectionError`` for a\n"
+            "client that was closed. It may be\ncalled again.\n\nMore.",
+            "Do it.\n\nIt may be\ncalled again.\n\nMore.\n\nRaises:\n"
+            "    TypeError: For another type.\n"
+            "    ConnectionError: For a client that was closed.",
+        ),
+        (
+            "Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument.",
+            "Raises:\n    TypeError: Naming the argument.\n    ValueError: Naming the argument.\n"
+            "    OverflowError: Naming the argument.",
+        ),
+        ("Raises it again.", "Raises it again."),
+        ("Nothing.", "Nothing."),
+    ],
+    ids=["sentences", "shared", "no error", "none"],
+)
+def test_the_errors_of_a_text_become_a_table(text: str, shown: str) -> None:
+    pytest.importorskip("griffe", reason="griffe comes with the group docs")
+    from tools.reference import with_errors
+
+    assert with_errors(text) == shown
