@@ -185,6 +185,8 @@ for kind in ("lock", "fair_lock", "fenced_lock", "read", "write"):
 
 throttled = Depends(Locked("throttle:{number}", kind="permit_semaphore", permits=2, wait=0.01))
 app.get("/throttled/{number}", dependencies=[throttled])(lambda number: {"at": number})
+tried = Depends(Locked("throttle:{number}", kind="permit_semaphore", permits=2, wait=0))
+app.get("/tried/{number}", dependencies=[tried])(lambda number: {"at": number})
 
 
 app.include_router(router, prefix="/v1")

@@ -191,6 +191,27 @@ def test_of_a_throttle_as_many_requests_run_as_it_has_permits(
     eventually(lambda: throttle.available_permits() == 2)
 
 
+def test_without_a_wait_a_permit_is_tried_once(
+    run: Run, server: Server, another: holdfast.Client
+) -> None:
+    port = free_port()
+    start(run, port, server.url)
+    url = f"http://127.0.0.1:{port}/tried/7"
+    assert get(url)[0] == 200
+    throttle = another.permit_semaphore("throttle:7")
+    eventually(lambda: throttle.available_permits() == 2)
+    both = throttle.acquire_many(2)
+    assert both is not None
+    before = scripts_run(server)
+    assert get(url)[0] == 423
+    assert scripts_run(server) - before == 1
+    throttle.release_many(both)
+
+
+def scripts_run(server: Server) -> int:
+    return int(server.inspect.info("commandstats")["cmdstat_evalsha"]["calls"])
+
+
 def test_a_client_that_hangs_up_ends_no_request_behind_a_middleware(
     run: Run, server: Server
 ) -> None:

@@ -197,7 +197,7 @@ class _Permit:
 
     @classmethod
     async def acquired(cls, semaphore: Any, wait: Seconds | None) -> "_Permit":
-        permit = await semaphore.acquire(timeout=wait)
+        permit = await semaphore.acquire(wait != 0, wait or None)
         if permit is None:
             msg = f"no permit of {semaphore.name!r} was free in {wait} s"
             raise LockTimeout(msg)
