@@ -44,25 +44,32 @@ class Docstrings(Extension):
 
 
 def with_errors(text: str) -> str:
-    """Returns a docstring whose paragraph of errors is a section, as griffe reads it.
-
-    An error without words has those of the next one: "``A`` or ``B``, if it is invalid".
-    """
+    """Returns a docstring whose paragraph of errors is a section, as griffe reads it."""
     found = RAISES.search(text)
     sentence = SENTENCE.match(found[1]) if found else None
-    if found is None or sentence is None:
+    rows = rows_of(sentence[1]) if sentence else []
+    if found is None or sentence is None or not rows:
         return text
-    errors = [ERROR.match(part) for part in BETWEEN.split(sentence[1]) if part]
-    rows, words = [], ""
-    for error in reversed(errors):
-        if error is None:
-            return text
-        words = " ".join(error[2].split()).rstrip(".;,") or words or "as its class says"
-        rows.insert(0, f"    {error[1]}: {words[:1].upper()}{words[1:]}.")
     rest = found[1][sentence.end() :].strip()
     before, after = text[: found.start()].rstrip(), text[found.end() :].strip()
     parts = [before, rest, after, "\n".join(["Raises:", *rows])]
     return "\n\n".join(part for part in parts if part)
+
+
+def rows_of(sentence: str) -> list[str]:
+    """Returns the lines of the section; none if a part of the sentence does not begin by an error.
+
+    An error without words has those of the next one: "``A`` or ``B``, if it is invalid".
+    """
+    errors = [ERROR.match(part) for part in BETWEEN.split(sentence) if part]
+    if None in errors:
+        return []
+    rows: list[str] = []
+    words = ""
+    for error, said in reversed([(each[1], each[2]) for each in errors if each]):
+        words = " ".join(said.split()).rstrip(".;,") or words or "as its class says"
+        rows.insert(0, f"    {error}: {words[:1].upper()}{words[1:]}.")
+    return rows
 
 
 def comment_above(path: Path, number: int) -> str:

@@ -101,8 +101,8 @@ CANCELLING = (
     ),
     (r"label=label", "cancel_on_lost=cancel_on_lost, label=label"),
     (
-        r"``on_lost``((?:, ``at_least``)?): as of ``lock``",
-        r"``on_lost``\1, ``cancel_on_lost``: as of ``lock``",
+        r"``on_lost``((?:, ``at_least``)?), ``label``: as of ``lock``",
+        r"``on_lost``\1, ``cancel_on_lost``, ``label``: as of ``lock``",
     ),
     (
         r"(?<=found lost\. )(``at_least``: the\s)",

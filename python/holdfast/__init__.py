@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import holdfast._as_command  # noqa: F401 - for what it does
+import holdfast._as_command  # noqa: F401 - for what it does  # pyright: ignore[reportUnusedImport]
 from holdfast._clients import threads as _client
 from holdfast._core import __version__
 from holdfast._engine.errors import (

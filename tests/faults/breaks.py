@@ -303,7 +303,7 @@ BREAKS = (
     ),
     Break(
         (34,),
-        "a majority out of reach is not told from a slow one",
+        "a majority out of reach is not kept apart from a slow one",
         "cpp/sync/quorum/quorum_machine.cpp",
         (
             (

@@ -1,4 +1,4 @@
-"""A nested release of which the server cannot be told counts, and the last one frees the lock."""
+"""A nested release that the server cannot see counts, and the last one frees the lock."""
 
 from __future__ import annotations
 

@@ -82,14 +82,14 @@ class Client(TaskClient):
     ) -> Lock:
         """A reentrant lock of this name; nothing is sent yet.
 
-        ``lease``: seconds after which a hold ends by itself; ``None``: it is renewed until it is
-        released. ``wait``: seconds that ``async with`` waits before ``LockTimeout``; ``None``:
-        without limit. ``on_lost``: called once, on the owner's loop, with the lock when a hold is
-        found lost. It may be a coroutine function. ``cancel_on_lost``: the loss of a hold cancels
-        its owner inside ``async with``, which then raises ``LockLostError``. ``at_least``: the
-        minimum hold time in seconds: after an earlier release the lock stays taken until that time
-        after its grant; not longer than the lease. ``label``: what its holds are for, see
-        ``Lock.holders``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released, each time for the client's ``lease``. ``wait``: seconds that ``async
+        with`` waits before ``LockTimeout``; ``None``: without limit. ``on_lost``: called once, on
+        the owner's loop, with the lock when a hold is found lost. It may be a coroutine function.
+        ``cancel_on_lost``: the loss of a hold cancels its owner inside ``async with``, which then
+        raises ``LockLostError``. ``at_least``: the minimum hold time in seconds: after an earlier
+        release the lock stays taken until that time after its grant; not longer than the lease.
+        ``label``: what its holds are for, see ``Lock.holders``.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError``, naming the argument, if it is
         invalid; so do the other methods that make locks.
@@ -119,8 +119,8 @@ class Client(TaskClient):
         """A lock that is granted in the order of the requests; nothing is sent yet.
 
         ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
-        the client's ``lease``. ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of
-        ``lock``.
+        the client's ``lease``. ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``, ``label``: as
+        of ``lock``.
         """
         return FairLock(
             self,
@@ -145,7 +145,8 @@ class Client(TaskClient):
     ) -> ReadWriteLock:
         """A lock of this name with many readers or one writer; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of ``lock``, of either side.
+        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``, ``label``: as of ``lock``, of either
+        side.
         """
         return ReadWriteLock(
             self,
@@ -170,7 +171,8 @@ class Client(TaskClient):
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``: as of ``lock``.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``, ``label``: as of
+        ``lock``.
         """
         return FencedLock(
             self,
@@ -197,8 +199,9 @@ class Client(TaskClient):
     ) -> SpinLock:
         """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
-        ``backoff``: the rest between attempts, a ``Backoff`` or a fixed number of seconds;
-        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``: as of ``lock``.
+        ``backoff``: the pause between attempts, a ``Backoff`` or a fixed number of seconds.
+        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``, ``label``: as of
+        ``lock``.
         """
         return SpinLock(
             self,
@@ -223,8 +226,8 @@ class Client(TaskClient):
     ) -> MultiLock:
         """Several ``locks`` as one, all or none; they may belong to several clients.
 
-        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``: as of ``lock``; those of the members
-        are not used.
+        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``, ``label``: as of ``lock``; those of
+        the members are not used.
         """
         return MultiLock(
             self,
@@ -243,7 +246,8 @@ class Client(TaskClient):
 
         ``permits``: how many there are; an acquire that finds no number on the server sets this one
         up. Another number that is there stays, with a warning if more are free than that. ``wait``:
-        how long ``async with`` waits for a permit.
+        seconds that ``async with`` waits for a permit before ``LockTimeout``; ``None``: without
+        limit.
         """
         return Semaphore(self, name, permits=permits, wait=wait)
 
@@ -260,9 +264,10 @@ class Client(TaskClient):
 
         ``permits``: how many there are; an acquire that finds no number on the server sets this one
         up. Another number that is there stays, with a warning that names both; ``set_permits``
-        changes it. ``lease``: seconds after which a permit is returned without a release (``None``:
-        it is renewed until it is released); ``wait``: how long ``async with`` waits for one;
-        ``on_lost``: called on the loop with the id of a lost permit.
+        changes it. ``lease``: seconds after which a permit is returned without a release, not
+        renewed; ``None``: it is renewed until it is released. ``wait``: seconds that ``async with``
+        waits for a permit before ``LockTimeout``; ``None``: without limit. ``on_lost``: called on
+        the loop with the id of a lost permit.
         """
         return PermitSemaphore(self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
 
@@ -281,10 +286,11 @@ class Client(TaskClient):
     ) -> late_once.Once:
         """What runs once under this key, and keeps its result; nothing is sent yet.
 
-        ``keep``: seconds for which the result stays on the server. ``lease``: of the one that runs,
-        as of ``lock``. ``wait``: how long the others wait for it; ``None``: without limit.
-        ``codec``: an object with ``dumps`` and ``loads``, for results that are neither JSON nor
-        bytes.
+        ``keep``: seconds for which the result stays on the server. ``lease``: seconds after which
+        another caller may run it although the first one has not ended, not renewed; ``None``:
+        renewed while the function runs. ``wait``: seconds that the others wait for the result;
+        ``None``: without limit. ``codec``: an object with ``dumps`` and ``loads``, for results that
+        are neither JSON nor bytes.
         """
         from holdfast._locks.task_once import Once
 
@@ -301,8 +307,9 @@ class Client(TaskClient):
     ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
         """Decorate a coroutine function: it runs once for each key, which its arguments name.
 
-        ``template``: as of ``locked``: ``"invoice:{number}"``; the other arguments are those of
-        ``once``. Raises as ``locked`` does, before the first call.
+        ``template``: as of ``locked``: ``"invoice:{number}"``. ``keep``, ``lease``, ``wait``,
+        ``codec``: as of ``once``; a ``lease`` is not renewed. Raises as ``locked`` does, before the
+        first call.
         """
         from holdfast._locks.task_once import once_each
 
@@ -320,9 +327,10 @@ class Client(TaskClient):
         """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
 
         ``n_or_values``: how many, or the value of each (``["gpu0", "gpu1"]``); all users of the
-        name must give the same. ``lease``: seconds after which a slot is free without a release
-        (``None``: it is renewed until it is released); ``wait``: how long ``async with`` waits for
-        one; ``on_lost``: called once, on the owner's loop, with a slot that is found lost.
+        name must give the same. ``lease``: seconds after which a slot is free without a release,
+        not renewed; ``None``: it is renewed until it is released. ``wait``: seconds that ``async
+        with`` waits for a slot before ``LockTimeout``; ``None``: without limit. ``on_lost``: called
+        once with a slot that is found lost.
         """
         from holdfast._locks.task_slots import Slots
 
@@ -339,9 +347,11 @@ class Client(TaskClient):
     ) -> late_leader.Leader:
         """A candidate for the leadership of this name; nothing is sent yet.
 
-        ``value``: what the leader announces, such as its address; at most 1024 bytes. ``lease``: as
-        of ``lock``. ``wait``: how long ``async with`` campaigns. ``on_lost``: called once with the
-        leader when its leadership is found lost.
+        ``value``: what the leader announces, such as its address; at most 1024 bytes. ``lease``:
+        seconds after which the leadership ends by itself, not renewed; ``None``: it is renewed
+        until ``resign()``. ``wait``: seconds that ``async with`` campaigns before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once, on the owner's loop, with the leader when
+        its leadership is found lost.
         """
         from holdfast._locks.task_leader import Leader
 
@@ -353,7 +363,8 @@ class Client(TaskClient):
         """A barrier of this name for a number of ``parties``; nothing is sent yet.
 
         ``parties``: how many calls of ``wait()`` go on together. ``lease``: seconds after which a
-        party that waits counts as dead; ``None``: it is renewed while it waits.
+        party that waits counts as dead, not renewed: give one that is longer than each ``wait()``;
+        ``None``: it is renewed while it waits.
         """
         from holdfast._locks.task_barrier import Barrier
 
@@ -375,7 +386,18 @@ class Client(TaskClient):
             [Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R | None]]
         ]: ...
 
-    def locked(self, template: str, **options: Any) -> Any:
+    def locked(
+        self,
+        template: str,
+        *,
+        kind: str = "lock",
+        busy: str = "wait",
+        wait: Seconds | None = None,
+        lease: Seconds | None = None,
+        at_least: Seconds | None = None,
+        on_lost: Callable[[Any], object] | None = None,
+        permits: int | None = None,
+    ) -> Any:
         """Decorate a coroutine function: each call holds a lock named by its arguments.
 
         ``template`` is filled in by ``str.format`` with the call's arguments by name, defaults
@@ -383,7 +405,9 @@ class Client(TaskClient):
         ``read`` or ``write``; or ``semaphore`` or ``permit_semaphore``, with ``permits``: how many
         calls run at a time. ``busy``: ``"wait"`` waits up to ``wait`` seconds (``None``: without
         limit), then raises ``LockTimeout``; ``"raise"`` raises it at once; ``"skip"`` returns
-        ``None`` without calling the function. ``lease``, ``at_least``, ``on_lost``: the lock's.
+        ``None`` without calling the function; neither waits for an owner. ``lease``: seconds after
+        which the lock is free although the call goes on, not renewed; ``None``: renewed while the
+        call runs. ``at_least``, ``on_lost``: the lock's.
 
         Raises ``ValueError`` for a positional field, a field that the function's signature lacks,
         or ``wait`` with a ``busy`` other than ``"wait"``; ``TypeError`` for a function of the wrong
@@ -391,7 +415,17 @@ class Client(TaskClient):
         """
         from holdfast._locks.decorators import async_locked as locked
 
-        return locked(self, template, **options)
+        return locked(
+            self,
+            template,
+            kind=kind,
+            busy=busy,
+            wait=wait,
+            lease=lease,
+            at_least=at_least,
+            on_lost=on_lost,
+            permits=permits,
+        )
 
     async def attach(
         self,
@@ -403,10 +437,10 @@ class Client(TaskClient):
     ) -> Hold:
         """Continue a hold that was detached by any task or thread, on any machine.
 
-        ``ticket``: of ``Hold.detach()``. The hold is renewed unless ``lease`` is given; a fenced
-        lock keeps its token. ``on_lost``: called once, on the owner's loop, with the hold when it
-        is found lost. ``name``: the lock that the ticket must be for, where it comes from outside;
-        ``None``: any.
+        ``ticket``: of ``Hold.detach()``. ``lease``: seconds after which the hold ends by itself,
+        not renewed; ``None``: it is renewed until it is released. A fenced lock keeps its token.
+        ``on_lost``: called once, on the owner's loop, with the hold when it is found lost.
+        ``name``: the lock that the ticket must be for, where it comes from outside; ``None``: any.
 
         Raises ``ValueError`` for text that is not a ticket, or for a ticket of another name,
         ``LockLostError`` for a ticket that was used before, has expired, or whose lock was released

@@ -40,7 +40,7 @@ class Processes:
 
     def _line(self, pid: int) -> set[int]:
         """A process, and all above it."""
-        line = set()
+        line: set[int] = set()
         while pid in self._all and pid not in line:
             line.add(pid)
             pid = self._all[pid].parent
@@ -48,7 +48,7 @@ class Processes:
 
 
 def _shown() -> list[tuple[int, _Process]]:
-    shown = []
+    shown: list[tuple[int, _Process]] = []
     with suppress(OSError):
         for entry in Path("/proc").iterdir():
             if not entry.name.isdecimal():

@@ -105,7 +105,7 @@ def _connections(server: Server) -> set[str]:
 def test_a_client_that_is_forgotten_is_closed(
     flavour: Flavour, alice: Any, server: Server, notices: Notices
 ) -> None:
-    """Also where somebody waits to be told of a loss: a warning names what it held."""
+    """Also where somebody waits for a loss: a warning names what it held."""
     before = _connections(server)
     client = flavour.client(server.url)
     alice.do(client.lock(FORGOTTEN, on_lost=print).acquire)

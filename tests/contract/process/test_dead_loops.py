@@ -30,7 +30,7 @@ async def _hold(client: Any, held: list[str]) -> None:
     await asyncio.Event().wait()
 
 
-async def _hold_and_be_told(client: Any, held: list[str]) -> None:
+async def _hold_and_await_a_loss(client: Any, held: list[str]) -> None:
     await client.lock(NAME, on_lost=print).acquire()
     held.append(NAME)
     await asyncio.Event().wait()
@@ -82,7 +82,7 @@ def _close(new_loop: NewLoop, client: Any) -> None:
 @pytest.mark.realtime
 @pytest.mark.parametrize(
     "body",
-    [_hold, _hold_and_be_told, _hold_in_a_block, _hold_and_ask],
+    [_hold, _hold_and_await_a_loss, _hold_in_a_block, _hold_and_ask],
     ids=lambda body: body.__name__.strip("_"),
 )
 def test_renewal_stops_when_the_loop_is_forgotten(
@@ -119,7 +119,7 @@ async def _take(client: Any) -> None:
     await client.lock(NAME).acquire()
 
 
-async def _take_and_be_told(client: Any) -> None:
+async def _take_and_await_a_loss(client: Any) -> None:
     await client.lock(NAME, on_lost=print).acquire()
 
 
@@ -128,7 +128,9 @@ async def _take_for_a_hold(client: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [_take, _take_and_be_told, _take_for_a_hold], ids=lambda body: body.__name__.strip("_")
+    "body",
+    [_take, _take_and_await_a_loss, _take_for_a_hold],
+    ids=lambda body: body.__name__.strip("_"),
 )
 def test_a_closed_loop_takes_nothing(
     server: Server, new_loop: NewLoop, body: Callable[[Any], Coroutine[Any, Any, Any]]

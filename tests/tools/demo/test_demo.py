@@ -61,7 +61,7 @@ class Demo:
             self.lines.append(line)
             if text in line:
                 return
-        pytest.fail(f"{text!r} was not told: {self.lines}")
+        pytest.fail(f"{text!r} was not printed: {self.lines}")
 
     def end(self) -> tuple[int, str, str]:
         """Its exit code, all that it told, and its standard error."""

@@ -261,7 +261,7 @@ def test_a_party_that_died_while_it_waited_breaks_it_and_gives_its_permit_back(
     assert steps.arrive(one, 3) == [BROKEN, 0, 0]
 
 
-def test_waiters_for_permits_are_told_of_the_free_ones(steps: Steps, server: Server) -> None:
+def test_waiters_for_permits_get_a_message_with_the_free_ones(steps: Steps, server: Server) -> None:
     steps.take(ONE)
     with Listener(server, PERMITS_CHANNEL) as waiter:
         assert steps.release(ONE) == 1

@@ -135,7 +135,7 @@ def test_a_repeated_release_gives_back_once_and_tells_once(
     assert semaphore.release_many(NEXT, ONE) == 1
 
 
-def test_permits_that_are_owed_are_not_told(
+def test_permits_that_are_owed_are_not_announced(
     semaphore: PermitSemaphore, listener: Listener, server: Server
 ) -> None:
     server.inspect.set(NAME, -3)
