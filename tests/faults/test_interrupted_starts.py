@@ -70,3 +70,57 @@ def test_an_interrupted_start_of_a_thread_is_no_refused_one(
     assert int(child.expect("steps")[0]) > 10
     assert child.expect("outcomes") == ["acquired", "pressed"]
     assert child.wait() == 0, child.errors
+
+
+EXPLAINED = (
+    STARTS[: STARTS.index("def interrupted(")]
+    + """
+async def lose(client, other, at):
+    lock = client.lock(NAME)
+    await lock.acquire()
+    await other.lock(NAME).force_release()
+    sys.setprofile(at)  # from here on: who has released it is found out on a thread
+    try:
+        await lock.release()
+    finally:
+        sys.setprofile(None)
+
+async def clients(at):
+    async with holdfast.asyncio.Client(URL) as client, holdfast.asyncio.Client(URL) as other:
+        await lose(client, other, at)
+
+def interrupted(number):
+    at = At(number)
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(clients(at))
+    except INTERRUPT:
+        outcome = "pressed"
+    except holdfast.LockLostError:
+        outcome = "lost" if at.left > 0 else f"lost at {number}"
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+    return outcome, at.left > 0
+
+INTERRUPT = KeyboardInterrupt
+outcomes, number, over = set(), 0, False
+while not over:
+    number += 1
+    outcome, over = interrupted(number)
+    outcomes.add(outcome)
+say("steps", number)
+say("outcomes", *sorted(outcomes))
+"""
+)
+
+
+def test_an_interrupt_is_not_lost_where_a_thread_explains_a_loss(
+    start_child: StartChild, server: Server
+) -> None:
+    """Faults 9, 62: a loop without a handler for Ctrl-C has KeyboardInterrupt come out."""
+    child = start_child(EXPLAINED, URL=server.url, NAME=NAME)
+    assert int(child.expect("steps")[0]) > 10
+    assert child.expect("outcomes") == ["lost", "pressed"]

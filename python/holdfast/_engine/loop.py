@@ -15,7 +15,6 @@ from asyncio import (
     iscoroutine,
     to_thread,
 )
-from contextlib import suppress
 from os import register_at_fork
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, finalize, ref
@@ -24,6 +23,7 @@ from holdfast import _core
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
 from holdfast._engine.process import NO_OWNER
+from holdfast._engine.workers import raise_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -255,10 +255,11 @@ async def request(exchange: _core.Exchange[Result]) -> Result:
 
 async def explained(text: str, *about: Any) -> str:
     """The text of a loss, with who has released the lock by force, as ``explained_text()``."""
-    # No thread or descriptor is left for it, or the loop closes.
-    with suppress(RuntimeError, OSError, ImportError):
+    try:
         return await to_thread(_events.explained_text, text, *about)
-    return text
+    except (RuntimeError, OSError, ImportError) as error:
+        raise_interrupt(error)
+    return text  # no thread or descriptor is left for it, or the loop closes
 
 
 def owner_of_this_task() -> int:

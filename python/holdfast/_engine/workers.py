@@ -33,6 +33,7 @@ __all__ = [
     "countdown",
     "gevent_patched",
     "program_is_over",
+    "raise_interrupt",
     "start_thread",
 ]
 
@@ -255,6 +256,15 @@ def start_thread(body: Callable[[], object], name: str) -> threading.Thread | No
         if first is error and type(error) is RuntimeError and _raised_in(error) is code:
             raise ThreadRefused(*error.args) from error
     raise first
+
+
+def raise_interrupt(error: BaseException) -> None:
+    """Raise the Ctrl-C in whose handling ``error`` was raised, if any: see ``_first()``."""
+    behind = error.__context__
+    while behind is not None and not isinstance(behind, KeyboardInterrupt | SystemExit):
+        behind = behind.__context__
+    if behind is not None:
+        raise behind
 
 
 def _first(error: BaseException, outer: BaseException | None) -> BaseException:
