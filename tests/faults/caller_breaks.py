@@ -14,6 +14,19 @@ NESTED = "tests/faults/test_nested_calls.py"
 
 CALLER_BREAKS = (
     Break(
+        (9, 62),
+        "an interrupted start of a thread is taken for a refused one",
+        "python/holdfast/_engine/workers.py",
+        (
+            (
+                "if first is error and type(error) is RuntimeError and _raised_in(error) is code:",
+                "if isinstance(error, RuntimeError):",
+            ),
+        ),
+        "tests/faults/test_interrupted_starts.py"
+        "::test_an_interrupted_start_of_a_thread_is_no_refused_one",
+    ),
+    Break(
         (66,),
         "an attempt does not look for a loss",
         "cpp/lease/attempts.cpp",
