@@ -68,7 +68,8 @@ def script(marks: Marks, before: str = "") -> tuple[str, ...]:
 def expiry(server: Server, kind: str) -> float:
     """When the hold ends without a renewal."""
     if kind == "lock":
-        return time.time() + int(server.inspect.pttl("myLock")) / 1000
+        left = int(server.inspect.pttl("myLock"))
+        return time.time() + left / 1000 if left > 0 else 0.0
     permits = server.inspect.zrange("{myLock}:timeout", 0, -1, withscores=True)
     return max((score / 1000 for _, score in permits), default=0.0)
 
