@@ -18,6 +18,7 @@ NEEDED_BY_THE_BUILD = [
     "CMakeLists.txt",
     "LICENSE",
     "cmake/bom.cdx.json.in",
+    "cmake/CMakeLists.txt",
     "cmake/bom.cmake",
     "cmake/compiler.cmake",
     "cmake/embed_lua.py",
