@@ -258,13 +258,8 @@ BREAKS = (
     Break(
         (26,),
         "a try is as patient as a wait",
-        "cpp/sync/operation/acquire_request.cpp",
-        (
-            (
-                "return request.blocking ? context",
-                "return request.blocking || !request.blocking ? context",
-            ),
-        ),
+        "cpp/sync/operation/callers_time.h",
+        (("return waits_ ? command_timeout :", "return !waits_ || waits_ ? command_timeout :"),),
         "tests/faults/test_refusing_server.py::test_a_try_names_the_state_soon",
     ),
     Break(

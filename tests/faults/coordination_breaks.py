@@ -1,10 +1,13 @@
-"""Breaks of slots and of barriers."""
+"""Breaks of slots and of barriers, and of the steps that they are built on."""
 
 from __future__ import annotations
 
 from tests.support.breaking import Break
 
 _SLOTS = "tests/wire/lua/test_slots_steps.py::"
+_SLOTS_PY = "python/holdfast/_locks/slots.py"
+_STEPS = "python/holdfast/_locks/steps.py"
+_TIME = "tests/faults/test_callers_time.py::"
 _BARRIER = "tests/wire/lua/test_barrier_steps.py::"
 
 COORDINATION_BREAKS = (
@@ -25,14 +28,54 @@ COORDINATION_BREAKS = (
     Break(
         (),
         "a permit whose slot is refused is kept",
-        "python/holdfast/_locks/slots.py",
+        _SLOTS_PY,
         (
             (
-                "            except BaseException:\n                self._give_back(permits)\n",
-                "            except BaseException:\n",
+                "                [permit] = taken.grant.permits\n",
+                "                [permit] = taken.grant.permits\n"
+                "                taken.grant.keeping.keep()\n",
             ),
         ),
         "tests/faults/test_slots.py::test_a_refused_slot_leaves_nothing_behind",
+    ),
+    Break(
+        (9,),
+        "what a call has taken is not given back where its next exchange fails",
+        "cpp/bindings/keeping.h",
+        (("    acquire_->cancel();\n", ""),),
+        "tests/faults/test_slots.py::test_a_refused_slot_leaves_nothing_behind",
+    ),
+    Break(
+        (1,),
+        "a slot is asked for by the values that its object has by then",
+        _SLOTS_PY,
+        (
+            (
+                "bytes.fromhex(permit), table.number, table.encoded, holder)",
+                "bytes.fromhex(permit), self._table.number, self._table.encoded, holder)",
+            ),
+        ),
+        "tests/contract/test_slots.py"
+        "::test_a_resize_beside_an_acquire_of_one_object_gives_no_value_twice",
+    ),
+    Break(
+        (65,),
+        "a step has the command time-out, whatever time its call has",
+        _STEPS,
+        (
+            (
+                "return _core.step_of(core, *self._parameters(), time)",
+                "return _core.step_of(core, *self._parameters(), without_limit(core))",
+            ),
+        ),
+        f"{_TIME}test_an_exchange_of_a_call_ends_with_the_time_of_its_call",
+    ),
+    Break(
+        (49,),
+        "a wait of no time is a wait that is over",
+        "cpp/sync/operation/callers_time.h",
+        (("return blocking && timeout > Duration::zero();", "return blocking;"),),
+        f"{_TIME}test_a_wait_of_no_time_waits_for_the_answer",
     ),
     Break(
         (1,),
@@ -44,14 +87,30 @@ COORDINATION_BREAKS = (
     Break(
         (),
         "a party that leaves lets the others wait",
-        "lua/barrier/leave.lua",
-        (
-            (
-                "  break_barrier(KEYS[3], of, KEYS[4], ARGV[3])\n",
-                "  redis.call('hset', KEYS[3], own, KEYS[4] .. ARGV[3])\n",
-            ),
-        ),
+        "lua/barrier/release.lua",
+        (("if waits or of.dead_waiting > 0 then", "if of.dead_waiting > 0 then"),),
         f"{_BARRIER}test_a_party_that_leaves_while_it_waits_breaks_it",
+    ),
+    Break(
+        (1,),
+        "a party that leaves removes one that has died, and nothing else",
+        "lua/barrier/release.lua",
+        (("if waits or of.dead_waiting > 0 then", "if waits then"),),
+        f"{_BARRIER}test_a_late_party_of_the_last_round_that_finds_a_dead_one_breaks_it",
+    ),
+    Break(
+        (),
+        "the keys of a barrier go while a party that is renewed waits",
+        "lua/barrier/renew.lua",
+        (("'party:' .. permit) == 1 then", "'party:' .. permit) == 2 then"),),
+        f"{_BARRIER}test_parties_that_are_renewed_keep_their_keys",
+    ),
+    Break(
+        (),
+        "a barrier of another kind's name gives that an end",
+        "lua/barrier/release.lua",
+        (("if not lives and free >= FEWEST then", "if not lives then"),),
+        f"{_BARRIER}test_the_semaphore_of_another_kind_gets_its_permit_back_and_no_end",
     ),
     Break(
         (1,),

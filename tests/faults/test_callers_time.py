@@ -10,13 +10,17 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._locks import steps
+from tests.contract.calls import Call, calls
 from tests.contract.kinds import SYNCHRONIZERS, Kind, Synchronizer
+from tests.contract.test_steps import drive, once
 from tests.faults.conftest import NAME
 from tests.support.actors import Flavour
 from tests.support.fixtures import StartServer
 from tests.support.impostors import impostor
 from tests.support.limits import no_descriptors
 from tests.support.owners import MakeClient
+from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, let_pass
 
@@ -44,6 +48,15 @@ def _other(name: str, synchronizer: Synchronizer) -> Any:
 
 
 OTHERS = {each.name: _other(each.name, each) for each in SYNCHRONIZERS}
+
+
+#: Of each kind that is not for short ways only, a wait of no time.
+NO_TIME = [
+    call
+    for call in calls("try")
+    if call.name in {"acquire(timeout=0)", "campaign(0)", "run with wait=0", "wait(0)"}
+    and not call.of.hurried
+]
 
 
 def _ways(thing: Any) -> Iterator[Callable[..., Any]]:
@@ -226,6 +239,40 @@ def test_a_red_lock_whose_majority_has_stopped(
     with no_answer():
         alice.do(red.acquire, timeout=TIME)
     eventually(lambda: not server.inspect.exists(NAME))
+
+
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize("call", NO_TIME, ids=repr)
+def test_a_wait_of_no_time_waits_for_the_answer(
+    alice: Any, flavour: Flavour, make_client: MakeClient, proxy: FaultProxy, call: Call
+) -> None:
+    """19: it does not wait for an owner, and the way to the server may be long."""
+    thing = call.make(make_client(proxy.url))
+    proxy.delay(0.15)
+    granted = alice.do(call.begin(flavour, thing))
+    assert granted is not None
+    assert granted is not False
+    if call.of.kind == "leader":
+        alice.do(thing.resign)
+    proxy.delay(0)
+
+
+@pytest.mark.parametrize("what", ["step", "commands"])
+def test_an_exchange_of_a_call_ends_with_the_time_of_its_call(
+    alice: Any, own: Server, make_client: MakeClient, what: str
+) -> None:
+    """65: what leader, slots, once and barrier are built on."""
+    client = make_client(own.url, **PATIENT)
+    core, key = client._core, b"key"
+    alice.do(client.ping)
+    own.pause()
+    time = steps.time_of(core, TIME)
+    if what == "step":
+        exchange = steps.Step("lock/ttl", [key]).within(core, time)
+    else:
+        exchange = steps.commands(core, key, [(b"GET", key)], time)
+    with no_answer():
+        alice.do(drive(client), once(exchange))
 
 
 def test_no_descriptor_is_left(alice: Any, own: Server, make_client: MakeClient) -> None:
