@@ -171,8 +171,8 @@ BUILT: Final = (
         "leader",
         "changed_channel",
         {
-            "name": ("hexists", "pttl"),
-            "state": ("hset", "hget", "hmget", "pexpire"),
+            "name": ("hexists", "hdel", "pttl"),
+            "state": ("hset", "hget", "hmget", "pexpire", "pttl"),
             "": ("time",),
         },
         seen_as="fenced_lock",
@@ -187,8 +187,11 @@ BUILT: Final = (
         "barrier",
         "changed_channel",
         {
-            "name": ("persist", "pexpire"),
-            "state": ("hset", "hget", "hmget", "hgetall", "hexists", "hdel", "persist"),
+            "name": ("get", "incrby", "pexpire", "pttl"),
+            "state": (
+                *("hset", "hget", "hmget", "hgetall", "hexists", "hdel"),
+                *("pexpire", "pttl"),
+            ),
         },
         seen_as="permit_semaphore",
     ),

@@ -217,6 +217,36 @@ def test_the_rights_are_enough(private_server: Server, word: str) -> None:
     app.close()
 
 
+#: Of what is built on a kind: the folders of its scripts, and the plain commands that it sends.
+BUILT = {
+    "leader": (("leader", "revision"), ""),
+    "slots": (("slots",), ""),
+    "barrier": (("barrier", "revision"), ""),
+    "once": (("once",), "get exists"),
+}
+
+
+def called(folders: tuple[str, ...]) -> set[str]:
+    """The commands that scripts run, but for those that publish."""
+    texts = [text for name, text in embedded().items() if name.split("/")[0] in folders]
+    names = {command for text in texts for command in re.findall(r"call\('(\w+)'", text)}
+    return names - {"publish", "spublish"}
+
+
+def test_all_that_is_built_on_a_kind_is_here() -> None:
+    assert {kind.word for kind in servers.BUILT} == BUILT.keys()
+
+
+@pytest.mark.parametrize("word", BUILT)
+def test_the_library_has_the_commands_of_what_is_built_on_a_kind(word: str) -> None:
+    kind = servers.kind_of(word)
+    folders, plain = BUILT[word]
+    listed = set(kind.rights) - {"del", "eval", "evalsha", "publish"}
+    needed = called(folders) | set(plain.split())
+    assert listed <= needed
+    assert needed <= set(kind.rights) | set(servers.kind_of(kind.seen_as).rights)
+
+
 @pytest.mark.parametrize("word", KINDS)
 def test_the_rights_are_no_more_than_needed(word: str) -> None:
     """On one server: `spublish` is for sharded channels, and the page says so apart."""
