@@ -13,6 +13,7 @@
 #include "base/types.h"
 #include "engine/engine.h"
 #include "engine/guarded.h"
+#include "engine/loss_signals.h"
 #include "engine/reauthentication.h"
 #include "engine/wait_hub.h"
 #include "lua_scripts.h"
@@ -217,9 +218,10 @@ Client::Core* Client::make_core(bool first) {
   const std::string id = first && !options_.id.empty() ? options_.id : fresh_uuid();
   const auto stats = std::make_shared<Stats>();
   const auto events = std::make_shared<ClientEvents>(engine.events(), id);
-  const auto keeper =
-      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, events, stats);
   const auto hub = std::make_shared<WaitHub>();
+  const auto signals = std::make_shared<LossSignals>(events, hub, loops.io);
+  const auto keeper =
+      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, signals, stats);
   topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, connection_name(options_.client_name, id));
   setup.link.events = events;

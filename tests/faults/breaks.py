@@ -186,8 +186,8 @@ BREAKS = (
         "cpp/sync/operation/acquire_machine.cpp",
         (
             (
-                "retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);",
-                "retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : 100 * ttl + kAfterExpiry);",
+                "ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry",
+                "ttl.count() < 0 ? kNoTtl : 100 * ttl + kAfterExpiry",
             ),
         ),
         "tests/faults/test_subscriptions.py::test_a_lost_message_costs_no_more_than_the_lease",

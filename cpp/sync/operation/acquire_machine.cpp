@@ -112,13 +112,18 @@ AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoin
 AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   if (event.kind == Kind::kAhead) return ahead(event, now);
-  if (event.kind != Kind::kHead) return notified(event);
+  if (event.kind != Kind::kHead) return notified(event, now);
   // The release that it waits for may have been answered before it joined.
   return held_back_ && !event.release_in_flight ? attempt() : sleep();
 }
 
+// No message says that the server has lost the counter.
+TimePoint AcquireMachine::look_by(TimePoint at, TimePoint now) const {
+  return options_.sets_up ? std::min(at, after(now, kNoTtl)) : at;
+}
+
 // Handles signals of other waiters of this client and of the channel.
-AcquireMachine::Action AcquireMachine::notified(const Event& event) {
+AcquireMachine::Action AcquireMachine::notified(const Event& event, TimePoint now) {
   const bool asleep = state_ == State::kAsleep;
   if (event.kind == Event::Kind::kTryNow) {
     if (asleep && !stand_back_.under_way()) return try_now();
@@ -131,7 +136,7 @@ AcquireMachine::Action AcquireMachine::notified(const Event& event) {
     takes_over_ = takes_over_ || event.takes_over;
   } else if (asleep) {
     // For fewer permits than the last head wanted, its own attempt may have found an earlier end.
-    retry_at_ = event.at == kNever ? kNever : std::min(retry_at_, event.at);
+    retry_at_ = event.at == kNever ? kNever : std::min(retry_at_, look_by(event.at, now));
     return sleep();
   } else if (event.at != kNever) {
     signalled_ = true;  // the current attempt may have been too early
@@ -260,7 +265,7 @@ AcquireMachine::Action AcquireMachine::held(const Event& event, TimePoint now) {
   const bool too_late = options_.yields && was_sent && (woken_ || signalled_);
   contended_ = true;
   state_ = State::kAsleep;
-  retry_at_ = after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry);
+  retry_at_ = look_by(after(now, ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry), now);
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
   if (options_.backoff) retry_at_ = std::min(retry_at_, now + options_.backoff->next());

@@ -64,7 +64,8 @@ class AcquireMachine {
     bool has_permits = false;                  // several owners may hold it at a time
     bool by_count = false;                     // what a refusal finds free is for other waiters
     bool yields = false;                       // it queues up behind earlier waiters
-    bool undone_for_good = false;         // after giving back, the next attempt is a new request
+    bool sets_up = false;          // what the server has lost, the next attempt sets up again
+    bool undone_for_good = false;  // after giving back, the next attempt is a new request
     TimePoint connect_deadline = kNever;  // of attempts before the deadline counts
     TimePoint latest = kNever;  // the end in any case, also of a confirmation (CallersTime)
   };
@@ -171,7 +172,8 @@ class AcquireMachine {
   Action after_end(const Event& event);
   void note(const Answer& answer, Action& action);
   Action queued(const Event& event, TimePoint now);
-  Action notified(const Event& event);
+  Action notified(const Event& event, TimePoint now);
+  TimePoint look_by(TimePoint at, TimePoint now) const;
   Action replied(const Event& event, TimePoint now);
   Action acknowledged(const Event& event, TimePoint now);
   Action ahead(const Event& event, TimePoint now);

@@ -53,6 +53,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.has_permits = recipe.has_permits();
   options.by_count = by_count(recipe, request.name());
   options.yields = request.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
+  options.sets_up = request.setup != nullptr;
   options.undone_for_good = recipe.undone_for_good();
   options.connect_deadline = request.connect_deadline.value_or(time.connect_deadline());
   return options;
