@@ -184,6 +184,11 @@ void Connection::move(Result<net::Address> to) {
   wake_all();
 }
 
+void Connection::look_again() {
+  const MutexLock lock(pipe_.mutex);
+  if (pipe_.doubted) wake_all();
+}
+
 bool Connection::open() const {
   const MutexLock lock(pipe_.mutex);
   return pipe_.closed.ok() && pipe_.send.stream() != nullptr;

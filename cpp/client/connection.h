@@ -57,6 +57,7 @@ class ReaderLease {
     const Relocation& relocation = pipe.relocation;
     if (relocation.pending() || relocation.decommissioned() || recalled_ || !pipe.closed.ok())
       return true;
+    if (pipe.doubted) return true;
     return !pipe.send.stream() || pipe.send.blocked() || pipe.send.failed();
   }
   bool stalled(const Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
@@ -130,6 +131,9 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // unanswered is sent again, in order, where the server is. Nowhere it waits for its deadline; if
   // `to` is a server's refusal, it fails with that.
   void move(Result<net::Address> to);
+
+  // Any thread: replies that wait for the end of a look (StaleSigns) are looked at again.
+  void look_again();
 
   // Any thread: sends newer credentials, in order with the commands, where the stream is up; false:
   // it is not.

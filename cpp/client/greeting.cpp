@@ -13,12 +13,22 @@ bool wants_resp3(const StreamOptions& options) {
   return options.resp3 || (options.pushes && options.reauthenticates);
 }
 
+Role role_named(std::string_view word) {
+  if (word == "master") return Role::kPrimary;
+  return word == "slave" || word == "replica" ? Role::kReplica : Role::kUnknown;
+}
+
 }  // namespace
+
+Role role_of(const resp::Reply& reply) {
+  return reply.is_array() ? role_named(reply.text_at(0)) : Role::kUnknown;
+}
 
 void Greeting::begin(const StreamOptions& options, const net::Credentials& who, Tracking& tracking,
                      TimePoint now) {
   unsent.clear();
   resp3_ = excused_ = false;
+  role_ = Role::kUnknown;
   connection_.clear();
   missing_ = 0;
   if (const auto auth = auth_command(who)) say(*auth);
@@ -30,6 +40,7 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
   if (options.database != 0) say({"SELECT", std::to_string(options.database)});
   if (!options.service.empty()) say({"ROLE"});
   optional_ = -missing_;
+  ask_role(options, resp3);
   introduce(options);
   say_label(options);
   if (tracking.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
@@ -54,6 +65,12 @@ void Greeting::introduce(const StreamOptions& options) {
   say({"CLIENT", "SETINFO", "LIB-VER", options.library_version});
 }
 
+// Where HELLO does not say it; a service's has been asked already.
+void Greeting::ask_role(const StreamOptions& options, bool resp3) {
+  says_role_ = options.signs && asks_role_ && !resp3 && options.service.empty();
+  if (says_role_) say({"ROLE"});
+}
+
 void Greeting::say_label(const StreamOptions& options) {
   says_label_ = introduces_ && labelled_ && !options.label.bytes().empty();
   if (says_label_) say(options.label);
@@ -71,6 +88,7 @@ std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
   if (missing_ == after_hello_) {
     tracking.hello(reply);
     resp3_ = !reply.is_error();
+    if (resp3_) role_ = role_named(reply.field("role"));
   }
   if (missing_ < optional_) return take_optional(reply, options, tracking, now);
   const bool says_role = missing_ == optional_ && !options.service.empty();
@@ -90,18 +108,26 @@ std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& repl
     excuse();
     return refused(std::string(reply.text()), options, tracking);
   }
-  if (answered() && tracking.requested()) {
-    tracking.answered(reply, now);
-    return std::nullopt;
-  }
-  if (is_of_label(tracking)) {
-    labelled_ = labelled_ && !reply.is_error();
-    return std::nullopt;
-  }
+  if (take_apart(reply, tracking, now)) return std::nullopt;
   // Some servers hang up after an error: the next greeting must not end so.
   introduces_ = introduces_ && !reply.is_error();
   if (reply.text().substr(0, 3) == "id=") connection_ = reply.text();
   return std::nullopt;
+}
+
+// True: it was the reply to ROLE, CLIENT TRACKING or the label, which say nothing about the others.
+bool Greeting::take_apart(const resp::Reply& reply, Tracking& tracking, TimePoint now) {
+  if (says_role_ && missing_ == optional_ - 1) {
+    role_ = role_of(reply);
+    asks_role_ = !reply.is_error();
+  } else if (answered() && tracking.requested()) {
+    tracking.answered(reply, now);
+  } else if (is_of_label(tracking)) {
+    labelled_ = labelled_ && !reply.is_error();
+  } else {
+    return false;
+  }
+  return true;
 }
 
 std::optional<Greeting::Failure> Greeting::refused(const std::string& text,
@@ -127,7 +153,7 @@ bool Greeting::stays_with_resp2(std::string_view word, const StreamOptions& opti
 }
 
 void Greeting::broken() {
-  if (!excused_ && missing_ <= optional_) introduces_ = false;
+  if (!excused_ && missing_ <= optional_) introduces_ = asks_role_ = false;
 }
 
 }  // namespace holdfast::client

@@ -15,6 +15,11 @@ namespace holdfast::client {
 
 struct StreamOptions;
 
+// What a server is, as far as it is known.
+enum class Role { kUnknown, kPrimary, kReplica };
+// By a reply to ROLE; an error, and another word, is kUnknown.
+Role role_of(const resp::Reply& reply);
+
 // The first commands of a stream, and their replies: AUTH, HELLO, SELECT, ROLE, and last what a
 // server may refuse: CLIENT SETNAME, INFO and SETINFO. A machine without I/O, for the streams that
 // one ReconnectingStream makes, one after the other.
@@ -41,6 +46,8 @@ class Greeting {
 
   // It has RESP3.
   bool resp3() const { return resp3_; }
+  // Of the server, by its HELLO or ROLE.
+  Role role() const { return role_; }
   // What the server says of the connection, where a witness asks; else empty.
   std::string_view connection() const { return connection_; }
 
@@ -48,17 +55,22 @@ class Greeting {
   void say(const resp::Command& command);
   void introduce(const StreamOptions& options);
   void say_label(const StreamOptions& options);
+  void ask_role(const StreamOptions& options, bool resp3);
   bool is_of_label(const Tracking& tracking) const;
   std::optional<Failure> take_optional(const resp::Reply& reply, const StreamOptions& options,
                                        Tracking& tracking, TimePoint now);
+  bool take_apart(const resp::Reply& reply, Tracking& tracking, TimePoint now);
   std::optional<Failure> refused(const std::string& text, const StreamOptions& options,
                                  const Tracking& tracking) const;
   bool stays_with_resp2(std::string_view word, const StreamOptions& options,
                         const Tracking& tracking) const;
 
-  int missing_ = 0;       // replies
-  int after_hello_ = -1;  // of these, behind the one to HELLO
-  int optional_ = 0;      // of these, the last: that may be errors
+  int missing_ = 0;         // replies
+  int after_hello_ = -1;    // of these, behind the one to HELLO
+  int optional_ = 0;        // of these, the last: that may be errors
+  bool says_role_ = false;  // the first of those is the one to ROLE
+  bool asks_role_ = true;   // until a server refuses that
+  Role role_ = Role::kUnknown;
   bool resp3_ = false;
   bool introduces_ = true;  // until a server refuses the client's name
   bool says_label_ = false;

@@ -154,7 +154,7 @@ class Pipeline {
   // No thread uses the stream, and nothing is to be done but what callers submit.
   bool vacant() const HOLDFAST_REQUIRES(mutex) {
     if (setup.driver != Driver::kCallers || !election.vacant()) return false;
-    return closed.ok() && send.healthy() && !relocation.pending();
+    return closed.ok() && send.healthy() && !relocation.pending() && !doubted;
   }
   // A reader that awaits replies sends what has gathered when the next ones arrive, all in one
   // piece; one that was called, when it comes.
@@ -202,6 +202,10 @@ class Pipeline {
   bool down HOLDFAST_GUARDED_BY(mutex) = false;
   TimePoint login_at HOLDFAST_GUARDED_BY(mutex){};      // after one that was refused
   TimePoint wanted_until HOLDFAST_GUARDED_BY(mutex){};  // a stream, also without a request
+  // The server has shown that another may have its place, and has accepted nothing since: replies
+  // are looked at by the StreamReader, and may have to wait.
+  bool doubted HOLDFAST_GUARDED_BY(mutex) = false;
+  Role role HOLDFAST_GUARDED_BY(mutex) = Role::kUnknown;  // of the stream's server, said last
   Status closed HOLDFAST_GUARDED_BY(mutex);
 
  private:

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 #include <utility>
 
+#include "client/backoff.h"
 #include "client/login.h"
 #include "net/endpoint.h"
 #include "resp/error_reply.h"
@@ -13,21 +13,9 @@ namespace holdfast::client {
 
 namespace {
 
-constexpr Millis kFirstRest{10};
-constexpr Millis kLongestRest{1000};
-constexpr int kDoublings = 7;
 // In a TLS handshake, before the server is suspected of speaking none; and for it to show that.
 constexpr Millis kSilence{400};
 constexpr Millis kProbe{300};
-
-// Drawn by the nanosecond of the failure: no two clients share it, and a test's clock repeats it.
-Duration backoff_after(int failures, TimePoint now) {
-  std::minstd_rand random(
-      static_cast<std::minstd_rand::result_type>(now.time_since_epoch().count()));
-  const int doublings = std::min(std::max(failures - 1, 0), kDoublings);
-  const Duration longest = std::min<Duration>(kFirstRest * (1 << doublings), kLongestRest);
-  return longest / 2 + longest / 2 * static_cast<long>(random() % 1000) / 1000;
-}
 
 }  // namespace
 
@@ -36,7 +24,7 @@ ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
   options_.given = options_.address;
   if (!open_) {
     open_ = [](const StreamOptions& o) {
-      return net::open_transport(o.address, o.tls, o.command_timeout);
+      return net::open_transport(o.address, o.tls, o.command_timeout, o.addresses);
     };
   }
 }
@@ -185,6 +173,7 @@ void ReconnectingStream::greeted(TimePoint now) {
     witness->greeted(options_, std::exchange(credentials_, {}), greeting_.connection());
   }
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
+  if (options_.signs && role() == Role::kReplica) (void)options_.signs->report();
 }
 
 // Every reply of the stream comes by here, whatever it answers.
@@ -320,7 +309,7 @@ net::Interest ReconnectingStream::interest() const {
   // What TLS has decrypted already does not show at the descriptor.
   if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};
   net::Interest interest = probe_ ? probe_->interest() : interest_;
-  interest.until = std::min(until_, silent_until_);
+  interest.until = std::min({until_, silent_until_, interest.until, transport_->due()});
   return interest;
 }
 

@@ -15,6 +15,7 @@
 #include "base/stats.h"
 #include "base/status.h"
 #include "client/greeting.h"
+#include "client/stale_signs.h"
 #include "client/tracking.h"
 #include "net/endpoint.h"
 #include "net/pollable.h"
@@ -96,6 +97,11 @@ struct StreamOptions {
   std::vector<resp::Command> also_sent{};
   resp::Command label{};  // the same, until a server refuses it; empty: there is none
   net::Address given{};   // the address before it was mapped; set by the stream
+  // Of a server that has to be the primary: asked for its ROLE when it is greeted, if the user may
+  // do that. Null: of one that was named for itself.
+  std::shared_ptr<StaleSigns> signs{};
+  // Of names; shared by the client's streams.
+  std::shared_ptr<net::AddressMemory> addresses = std::make_shared<net::AddressMemory>();
 };
 
 // One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and
@@ -154,6 +160,9 @@ class ReconnectingStream {
 
   // Ready only: it speaks RESP3.
   bool resp3() const { return greeting_.resp3(); }
+
+  // Ready only: what the server was when the stream was made.
+  Role role() const { return greeting_.role(); }
 
   // Ready only: of what was read on this stream the server says when it changes. And what it has
   // said since the last call.

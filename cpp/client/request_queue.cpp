@@ -90,6 +90,16 @@ int RequestQueue::send(std::string& out, TimePoint now) {
   return commands;
 }
 
+std::optional<std::size_t> RequestQueue::replies_before(const Request& request) const {
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < sent_; ++i) {
+    before += static_cast<std::size_t>(entries_[i].extra);
+    if (entries_[i].what.request.get() == &request) return before;
+    ++before;
+  }
+  return std::nullopt;
+}
+
 InFlightRequest RequestQueue::take_first(const net::Address& from) {
   InFlightRequest first = std::move(entries_.front().what);
   if (first.sent.repeated) report_resolved(first, from);

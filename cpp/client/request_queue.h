@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,16 @@ class RequestQueue {
       if (entry.what.request && entry.what.request->deferred) entry.what.request->written();
     }
   }
+
+  // The key of the first request on the wire; empty: it has none, or was given up.
+  std::string_view first_key() const {
+    const RequestPtr& first = entries_.front().what.request;
+    return first ? first->key() : std::string_view();
+  }
+
+  // Of the replies that are to come, how many are before the one to this request; nothing: it is
+  // not on the wire.
+  std::optional<std::size_t> replies_before(const Request& request) const;
 
   // The next reply on the wire has come, `from` this server. kUnasked: nothing was on the wire.
   // kMismatched: the next command cannot have such a reply. Then nothing is taken: replies and

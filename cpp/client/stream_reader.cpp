@@ -25,6 +25,15 @@ void pass_on(const ConnectionSetup& setup, InFlightRequest leaver) {
   if (!refused.ok()) request->complete(refused, sent);
 }
 
+// How long a reply may wait for another server to be found: a try's caller waits for 0.25 s.
+constexpr Millis kHoldBack{40};
+
+resp::Reply readonly_reply() {
+  resp::Reader reader;
+  reader.feed(resp::kReplicaReply.data(), resp::kReplicaReply.size());
+  return std::move(*reader.next().value());
+}
+
 // What keeps commands here, and is no lack of room, shows by reading at once.
 net::Interest after_writing(bool stuck, net::Interest next) {
   if (stuck && !next.write) next.until = TimePoint{};
@@ -110,20 +119,30 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, const Progress
   const bool ends = !pipe.given_up() && !take_replies(pipe, now);
   if (progress.ready && !pipe.relocation.moves()) stream_ready(pipe, now);
   if (progress.lost || ends || stream_failed(pipe, now)) stream_lost(pipe);
-  due_.failed = link_.failed_attempts() > progress.failed_attempts;
-  if (due_.failed || link_.state() == ReconnectingStream::State::kNowhere) {
-    attempt_failed(pipe, now, link_.failures() > progress.failures);
-  }
+  note_attempts(pipe, now, progress);
   settle(pipe, now);
   const bool stuck = !pipe.flush();
   due_.changes = link_.take_changes();
   {
+    const bool kept = keeps_replies(pipe);
     const MutexUnlock unlocked(pipe.mutex);
-    empty(replies_);
+    if (!kept) empty(replies_);
     due_.run(setup_);
   }
   if (pipe.election.has_parked()) pipe.election.reply();
   return after_writing(stuck, interest(pipe));
+}
+
+void StreamReader::note_attempts(Pipeline& pipe, TimePoint now, const Progress& progress) {
+  due_.failed = link_.failed_attempts() > progress.failed_attempts;
+  if (!due_.failed && link_.state() != ReconnectingStream::State::kNowhere) return;
+  attempt_failed(pipe, now, link_.failures() > progress.failures);
+}
+
+bool StreamReader::keeps_replies(const Pipeline& pipe) {
+  if (!pipe.send.stream()) held_back_.reset();
+  if (!held_back_) passing_ = 0;
+  return held_back_.has_value();
 }
 
 void StreamReader::give_up_stream(const Pipeline& pipe, TimePoint now) {
@@ -165,7 +184,7 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
   const bool down = link_.state() == ReconnectingStream::State::kBackingOff ||
                     link_.state() == ReconnectingStream::State::kNowhere;
   if (down && refuses()) next.until = std::min(next.until, pipe.line.next_connect_deadline());
-  next.until = std::min(next.until, pipe.line.next_overdue());
+  next.until = std::min({next.until, pipe.line.next_overdue(), held_until()});
   const bool up = pipe.send.stream() != nullptr;
   if (up) {
     next.write = pipe.send.blocked();
@@ -187,26 +206,113 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
 bool StreamReader::take_replies(Pipeline& pipe, TimePoint now) {
   if (replies_.empty()) return true;
   pipe.last_read = now;
-  const bool must_be_primary = !setup_.link.service.empty();
-  for (resp::Reply& reply : replies_) {
-    const bool of_replica = reply.is_error() && resp::says_readonly(reply.text());
-    if (must_be_primary && of_replica && pipe.line.awaits_replies()) {
-      link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
-      return false;
+  for (std::size_t i = 0; i < replies_.size(); ++i) {
+    if (holds_back(pipe, replies_[i], now)) {
+      replies_.erase(replies_.begin(), replies_.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
     }
-    switch (pipe.line.take(std::move(reply), address(), due_.deliveries)) {
-      case RequestQueue::Taken::kTaken:
-        link_.replied();
-        break;
-      case RequestQueue::Taken::kUnasked:
-        link_.unasked(now, reply);
-        return false;
-      case RequestQueue::Taken::kMismatched:
-        link_.protocol_error(now, misfit(reply));
-        return false;
-    }
+    if (!take_reply(pipe, replies_[i], now)) return false;
   }
   return true;
+}
+
+bool StreamReader::take_reply(Pipeline& pipe, resp::Reply& reply, TimePoint now) {
+  const bool must_be_primary = !setup_.link.service.empty();
+  const bool of_replica = reply.is_error() && resp::says_readonly(reply.text());
+  if (must_be_primary && of_replica && pipe.line.awaits_replies()) {
+    link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
+    return false;
+  }
+  if (setup_.link.signs && answers_ping(pipe, reply)) reply = readonly_reply();
+  switch (pipe.line.take(std::move(reply), address(), due_.deliveries)) {
+    case RequestQueue::Taken::kTaken:
+      link_.replied();
+      return true;
+    case RequestQueue::Taken::kUnasked:
+      link_.unasked(now, reply);
+      return false;
+    case RequestQueue::Taken::kMismatched:
+      break;
+  }
+  link_.protocol_error(now, misfit(reply));
+  return false;
+}
+
+// A replica answers a PING, and is no server to work with.
+bool StreamReader::answers_ping(const Pipeline& pipe, const resp::Reply& reply) {
+  return pipe.role == Role::kReplica && !reply.is_array() && reply.text() == "PONG";
+}
+
+// Whether the reply, and what is behind it, has to wait.
+bool StreamReader::holds_back(Pipeline& pipe, const resp::Reply& reply, TimePoint now) {
+  if (!setup_.link.signs || !pipe.line.awaits_replies()) return false;
+  if (passing_ > 0) {
+    --passing_;
+    return false;
+  }
+  if (is_sign(pipe, reply)) {
+    return held_back_ ? still_holds_back(pipe, now) : begin_to_hold_back(pipe, reply, now);
+  }
+  if (pipe.doubted) note_accepted(pipe, reply);
+  return false;
+}
+
+bool StreamReader::is_sign(const Pipeline& pipe, const resp::Reply& reply) const {
+  if (!reply.is_error()) return answers_ping(pipe, reply);
+  if (setup_.link.signs->is_sign(reply.text())) return true;
+  if (resp::is_out_of_order(reply.text())) setup_.link.signs->refused_for_now();
+  return false;
+}
+
+bool StreamReader::still_holds_back(Pipeline& pipe, TimePoint now) {
+  const RequestPtr asked = held_back_->asked;
+  const auto place = asked ? pipe.line.replies_before(*asked) : std::nullopt;
+  if (place && *place < replies_.size()) {
+    pipe.role = role_of(replies_[*place]);
+    held_back_->asked = nullptr;
+    if (pipe.role != Role::kPrimary) held_back_->look = setup_.link.signs->report();
+  }
+  const bool looks = held_back_->look != 0 && !setup_.link.signs->over(held_back_->look);
+  const bool late = now >= held_back_->until;
+  if (!late && (held_back_->asked || looks)) return true;
+  if (held_back_->asked) (void)setup_.link.signs->report();
+  let_pass();
+  --passing_;
+  return false;
+}
+
+bool StreamReader::begin_to_hold_back(Pipeline& pipe, const resp::Reply& sign, TimePoint now) {
+  const bool of_replica = !sign.is_error() || resp::says_readonly(sign.text());
+  const bool role_shows = of_replica && pipe.role != Role::kUnknown;
+  refused_ = role_shows ? std::string_view() : pipe.line.first_key();
+  pipe.doubted = true;
+  HeldBack held{after(now, kHoldBack)};
+  if (of_replica && pipe.role == Role::kPrimary) {
+    held.asked = ask_for_role(pipe, now);
+  } else {
+    held.look = setup_.link.signs->report();
+    if (held.look == 0) return false;
+  }
+  held_back_ = std::move(held);
+  return true;
+}
+
+// A server that was the primary when the stream was made is asked first, behind what is on its way:
+// a proxy's word for one command is no reason to leave a stream.
+RequestPtr StreamReader::ask_for_role(Pipeline& pipe, TimePoint now) const {
+  auto ask = std::make_shared<PlainRequest>(resp::Command({"ROLE"}), resp::ReplyKinds::any(),
+                                            [](const auto&, const auto&) {});
+  ask->deadline = after(now, setup_.link.command_timeout);
+  pipe.line.add({ask});
+  return ask;
+}
+
+void StreamReader::note_accepted(Pipeline& pipe, const resp::Reply& reply) {
+  if (reply.is_error() || role_of(reply) != Role::kUnknown) return;
+  const bool as_primary = refused_.empty() && pipe.role != Role::kReplica;
+  if (!as_primary && pipe.line.first_key() != refused_) return;
+  pipe.doubted = false;
+  setup_.link.signs->accepted();
 }
 
 void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
@@ -214,6 +320,8 @@ void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
   pipe.down = false;
   pipe.login_at = {};
   pipe.line.opened(link_.tracked());
+  pipe.role = link_.role();
+  pipe.doubted = pipe.doubted || (setup_.link.signs && pipe.role == Role::kReplica);
   pipe.last_read = now;
   if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();
 }

@@ -89,6 +89,15 @@ class StreamReader {
     bool lost = false;
   };
 
+  // Replies that wait, as the first of them is a sign that the server is the wrong one
+  // (StaleSigns): until it is known whether another has its place, to which all that is unanswered
+  // then goes.
+  struct HeldBack {
+    TimePoint until;
+    RequestPtr asked{};      // the server's own ROLE; null: it is known
+    std::uint64_t look = 0;  // for another server; 0: there is none
+  };
+
   Progress begin() const;
   net::Interest digest(Pipeline& pipe, TimePoint now, const Progress& progress)
       HOLDFAST_REQUIRES(pipe.mutex);
@@ -100,6 +109,26 @@ class StreamReader {
 
   net::Interest interest(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex);
   bool take_replies(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
+  bool take_reply(Pipeline& pipe, resp::Reply& reply, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
+  void note_attempts(Pipeline& pipe, TimePoint now, const Progress& progress)
+      HOLDFAST_REQUIRES(pipe.mutex);
+  // Whether replies_ are needed still.
+  bool keeps_replies(const Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
+  TimePoint held_until() const { return held_back_ ? held_back_->until : kNever; }
+  bool is_sign(const Pipeline& pipe, const resp::Reply& reply) const HOLDFAST_REQUIRES(pipe.mutex);
+  static bool answers_ping(const Pipeline& pipe, const resp::Reply& reply)
+      HOLDFAST_REQUIRES(pipe.mutex);
+  bool holds_back(Pipeline& pipe, const resp::Reply& reply, TimePoint now)
+      HOLDFAST_REQUIRES(pipe.mutex);
+  bool still_holds_back(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
+  RequestPtr ask_for_role(Pipeline& pipe, TimePoint now) const HOLDFAST_REQUIRES(pipe.mutex);
+  bool begin_to_hold_back(Pipeline& pipe, const resp::Reply& sign, TimePoint now)
+      HOLDFAST_REQUIRES(pipe.mutex);
+  void note_accepted(Pipeline& pipe, const resp::Reply& reply) HOLDFAST_REQUIRES(pipe.mutex);
+  void let_pass() {
+    passing_ = replies_.size();
+    held_back_.reset();
+  }
   void stream_ready(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   // A stream that the reader thinks well of may be dead all the same.
   bool stream_failed(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex) {
@@ -126,7 +155,11 @@ class StreamReader {
 
   const ConnectionSetup& setup_;
   ReconnectingStream link_;
-  std::vector<resp::Reply> replies_;  // that were read, and are not taken yet
+  std::vector<resp::Reply> replies_;   // that were read, and are not taken yet
+  std::optional<HeldBack> held_back_;  // of replies_, all
+  std::size_t passing_ = 0;            // of replies_, the first: they have waited
+  // The key of the request whose reply was such a sign; empty: because the server is a replica.
+  std::string refused_;
   Completions due_;
   bool taken_ = false;
 };

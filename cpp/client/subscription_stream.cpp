@@ -195,6 +195,8 @@ bool SubscriptionStream::refused(const std::string& text, Sink& sink) {
   const std::string& channel = asked.channel;
   // Who may not leave a channel goes on hearing it, whether it is wanted again or not.
   if (asked.leaves() || channels_.count(channel) == 0) return true;
+  const auto& signs = link_.options().signs;
+  if (signs && signs->is_sign(text)) (void)signs->report();
   const std::string word = text.substr(0, text.find(' '));
   if (retries(channel, word)) return true;
   end(channel);

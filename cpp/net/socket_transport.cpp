@@ -108,83 +108,141 @@ Reach reach_of(int error) {
   return known ? Reach::kRefused : Reach::kUnknown;
 }
 
-bool same_address(const SocketAddress& a, const SocketAddress& b) {
-  return a.size == b.size && std::memcmp(&a.storage, &b.storage, a.size) == 0;
+// RFC 8305: before the next address is tried beside one that has not answered. And the looks at the
+// others meanwhile.
+constexpr Millis kNextAddress{250};
+constexpr Millis kLook{10};
+
+// If no server listens on a port that the system also uses for outgoing connections, TCP can
+// connect a socket to itself. It would read its own commands as replies, and keep the port from
+// the server that is about to come back.
+bool connected_to_itself(int fd) {
+  SocketAddress here;
+  SocketAddress there;
+  here.size = there.size = sizeof(sockaddr_storage);
+  auto* const h = reinterpret_cast<sockaddr*>(&here.storage);
+  auto* const t = reinterpret_cast<sockaddr*>(&there.storage);
+  if (getsockname(fd, h, &here.size) != 0) return false;
+  if (getpeername(fd, t, &there.size) != 0) return false;
+  return here.storage.ss_family != AF_UNIX && same_address(here, there);
+}
+
+void reset_at_close(const Descriptor& socket) {
+  const linger reset{1, 0};
+  if (socket.open()) setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
 }
 
 }  // namespace
 
-SocketTransport::SocketTransport(const Address& address, Millis user_timeout)
-    : name_(address.text()), user_timeout_(user_timeout), resolution_(resolve(address)) {}
+SocketTransport::SocketTransport(const Address& address, Millis user_timeout,
+                                 std::shared_ptr<AddressMemory> memory)
+    : name_(address.text()),
+      user_timeout_(user_timeout),
+      resolution_(resolve(address)),
+      memory_(std::move(memory)) {}
 
 SocketTransport::SocketTransport(std::string name, std::vector<SocketAddress> addresses,
                                  Millis user_timeout)
     : name_(std::move(name)), user_timeout_(user_timeout), addresses_(std::move(addresses)) {}
 
 int SocketTransport::fd() const {
+  if (!race_.empty()) return race_.back().socket.get();
   return resolution_ != nullptr && !socket_.open() ? resolution_->fd() : socket_.get();
+}
+
+TimePoint SocketTransport::due() const {
+  if (race_.empty()) return kNever;
+  const TimePoint look = race_.size() > 1 ? after(SystemClock().now(), kLook) : kNever;
+  return next_ < addresses_.size() ? std::min(look, next_at_) : look;
 }
 
 IoResult SocketTransport::connect() {
   if (connected_) return {};
-  if (socket_.open()) return finish();
   if (resolution_ != nullptr) {
     if (!resolution_->done()) return {Io::kWantRead, 0, {}};
     auto resolved = resolution_->take();
     resolution_.reset();
     if (!resolved.ok()) return {Io::kFailed, 0, resolved.status()};
     addresses_ = std::move(resolved.value());
+    if (memory_) addresses_ = memory_->sorted(name_, std::move(addresses_));
   }
-  return begin_next();
+  return race();
 }
 
-IoResult SocketTransport::begin_next() {
-  int error = ENOENT;
-  while (next_ < addresses_.size()) {
-    const SocketAddress& address = addresses_[next_++];
-    const int family = address.storage.ss_family;
-    socket_ = open_stream_socket(family);
-    if (socket_.open()) {
-      if (family != AF_UNIX) {
-        prepare_tcp(user_timeout_ / static_cast<Millis::rep>(addresses_.size()));
-      }
-      if (::connect(socket_.get(), address.get(), address.size) == 0) return finish();
-      if (errno == EINPROGRESS || errno == EINTR) return {Io::kWantWrite, 0, {}};
+IoResult SocketTransport::race() {
+  if (next_ < addresses_.size() && (race_.empty() || SystemClock().now() >= next_at_)) begin_next();
+  if (const auto winner = take_failures(); winner != race_.end()) return use(std::move(*winner));
+  if (!race_.empty()) return {Io::kWantWrite, 0, {}};
+  if (next_ < addresses_.size()) return race();
+  return failed("cannot connect to ", error_ != 0 ? error_ : ENOENT);
+}
+
+// Of the race. Returns the one that is connected, if any.
+std::vector<SocketTransport::Attempt>::iterator SocketTransport::take_failures() {
+  for (auto each = race_.begin(); each != race_.end();) {
+    const int error = outcome(*each);
+    if (error == 0) return each;
+    if (error == EINPROGRESS) {
+      ++each;
+      continue;
     }
-    error = errno;
+    note_failure(each->to, error);
+    each = race_.erase(each);
   }
-  socket_.reset();
-  return failed("cannot connect to ", error);
+  return race_.end();
 }
 
-IoResult SocketTransport::finish() {
-  pollfd ready{socket_.get(), POLLOUT, 0};
-  if (poll(&ready, 1, 0) <= 0) return {Io::kWantWrite, 0, {}};
+void SocketTransport::note_failure(const SocketAddress& to, int error) {
+  error_ = error;
+  if (memory_) memory_->failed(name_, to);
+}
+
+// One that fails at once gives way to the next.
+void SocketTransport::begin_next() {
+  while (next_ < addresses_.size()) {
+    const SocketAddress& to = addresses_[next_++];
+    next_at_ = after(SystemClock().now(), kNextAddress);
+    const int error = begin(to);
+    if (error == 0) return;
+    note_failure(to, error);
+  }
+}
+
+int SocketTransport::begin(const SocketAddress& to) {
+  Descriptor socket = open_stream_socket(to.storage.ss_family);
+  if (!socket.open()) return errno;
+  if (to.storage.ss_family != AF_UNIX) prepare_tcp(socket);
+  const bool done = ::connect(socket.get(), to.get(), to.size) == 0;
+  if (!done && errno != EINPROGRESS && errno != EINTR) return errno;
+  race_.push_back({std::move(socket), to});
+  return 0;
+}
+
+int SocketTransport::outcome(const Attempt& attempt) {
+  pollfd ready{attempt.socket.get(), POLLOUT, 0};
+  if (poll(&ready, 1, 0) <= 0) return EINPROGRESS;
   int error = 0;
   socklen_t size = sizeof error;
-  if (getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-  if (error == 0 && connected_to_itself()) {
-    abort();
-    error = ECONNREFUSED;
-  }
-  if (error != 0) return refused(error);
-  set_user_timeout(socket_.get(), user_timeout_);
+  if (getsockopt(attempt.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0 || !connected_to_itself(attempt.socket.get())) return error;
+  reset_at_close(attempt.socket);
+  return ECONNREFUSED;
+}
+
+IoResult SocketTransport::use(Attempt winner) {
+  socket_ = std::move(winner.socket);
+  race_.clear();
+  if (memory_) memory_->reached(name_, winner.to);
   let_await_block();
   connected_ = true;
   return {};
 }
 
-IoResult SocketTransport::refused(int error) {
-  if (next_ < addresses_.size()) return begin_next();
-  socket_.reset();
-  return failed("cannot connect to ", error);
-}
-
-void SocketTransport::prepare_tcp(Millis connect_timeout) const {
-  const int fd = socket_.get();
+void SocketTransport::prepare_tcp(const Descriptor& socket) const {
+  const int fd = socket.get();
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_keep_alive(fd);
-  set_user_timeout(fd, connect_timeout);
+  set_user_timeout(fd, user_timeout_);
 }
 
 // All other calls use MSG_DONTWAIT.
@@ -196,20 +254,6 @@ void SocketTransport::let_await_block() const {
       static_cast<decltype(longest.tv_usec)>(std::chrono::microseconds(moment()).count());
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-}
-
-// If no server listens on a port that the system also uses for outgoing connections, TCP can
-// connect a socket to itself. It would read its own commands as replies, and keep the port from
-// the server that is about to come back.
-bool SocketTransport::connected_to_itself() const {
-  SocketAddress here;
-  SocketAddress there;
-  here.size = there.size = sizeof(sockaddr_storage);
-  auto* const h = reinterpret_cast<sockaddr*>(&here.storage);
-  auto* const t = reinterpret_cast<sockaddr*>(&there.storage);
-  if (getsockname(socket_.get(), h, &here.size) != 0) return false;
-  if (getpeername(socket_.get(), t, &there.size) != 0) return false;
-  return here.storage.ss_family != AF_UNIX && same_address(here, there);
 }
 
 IoResult SocketTransport::read(char* into, std::size_t size) {
@@ -254,10 +298,7 @@ IoResult SocketTransport::write(const char* from, std::size_t size) {
   }
 }
 
-void SocketTransport::abort() {
-  const linger reset{1, 0};
-  if (socket_.open()) setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-}
+void SocketTransport::abort() { reset_at_close(socket_); }
 
 IoResult SocketTransport::failed(const std::string& what, int error) const {
   return {Io::kFailed, 0,
@@ -288,7 +329,9 @@ PlainTextProbe::Verdict PlainTextProbe::advance() {
   return step.io == Io::kFailed ? Verdict::kUnknown : Verdict::kPending;
 }
 
-Interest PlainTextProbe::interest() const { return {socket_.fd(), !writes_, writes_}; }
+Interest PlainTextProbe::interest() const {
+  return {socket_.fd(), !writes_, writes_, socket_.due()};
+}
 
 Status PlainTextProbe::failure(const Address& address) {
   return Status::unreachable("cannot connect to " + address.text() +

@@ -16,13 +16,15 @@ namespace holdfast::net {
 // find dead peers, instead of a PING every few seconds from each client.
 class SocketTransport final : public Transport {
  public:
-  SocketTransport(const Address& address, Millis user_timeout);
+  SocketTransport(const Address& address, Millis user_timeout,
+                  std::shared_ptr<AddressMemory> memory = nullptr);
 
-  // The same for known addresses, tried in turn; `name` stands for them in messages.
+  // The same for known addresses; `name` stands for them in messages.
   SocketTransport(std::string name, std::vector<SocketAddress> addresses, Millis user_timeout);
 
   int fd() const override;
   IoResult connect() override;
+  TimePoint due() const override;
   IoResult read(char* into, std::size_t size) override;
   bool has_input() const override;
   IoResult await(char* into, std::size_t size) override;
@@ -31,20 +33,34 @@ class SocketTransport final : public Transport {
   void abort() override;
 
  private:
-  IoResult begin_next();        // connects to the next address that does not fail at once
-  IoResult finish();            // the result of the current attempt
-  IoResult refused(int error);  // an attempt failed: on to the next, or out of addresses
-  void prepare_tcp(Millis connect_timeout) const;
+  // One of the connections that race.
+  struct Attempt {
+    Descriptor socket;
+    SocketAddress to;
+  };
+  // What has become of it: 0, it is connected; an error; EINPROGRESS.
+  static int outcome(const Attempt& attempt);
+
+  IoResult race();
+  std::vector<Attempt>::iterator take_failures();
+  void note_failure(const SocketAddress& to, int error);
+  void begin_next();
+  int begin(const SocketAddress& to);
+  IoResult use(Attempt winner);
+  void prepare_tcp(const Descriptor& socket) const;
   void let_await_block() const;
   IoResult receive(char* into, std::size_t size, int flags);
-  bool connected_to_itself() const;
   IoResult failed(const std::string& what, int error) const;
 
   const std::string name_;
   const Millis user_timeout_;
   std::shared_ptr<Resolution> resolution_;  // until it has answered
+  const std::shared_ptr<AddressMemory> memory_;
   std::vector<SocketAddress> addresses_;
-  std::size_t next_ = 0;  // of addresses_
+  std::size_t next_ = 0;       // of addresses_
+  TimePoint next_at_{};        // when it is tried though an earlier attempt goes on
+  std::vector<Attempt> race_;  // in the order of their beginning
+  int error_ = 0;              // of the last that failed
   Descriptor socket_;
   bool connected_ = false;
 };

@@ -216,8 +216,11 @@ std::string tls_hint(int why) {
 
 }  // namespace
 
-TlsTransport::TlsTransport(const Address& address, TlsOptions options, Millis user_timeout)
-    : address_(address), options_(std::move(options)), socket_(address, user_timeout) {}
+TlsTransport::TlsTransport(const Address& address, TlsOptions options, Millis user_timeout,
+                           std::shared_ptr<AddressMemory> memory)
+    : address_(address),
+      options_(std::move(options)),
+      socket_(address, user_timeout, std::move(memory)) {}
 
 IoResult TlsTransport::connect() {
   if (connected_) return {};

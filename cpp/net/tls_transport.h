@@ -29,10 +29,12 @@ std::string tls_error();
 // connection.
 class TlsTransport final : public Transport {
  public:
-  TlsTransport(const Address& address, TlsOptions options, Millis user_timeout);
+  TlsTransport(const Address& address, TlsOptions options, Millis user_timeout,
+               std::shared_ptr<AddressMemory> memory = nullptr);
 
   int fd() const override { return socket_.fd(); }
   IoResult connect() override;
+  TimePoint due() const override { return socket_.due(); }
   IoResult read(char* into, std::size_t size) override;
   bool has_input() const override { return socket_.has_input(); }
   IoResult write(const char* from, std::size_t size) override;

@@ -33,10 +33,13 @@ class FailedTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
-                                          Millis user_timeout) {
-  if (!tls.enabled) return std::make_unique<SocketTransport>(address, user_timeout);
+                                          Millis user_timeout,
+                                          std::shared_ptr<AddressMemory> memory) {
+  if (!tls.enabled) {
+    return std::make_unique<SocketTransport>(address, user_timeout, std::move(memory));
+  }
 #ifdef HOLDFAST_HAVE_TLS
-  return std::make_unique<TlsTransport>(address, tls, user_timeout);
+  return std::make_unique<TlsTransport>(address, tls, user_timeout, std::move(memory));
 #else
   return std::make_unique<FailedTransport>(
       Status::unreachable("cannot connect to " + address.text() +

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "net/address_memory.h"
 #include "net/endpoint.h"
 
 namespace holdfast::net {
@@ -38,6 +39,8 @@ class Transport {
   virtual int fd() const = 0;
 
   virtual IoResult connect() = 0;
+  // Until connect() is done: when it has more to do though the fd shows nothing; kNever: not.
+  virtual TimePoint due() const { return kNever; }
 
   // Fewer bytes than `size` (never 0) mean that there were no more: the fd becomes readable with
   // the next ones. After a full read call again before waiting for the fd: TLS may hold bytes that
@@ -63,12 +66,15 @@ class Transport {
 };
 
 // Starts connecting; returns at once. Host names are resolved on a separate, short-lived thread
-// (the fd is another until then), IP literals without one; each address found is tried in turn.
-// `user_timeout`: how long sent bytes may stay unacknowledged; while connecting, the addresses of
-// one name share it. Without OpenSSL in the build, tls.enabled gives a transport that fails with a
-// message saying so. Errors are returned by connect().
+// (the fd is another until then), IP literals without one. Of several addresses the next one is
+// tried when one fails, and after 250 ms beside it (RFC 8305); the first TCP connection that is
+// made is used, the others are closed. `memory` says which is tried first, and learns; null: the
+// resolver does. `user_timeout`: how long sent bytes may stay unacknowledged. Without OpenSSL in
+// the build, tls.enabled gives a transport that fails with a message saying so. Errors are returned
+// by connect().
 std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
-                                          Millis user_timeout);
+                                          Millis user_timeout,
+                                          std::shared_ptr<AddressMemory> memory = nullptr);
 
 // The version of the OpenSSL library in use: "3.0.17". Empty: built without TLS.
 std::string openssl_version();

@@ -18,6 +18,7 @@ enum Passes : unsigned {
   kRelease = 2U,    // one that gives something back
   kThere = 4U,      // that server will answer
   kElsewhere = 8U,  // another server may be the primary
+  kOutOfOrder = 32U,  // that server does not work for the moment, whatever the command
   kLogin = 16U,     // for a release alone, each second: it is about the client, not the command
 };
 struct Row {
@@ -28,14 +29,14 @@ struct Row {
 // All others stay: NOPERM, WRONGTYPE, ERR, ...
 constexpr unsigned kAll = kCall | kRelease;
 constexpr std::array<Row, 15> kTable{{
-    {"LOADING", kAll | kThere},
-    {"BUSY", kAll | kThere},
+    {"LOADING", kAll | kThere | kOutOfOrder},
+    {"BUSY", kAll | kThere | kOutOfOrder},
     {"TRYAGAIN", kAll | kThere},
     {"MISCONF", kAll | kThere},
     {"NOREPLICAS", kAll | kThere},
     {"UNBLOCKED", kAll | kThere},
-    {"MASTERDOWN", kAll | kThere | kElsewhere},
-    {"CLUSTERDOWN", kAll | kElsewhere},
+    {"MASTERDOWN", kAll | kThere | kElsewhere | kOutOfOrder},
+    {"CLUSTERDOWN", kAll | kElsewhere | kOutOfOrder},
     {kReadonly, kAll | kElsewhere},
     {"MOVED", kAll},
     {"ASK", kAll},
@@ -109,10 +110,12 @@ Pace pace_of_release(std::string_view text) {
   return (passes & kRelease) != 0 ? Pace::kSoon : Pace::kNever;
 }
 
+bool is_out_of_order(std::string_view text) { return (passes_for(text) & kOutOfOrder) != 0; }
+
 // Not what a script's author has called so: the server puts a dash before its own error there.
 bool says_readonly(std::string_view text) {
   const std::size_t at = text.find("READONLY ");
-  return at == 0 || (at != std::string_view::npos && text[at - 1] == '-');
+  return is_of_replica(text) || at == 0 || (at != std::string_view::npos && text[at - 1] == '-');
 }
 
 Refusal refusal_of_client(std::string_view text) {

@@ -18,6 +18,8 @@ namespace holdfast::resp {
 bool is_temporary(std::string_view text);
 // The same, and that server will answer: it is starting, or busy.
 bool passes_there(std::string_view text);
+// The server does not work for the moment, whatever the command.
+bool is_out_of_order(std::string_view text);
 // What the client knows of the cluster may be old: another server is the primary by now.
 bool is_of_old_topology(std::string_view text);
 // When a release tries again, which takes more time than a call has: until the lease is over.
@@ -27,8 +29,10 @@ enum class Pace : std::uint8_t {
   kEachSecond,  // the server refuses the client, for its password or where it comes from
 };
 Pace pace_of_release(std::string_view text);
-// The server is a replica: to a command, or to one of its script.
+// The server is a replica: to a command, or to one of its script, or to WAIT.
 bool says_readonly(std::string_view text);
+// What a replica says to a PING, if it is asked as a primary.
+inline constexpr std::string_view kReplicaReply = "-READONLY it is a replica, as it says\r\n";
 // What a server says in the place of the first reply, whatever was sent, when it hangs up: it has
 // as many clients as it may, or its protected mode is for clients of the same machine. kOther: any
 // other error, which may be a reply.

@@ -5,6 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "resp/error_reply.h"
+#include "topology/slots_query.h"
+
 namespace holdfast::topology {
 
 using client::Connection;
@@ -47,6 +50,13 @@ void complete(Connection::Setup& made, const std::weak_ptr<ClusterWatcher>& watc
   made.on_failed = [watcher, number] {
     if (const auto all = watcher.lock()) all->trouble(number);
   };
+}
+
+// A server that redirects to its own address is not the one that others find there.
+bool is_stale(std::string_view error, const net::Address& at) {
+  const Redirection to = redirection(error, at);
+  const bool to_itself = to.kind == Redirection::Kind::kMoved && to.address == at;
+  return to_itself || resp::says_readonly(error);
 }
 
 }  // namespace
@@ -105,10 +115,12 @@ ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, Setup setup,
                          const std::weak_ptr<ClusterWatcher>& watcher, Server server)
     : server_(std::move(server)),
       listener_(std::make_shared<NodeListener>(setup.sink, watcher, server_)),
-      links_(clock, loops, node_setup(std::move(setup), server_.address, listener_),
-             [&](Connection::Setup& made, Traffic traffic) {
-               complete(made, watcher, server_, traffic);
-             }) {}
+      links_(
+          clock, loops, node_setup(std::move(setup), server_.address, listener_),
+          [&](Connection::Setup& made, Traffic traffic) {
+            complete(made, watcher, server_, traffic);
+          },
+          [at = server_.address](std::string_view error) { return is_stale(error, at); }) {}
 
 namespace {
 

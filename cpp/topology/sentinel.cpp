@@ -39,15 +39,12 @@ std::shared_ptr<Sentinel> Sentinel::make(const Clock& clock, const Loops& loops,
       if (const auto strong = weak.lock()) strong->doubt();
     };
   };
-  return std::make_shared<Sentinel>(
-      watch, ServerLinks(clock, loops, primary_setup(setup), complete), setup.on_lost);
+  return std::make_shared<Sentinel>(watch,
+                                    ServerLinks(clock, loops, primary_setup(setup), complete));
 }
 
-Sentinel::Sentinel(std::shared_ptr<SentinelWatch> watch, ServerLinks links,
-                   std::function<void()> verify)
-    : SingleServer(std::move(links), {}, client::PubSub::kClassic),
-      watch_(std::move(watch)),
-      verify_(std::move(verify)) {}
+Sentinel::Sentinel(std::shared_ptr<SentinelWatch> watch, ServerLinks links)
+    : SingleServer(std::move(links), {}, client::PubSub::kClassic), watch_(std::move(watch)) {}
 
 std::shared_ptr<client::Connection> Sentinel::route(std::string_view key, Traffic traffic) {
   start();
@@ -59,16 +56,9 @@ void Sentinel::subscribe(const std::string& channel) {
   SingleServer::subscribe(channel);
 }
 
-// Holds are verified first: other clients may get the locks as soon as calls are sent.
 void Sentinel::start() {
   std::call_once(started_, [this] {
-    watch_->start([links = links_, verify = verify_](const Result<net::Address>& to) {
-      links.connection(Traffic::kRenewals)->move(to);
-      if (verify) verify();
-      links.connection(Traffic::kCalls)->move(to);
-      links.connection(Traffic::kConfirmations)->move(to);
-      links.subscriber()->move(to);
-    });
+    watch_->start([links = links_](const Result<net::Address>& to) { links.move(to); });
   });
 }
 

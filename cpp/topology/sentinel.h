@@ -70,7 +70,7 @@ class SentinelWatch final : public net::Pollable,
 class Sentinel final : public SingleServer {
  public:
   static std::shared_ptr<Sentinel> make(const Clock& clock, const Loops& loops, const Setup& setup);
-  Sentinel(std::shared_ptr<SentinelWatch> watch, ServerLinks links, std::function<void()> verify);
+  Sentinel(std::shared_ptr<SentinelWatch> watch, ServerLinks links);
 
   std::shared_ptr<client::Connection> route(std::string_view key, Traffic traffic) override;
   void subscribe(const std::string& channel) override;
@@ -81,7 +81,6 @@ class Sentinel final : public SingleServer {
   void start();
 
   const std::shared_ptr<SentinelWatch> watch_;
-  const std::function<void()> verify_;
   std::once_flag started_;
 };
 

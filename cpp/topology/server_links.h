@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "topology/replacement.h"
 #include "topology/topology.h"
 
 namespace holdfast::topology {
@@ -18,15 +19,20 @@ class ServerLinks {
   // Completes the settings of the connection for that traffic.
   using Complete = std::function<void(client::ConnectionSetup&, Traffic)>;
 
-  // `setup.link` leads to the server. The loss of the connection for confirmations, which hold
-  // nothing, is not reported to `setup.on_lost`.
+  // `setup.link` leads to the server. Where another one has its place behind that address, which
+  // `is_sign` shows, the connections move (Replacement); empty: READONLY does. The loss of the
+  // connection for confirmations, which hold nothing, is not reported to `setup.on_lost`.
   ServerLinks(const Clock& clock, const Loops& loops, const Setup& setup,
-              const Complete& complete = {});
+              const Complete& complete = {}, Replacement::IsSign is_sign = {});
 
   const std::shared_ptr<client::Connection>& connection(Traffic traffic) const {
-    return connections_[traffic];
+    return all_->connections[traffic];
   }
-  const std::shared_ptr<client::Subscriber>& subscriber() const { return subscriber_; }
+  const std::shared_ptr<client::Subscriber>& subscriber() const { return all_->subscriber; }
+
+  // The server is at `to` from now on. Holds are verified first: other clients may get the locks as
+  // soon as calls are sent.
+  void move(const Result<net::Address>& to) const;
 
   void review() const;                                              // as Connection's
   std::size_t reauthenticate(const client::LoginPtr& login) const;  // as Topology's
@@ -34,8 +40,18 @@ class ServerLinks {
   void close(const Status& why) const;
 
  private:
-  PerTraffic<std::shared_ptr<client::Connection>> connections_;
-  std::shared_ptr<client::Subscriber> subscriber_;
+  struct All {
+    void move(const Result<net::Address>& to) const;
+
+    std::shared_ptr<Replacement> replacement;  // null: what names the server says when it moves
+    PerTraffic<std::shared_ptr<client::Connection>> connections{};
+    std::shared_ptr<client::Subscriber> subscriber{};
+    std::function<void()> verify{};
+  };
+
+  void begin_to_look(const net::Address& address) const;
+
+  std::shared_ptr<All> all_;
 };
 
 // A topology of which one server answers for all keys: a server by itself, a proxy in front of

@@ -18,6 +18,8 @@ SENTINELS = "tests/deployments/test_sentinels.py"
 REPLICAS = "tests/deployments/test_replicas.py"
 FORK = "tests/deployments/test_fork.py"
 GUARD = "tests/deployments/test_guard.py"
+MANAGED = "tests/deployments/test_managed.py"
+REPLACED = "tests/deployments/test_replaced_node.py"
 
 BREAKS = (
     Break(
@@ -45,6 +47,51 @@ BREAKS = (
         f"{GUARD}::test_it_finds_the_primary_that_follows_one_of_a_cluster_that_ended_with_the_program",
     ),
     Break(
+        (68,),
+        "a refusal is no sign of another server",
+        "cpp/topology/server_links.cpp",
+        (
+            (
+                "is_sign = resp::says_readonly;",
+                "is_sign = [](std::string_view) { return false; };",
+            ),
+        ),
+        f"{MANAGED}::test_a_lock_is_acquired_and_released",
+    ),
+    Break(
+        (68,),
+        "the server is not asked whether it is a replica",
+        "cpp/client/stream_reader.cpp",
+        (("if (of_replica && pipe.role == Role::kPrimary) {", "if (pipe.given_up()) {"),),
+        f"{MANAGED}::test_one_refusal_of_a_proxy_costs_no_connection",
+    ),
+    Break(
+        (69,),
+        "a redirection to where it was asked is followed",
+        "cpp/topology/cluster_node.cpp",
+        (("return to_itself || ", "return "),),
+        f"{REPLACED}::test_a_release_reaches_the_new_node",
+    ),
+    Break(
+        (70,),
+        "the next address is tried when the first has failed only",
+        "cpp/net/socket_transport.cpp",
+        (
+            (
+                "(race_.empty() || SystemClock().now() >= next_at_)) begin_next();",
+                "race_.empty()) begin_next();",
+            ),
+        ),
+        "tests/faults/test_addresses.py::test_the_second_address_is_used_while_the_first_is_silent",
+    ),
+    Break(
+        (23,),
+        "a waiter for permits sleeps as long as the lease that it knows",
+        "cpp/sync/operation/acquire_request.cpp",
+        (("request.setup != nullptr", "false"),),
+        "tests/faults/test_lost_permits.py::test_a_waiter_of_another_client_is_granted_one",
+    ),
+    Break(
         (31,),
         "holds are not verified after a reconnect",
         "cpp/engine/client.cpp",
@@ -61,7 +108,7 @@ BREAKS = (
     Break(
         (32,),
         "a move verifies nothing",
-        "cpp/topology/sentinel.cpp",
+        "cpp/topology/server_links.cpp",
         (("if (verify) verify();", "(void)verify;"),),
         f"{SENTINELS}::test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good",
     ),

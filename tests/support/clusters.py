@@ -274,6 +274,26 @@ class Cluster:
         eventually(promoted, what="the replica is primary")
         self._elected[replica] = time.monotonic()
 
+    def exchange(self, replica: Server, old: Server) -> None:
+        """Promote a replica, and let it and its primary announce each other's ports.
+
+        It is for the caller to make these lead to the two.
+        """
+        old.inspect.config_set("cluster-replica-no-failover", "yes")  # nor takes it back
+        self.fail_over(replica, "FORCE")
+        ports = self._announced[old.port], self._announced[replica.port]
+        for server, port in zip((replica, old), ports, strict=True):
+            self._announced[server.port] = port
+            server.settings["cluster-announce-port"] = str(port)
+            server.inspect.config_set("cluster-announce-port", port)
+        eventually(lambda: self._all_name(ports[0], old), what="all know the new addresses")
+
+    def _all_name(self, port: int, replica: Server) -> bool:
+        """All name this port for a primary, also the one that was the primary there."""
+        slots = [first for first, _, named in _ranges(replica) if named == port]
+        running = self._running()
+        return bool(slots) and all(self._primary_port(s, slots[0]) == port for s in running)
+
     def await_promotion(self, replica: Server, within: float = BOUND) -> None:
         def promoted() -> bool:
             role = replica.inspect.execute_command("ROLE")[0]

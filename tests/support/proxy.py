@@ -90,9 +90,11 @@ class _Trap:
 
 
 class FaultProxy:
-    """Forwards 127.0.0.1:`port` to 127.0.0.1:`target`, unchanged by default."""
+    """Forwards `host`:`port` to 127.0.0.1:`target`, unchanged by default; port 0: a free one."""
 
-    def __init__(self, target: int, seed: int = 0) -> None:
+    def __init__(
+        self, target: int, seed: int = 0, *, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
         self._target = target
         self._random = random.Random(seed)
         self._loop = asyncio.new_event_loop()
@@ -103,7 +105,7 @@ class FaultProxy:
         self._links: set[_Link] = set()
         self._faults = _Faults(asyncio.Event())
         self.traps: list[_Trap] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((host, port))
         self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
 
@@ -141,6 +143,10 @@ class FaultProxy:
     def cut_renewals(self) -> int:
         """The same of connections for renewals: all others stay."""
         return self._call(lambda: self._cut(lambda link: link.tracks))
+
+    def lead_to(self, target: int) -> None:
+        """Forward new connections to that port; those that are open stay where they are."""
+        self._target = target
 
     def half_close(self) -> None:
         """Tell the clients that no more replies will come, and go on reading from them."""

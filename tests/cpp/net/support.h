@@ -37,7 +37,10 @@ inline bool eventually(const std::function<bool()>& condition) {
 inline bool wait_for(const Transport& transport, Io io) {
   pollfd wanted{transport.fd(), static_cast<short>(io == Io::kWantRead ? POLLIN : POLLOUT), 0};
   const auto bound = std::chrono::duration_cast<Millis>(kBound);
-  return poll(&wanted, 1, static_cast<int>(bound.count())) == 1;
+  const TimePoint due = transport.due();
+  const Millis left = due == kNever ? bound : std::chrono::ceil<Millis>(due - SystemClock().now());
+  const int ready = poll(&wanted, 1, static_cast<int>(std::max(left, Millis(0)).count()));
+  return ready == 1 || due != kNever;
 }
 
 // Calls `operation` until it is done or has failed.
