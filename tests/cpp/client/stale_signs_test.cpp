@@ -107,7 +107,7 @@ class StaleSignsTest : public ::testing::TestWithParam<Connection::Driver> {
   // The first request is answered, and the server is another one by then.
   void demote() {
     ask("first");
-    loop.run(Millis(5));
+    loop.run(Millis(20));
     ASSERT_EQ(log, Strings{"first: a"});
     log.clear();
     servers.got.clear();
@@ -135,12 +135,12 @@ TEST_P(StaleSignsTest, WhatIsRefusedAndWhatIsBehindItGoesInOrderToTheServerThatI
   ask("write");
   ask("read");
   ask("write again");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(log, Strings{}) << "also the read, which the old server has answered";
   EXPECT_EQ(signs->reports, 1);
   servers.got.clear();
   connection->move(net::Address{"b", 1, {}});
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(log, (Strings{"write: b", "read: b", "write again: b"}));
   EXPECT_EQ(signs->accepts, 1);
 }
@@ -149,7 +149,7 @@ TEST_P(StaleSignsTest, WithoutAnotherServerTheRepliesAreDelivered) {
   demote();
   ask("write");
   ask("read");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(log, Strings{});
   signs->end();
   connection->look_again();
@@ -161,7 +161,7 @@ TEST_P(StaleSignsTest, WithoutAnotherServerTheRepliesAreDelivered) {
 TEST_P(StaleSignsTest, TheyWaitForALimitedTime) {
   demote();
   ask("write");
-  loop.run(Millis(50));
+  loop.run(Millis(80));
   EXPECT_EQ(log, Strings{"write: READONLY no"});
 }
 
@@ -169,18 +169,18 @@ TEST_P(StaleSignsTest, WhereNoLookFollowsTheyAreDeliveredAtOnce) {
   signs->looks = false;
   demote();
   ask("write");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(log, Strings{"write: READONLY no"});
 }
 
 TEST_P(StaleSignsTest, APrimaryThatRefusesOneCommandIsNotReported) {
   ask("first");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   log.clear();
   servers.refuses = "a";
   ask("write");
   ask("read");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(log, (Strings{"write: READONLY no", "read: a"}));
   EXPECT_EQ(signs->reports, 0);
 }
@@ -189,7 +189,7 @@ TEST_P(StaleSignsTest, AServerWhoseRoleIsNotKnownIsReportedAtOnce) {
   servers.says_role = false;
   demote();
   ask("write");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(servers.got, Strings{"a write"});
   EXPECT_EQ(signs->reports, 1);
 }
@@ -198,7 +198,7 @@ TEST_P(StaleSignsTest, ARightThatWasTakenAwayIsNoAnswer) {
   demote();
   servers.says_role = false;
   ask("write");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(servers.got, (Strings{"a write", "a ROLE"}));
   EXPECT_EQ(signs->reports, 1);
 }
@@ -206,7 +206,7 @@ TEST_P(StaleSignsTest, ARightThatWasTakenAwayIsNoAnswer) {
 TEST_P(StaleSignsTest, AReplicaIsReportedWhenItIsGreeted) {
   servers.replica = "a";
   ask("read");
-  loop.run(Millis(5));
+  loop.run(Millis(20));
   EXPECT_EQ(log, Strings{"read: a"});
   EXPECT_EQ(signs->reports, 1);
 }
