@@ -55,6 +55,7 @@ def _shown() -> list[tuple[int, _Process]]:
                 continue
             with suppress(OSError):
                 stat = (entry / "stat").read_text(encoding="utf-8", errors="replace")
-                _, parent, group = stat.rpartition(")")[2].split()[:3]
-                shown.append((int(entry.name), _Process(int(parent), int(group))))
+                state, parent, group = stat.rpartition(")")[2].split()[:3]
+                if state != "Z":  # it has ended
+                    shown.append((int(entry.name), _Process(int(parent), int(group))))
     return shown
