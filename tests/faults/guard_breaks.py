@@ -137,14 +137,17 @@ PROCESS = (
     guarded(
         "the other side of a lock is released",
         OF_GUARD,
-        "sync::kLockKinds.at(record.kind);",
-        "sync::kLockKinds.at(record.kind == 5 ? 4 : record.kind);",
+        "  const LockName name(record.name, kind.side);\n  kind.recipe().release(",
+        "  const LockName name(record.name, record.kind == 5 ? Side::kRead : kind.side);\n"
+        "  sync::kLockKinds.at(record.kind == 5 ? 4 : record.kind).recipe().release(",
     ),
     guarded(
         "a permit is taken for a lock",
         OF_GUARD,
-        "  if (record.kind == HeldRecord::kPermit) {\n",
-        "  if (record.kind == HeldRecord::kPermit && record.name.empty()) {\n",
+        "  if (record.kind == HeldRecord::kPermit) {\n    const LockName name(record.name);\n"
+        "    return sync::permit_steps().release",
+        "  if (record.kind == HeldRecord::kPermit && record.name.empty()) {\n"
+        "    const LockName name(record.name);\n    return sync::permit_steps().release",
     ),
     guarded(
         "an acquire that arrives late is left",
@@ -180,6 +183,17 @@ PROCESS = (
         OF_GUARD,
         "resp::is_temporary(reply.value().text())",
         "resp::is_temporary(reply.value().text()) && false",
+    ),
+    guarded(
+        "what a pipe keeps is released",
+        OF_GUARD,
+        "keeping_(keeper_->open()),",
+        "keeping_(false),",
+    ),
+    guarded(
+        "what a pipe has kept is not released",
+        OF_GUARD,
+        "    if (keeping_ && !keeper_->open()) keep_no_more();\n",
     ),
     guarded(
         "the end of the socket is taken for a death",
