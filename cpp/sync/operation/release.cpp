@@ -108,9 +108,10 @@ void Release::failed(const Status& why) {
   const Code code = why.code();
   if (code == Code::kRevoked) return finish({});
   const Status named = unreachable_status(why, name());
+  if (code == Code::kClosed) return finish({Verdict::kFailed, named});  // its entry stays
   if (code == Code::kServer) return turned_away(named);
-  if (code != Code::kUnreachable) return refused_for_good(named);
   if (life_ != Life::kPending) return leave_pending(named);
+  if (code != Code::kUnreachable) return refused_for_good(named);
   now() < until_ ? back_off(after(now(), kPendingBackoff)) : ended(End::kExpired);
 }
 
