@@ -60,12 +60,15 @@ void Release::back_off(TimePoint until) {
   rest();
 }
 
-void Release::rest() { wake_at(std::min(again_, life_ == Life::kPending ? until_ : give_up_)); }
+TimePoint Release::end_of_time() const { return life_ == Life::kPending ? until_ : give_up_; }
+
+void Release::rest() { wake_at(std::min(again_, end_of_time())); }
 
 void Release::time_is_up(TimePoint /*now*/) {
   const MutexLock lock(mutex_);
   if (!backing_off_) return;
   if (now() >= again_) return send();
+  if (now() < end_of_time()) return rest();  // it was up for what it did before
   life_ == Life::kPending ? ended(End::kExpired) : leave_pending(refusal_);
 }
 

@@ -90,6 +90,8 @@ class Release : public Operation {
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
   void back_off(TimePoint until) HOLDFAST_REQUIRES(mutex_);
   void go_on() HOLDFAST_REQUIRES(mutex_);
+  // That of the lease, or of its caller.
+  TimePoint end_of_time() const HOLDFAST_REQUIRES(mutex_);
 
   TimePoint give_up_{};
   TimePoint again_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
