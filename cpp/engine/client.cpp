@@ -111,6 +111,14 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   return setup;
 }
 
+std::shared_ptr<sync::ReplicaAcknowledger> acknowledger_of(
+    const ClientOptions& options, const Clock& clock,
+    const std::shared_ptr<topology::Topology>& topology) {
+  if (options.replicas_to_wait <= 0) return nullptr;
+  const sync::ReplicationPolicy policy{options.replicas_to_wait, options.command_timeout};
+  return std::make_shared<sync::ReplicaAcknowledger>(clock, topology, policy);
+}
+
 std::shared_ptr<Reauthentication> reauthentication_of(const ClientOptions& options,
                                                       const Clock& clock, net::Loop& loop,
                                                       const std::shared_ptr<EventSink>& events) {
@@ -240,12 +248,7 @@ Client::Core* Client::make_core(bool first) {
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
-  std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
-  if (options_.replicas_to_wait > 0) {
-    acknowledger = std::make_shared<sync::ReplicaAcknowledger>(
-        engine.clock(), topology,
-        sync::ReplicationPolicy{options_.replicas_to_wait, options_.command_timeout});
-  }
+  const auto acknowledger = acknowledger_of(options_, engine.clock(), topology);
   return new Core(std::move(part),
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,

@@ -14,12 +14,12 @@ constexpr std::string_view kDenied = "DENIED";
 
 // What an error passes for, and where.
 enum Passes : unsigned {
-  kCall = 1U,       // any command
-  kRelease = 2U,    // one that gives something back
-  kThere = 4U,      // that server will answer
-  kElsewhere = 8U,  // another server may be the primary
+  kCall = 1U,         // any command
+  kRelease = 2U,      // one that gives something back
+  kThere = 4U,        // that server will answer
+  kElsewhere = 8U,    // another server may be the primary
   kOutOfOrder = 32U,  // that server does not work for the moment, whatever the command
-  kLogin = 16U,     // for a release alone, each second: it is about the client, not the command
+  kLogin = 16U,       // for a release alone, each second: it is about the client, not the command
 };
 struct Row {
   std::string_view word;

@@ -1,6 +1,6 @@
 // Gives a name the addresses that a file lists: preloaded, getaddrinfo() for "several.test" answers
-// with the IPv4 literals in the file named by HOLDFAST_TEST_NAMES, one a line, in their order, as it
-// is at that moment.
+// with the IPv4 literals in the file named by HOLDFAST_TEST_NAMES, one a line, in their order, as
+// it is at that moment.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
