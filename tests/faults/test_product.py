@@ -6,7 +6,7 @@ ends as promised, and leaves nothing behind: another client is granted the same 
 key has an end, but for the documented ones. A call that has no such exchange ends without the
 fault, and is no cell: the first run of a cell finds that.
 
-A plain run takes a sample, `HOLDFAST_TEST_PRODUCT=all` all cells (`nox -s python -- product`).
+A plain run takes a sample, `HOLDFAST_TEST_PRODUCT=all` all cells.
 `python -m tests.faults.test_product` prints the product as a table.
 """
 
