@@ -64,8 +64,8 @@ COORDINATION_BREAKS = (
         _STEPS,
         (
             (
-                "return _core.step_of(core, *self._parameters(), time)",
-                "return _core.step_of(core, *self._parameters(), without_limit(core))",
+                "return _core.step_of(core, *self._parameters, time)",
+                "return _core.step_of(core, *self._parameters, without_limit(core))",
             ),
         ),
         f"{_TIME}test_an_exchange_of_a_call_ends_with_the_time_of_its_call",

@@ -142,12 +142,10 @@ PROCESS = (
         "  sync::kLockKinds.at(record.kind == 5 ? 4 : record.kind).recipe().release(",
     ),
     guarded(
-        "a permit is taken for a lock",
+        "a permit is taken for a record of no known kind",
         OF_GUARD,
-        "  if (record.kind == HeldRecord::kPermit) {\n    const LockName name(record.name);\n"
-        "    return sync::permit_steps().release",
-        "  if (record.kind == HeldRecord::kPermit && record.name.empty()) {\n"
-        "    const LockName name(record.name);\n    return sync::permit_steps().release",
+        "  return is_permit(record) || record.kind",
+        "  return record.kind",
     ),
     guarded(
         "an acquire that arrives late is left",

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast import _core
 from holdfast._locks import steps
 from tests.support.impostors import Scripted, scripted
 from tests.support.shapes import Status, encoded, given, others
@@ -45,6 +44,11 @@ def expect_refused(client: Any, server: Scripted, send: Callable[[], Any], *repl
     return reply
 
 
+def carried_out(client: holdfast.Client, step: steps.Step) -> Any:
+    """The reply to a step, without a limit of its caller's."""
+    return step.within(client._core, steps.without_limit(client._core)).wait()
+
+
 @pytest.mark.parametrize("how", [2, 3], ids=["RESP2", "RESP3"])
 @pytest.mark.parametrize("name", FIXED)
 def test_a_reply_that_a_script_cannot_give_ends_the_connection(
@@ -61,7 +65,7 @@ def test_a_reply_that_a_script_cannot_give_ends_the_connection(
         caplog.at_level(logging.ERROR, "holdfast"),
     ):
         client.semaphore("other")  # with it the records begin
-        send = partial(steps.step, client._core, name, keys, args)
+        send = partial(carried_out, client, steps.Step(name, keys, args))
         for reply in wrong:
             replies = encoded(reply, how), encoded(right, how)
             assert expect_refused(client, impostor, send, *replies) == right, reply
@@ -78,7 +82,7 @@ def test_each_reply_that_a_script_gives_is_taken(impostor: Scripted, name: str, 
         for result in script["results"]:
             if result != "error":
                 impostor.replies.append(encoded(given(result), how))
-                assert steps.step(client._core, name, keys, args) == given(result)
+                assert carried_out(client, steps.Step(name, keys, args)) == given(result)
         assert client.stats().protocol_errors == 0
 
 
@@ -129,7 +133,7 @@ def test_a_reply_that_a_command_cannot_have_ends_the_connection(
     right, wrong = COMMANDS[words]
     sent = Status(right) if words[0] == b"SET" else right
     with closing(holdfast.Client(impostor.url, protocol=how, tracking="off")) as client:
-        send = partial(_core.send_commands, client._core, b"a", [words])
+        send = partial(steps.ask, client._core, b"a", [words])
         for reply in wrong:
             replies = encoded(reply, how), encoded(sent, how)
             assert expect_refused(client, impostor, send, *replies) == [right], reply

@@ -14,7 +14,7 @@ from tests.contract.test_timeouts import ACCEPTED
 from tests.support.matrix import choose, is_full, server_kinds
 from tools.lint.tree import ROOT
 
-ITEMS_AT_MOST = 9000
+ITEMS_AT_MOST = 9600
 
 
 def test_the_quick_run_is_small(request: pytest.FixtureRequest) -> None:

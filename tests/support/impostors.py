@@ -119,6 +119,8 @@ class Scripted:
     def reply_to(self, words: list[bytes]) -> bytes:
         if words[0] == b"HELLO":
             return SERVER
+        if words[0] == b"ROLE":
+            return b"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
         if words[0] in GREETING and words[1:] != [b"INFO"]:
             return b"+OK\r\n"
         return self.replies.popleft()
