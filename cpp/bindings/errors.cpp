@@ -113,10 +113,11 @@ py::object converted(const sync::Exchange& exchange) {
   return list;
 }
 
-py::object answer(Role role, const sync::Outcome& outcome) {
-  if (role == Role::kAcquire) return py::bool_(true);
-  if (role == Role::kRelease || !outcome.value) return py::none();
-  return py::int_(*outcome.value);
+py::object answer(const sync::Exchange& exchange, const sync::Outcome& outcome) {
+  if (exchange.role() == Role::kAcquire) return py::bool_(true);
+  if (exchange.role() == Role::kRelease) return py::none();
+  if (exchange.replies() != nullptr) return converted(exchange);
+  return outcome.value ? py::object(py::int_(*outcome.value)) : py::none();
 }
 
 }  // namespace
@@ -188,8 +189,7 @@ PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& out
   using sync::Verdict;
   switch (outcome.verdict) {
     case Verdict::kGranted:
-      if (exchange.replies() != nullptr) return {converted(exchange), {}};
-      return {answer(exchange.role(), outcome), {}};
+      return {answer(exchange, outcome), {}};
     case Verdict::kBusy:
       if (exchange.role() == Role::kRelease) return not_owned(exchange.name().bytes());
       return {py::bool_(false), {}};

@@ -187,8 +187,8 @@ std::optional<resp::Reply> ReconnectingStream::next_reply(TimePoint now) {
     }
     std::optional<resp::Reply>& reply = next.value();
     if (!reply) return std::nullopt;
-    const bool refused = resp::refusal_of_client(reply->text()) != resp::Refusal::kOther;
-    if (answers_++ == 0 && reply->is_error() && refused) {
+    const bool may_refuse = answers_++ == 0 && reply->is_error();
+    if (may_refuse && resp::refusal_of_client(reply->text()) != resp::Refusal::kOther) {
       refuse(now, *reply);
       return std::nullopt;
     }

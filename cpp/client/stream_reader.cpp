@@ -206,41 +206,32 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
 bool StreamReader::take_replies(Pipeline& pipe, TimePoint now) {
   if (replies_.empty()) return true;
   pipe.last_read = now;
+  const bool must_be_primary = !setup_.link.service.empty();
   for (std::size_t i = 0; i < replies_.size(); ++i) {
-    if (holds_back(pipe, replies_[i], now)) {
+    resp::Reply& reply = replies_[i];
+    if (holds_back(pipe, reply, now)) {
       replies_.erase(replies_.begin(), replies_.begin() + static_cast<std::ptrdiff_t>(i));
       return true;
     }
-    if (!take_reply(pipe, replies_[i], now)) return false;
+    const bool of_replica = reply.is_error() && resp::says_readonly(reply.text());
+    if (must_be_primary && of_replica && pipe.line.awaits_replies()) {
+      link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
+      return false;
+    }
+    if (setup_.link.signs && answers_ping(pipe, reply)) reply = readonly_reply();
+    switch (pipe.line.take(std::move(reply), address(), due_.deliveries)) {
+      case RequestQueue::Taken::kTaken:
+        link_.replied();
+        break;
+      case RequestQueue::Taken::kUnasked:
+        link_.unasked(now, reply);
+        return false;
+      case RequestQueue::Taken::kMismatched:
+        link_.protocol_error(now, misfit(reply));
+        return false;
+    }
   }
   return true;
-}
-
-bool StreamReader::take_reply(Pipeline& pipe, resp::Reply& reply, TimePoint now) {
-  const bool must_be_primary = !setup_.link.service.empty();
-  const bool of_replica = reply.is_error() && resp::says_readonly(reply.text());
-  if (must_be_primary && of_replica && pipe.line.awaits_replies()) {
-    link_.fail(now, Status::unreachable(address().text() + " is a replica now"), true);
-    return false;
-  }
-  if (setup_.link.signs && answers_ping(pipe, reply)) reply = readonly_reply();
-  switch (pipe.line.take(std::move(reply), address(), due_.deliveries)) {
-    case RequestQueue::Taken::kTaken:
-      link_.replied();
-      return true;
-    case RequestQueue::Taken::kUnasked:
-      link_.unasked(now, reply);
-      return false;
-    case RequestQueue::Taken::kMismatched:
-      break;
-  }
-  link_.protocol_error(now, misfit(reply));
-  return false;
-}
-
-// A replica answers a PING, and is no server to work with.
-bool StreamReader::answers_ping(const Pipeline& pipe, const resp::Reply& reply) {
-  return pipe.role == Role::kReplica && !reply.is_array() && reply.text() == "PONG";
 }
 
 // Whether the reply, and what is behind it, has to wait.
@@ -250,17 +241,16 @@ bool StreamReader::holds_back(Pipeline& pipe, const resp::Reply& reply, TimePoin
     --passing_;
     return false;
   }
-  if (is_sign(pipe, reply)) {
+  if (reply.is_error() ? is_sign(reply) : answers_ping(pipe, reply)) {
     return held_back_ ? still_holds_back(pipe, now) : begin_to_hold_back(pipe, reply, now);
   }
   if (pipe.doubted) note_accepted(pipe, reply);
   return false;
 }
 
-bool StreamReader::is_sign(const Pipeline& pipe, const resp::Reply& reply) const {
-  if (!reply.is_error()) return answers_ping(pipe, reply);
-  if (setup_.link.signs->is_sign(reply.text())) return true;
-  if (resp::is_out_of_order(reply.text())) setup_.link.signs->refused_for_now();
+bool StreamReader::is_sign(const resp::Reply& error) const {
+  if (setup_.link.signs->is_sign(error.text())) return true;
+  if (resp::is_out_of_order(error.text())) setup_.link.signs->refused_for_now();
   return false;
 }
 

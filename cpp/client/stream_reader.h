@@ -109,15 +109,17 @@ class StreamReader {
 
   net::Interest interest(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex);
   bool take_replies(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
-  bool take_reply(Pipeline& pipe, resp::Reply& reply, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   void note_attempts(Pipeline& pipe, TimePoint now, const Progress& progress)
       HOLDFAST_REQUIRES(pipe.mutex);
   // Whether replies_ are needed still.
   bool keeps_replies(const Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
   TimePoint held_until() const { return held_back_ ? held_back_->until : kNever; }
-  bool is_sign(const Pipeline& pipe, const resp::Reply& reply) const HOLDFAST_REQUIRES(pipe.mutex);
+  bool is_sign(const resp::Reply& error) const;
+  // A replica answers a PING, and is no server to work with.
   static bool answers_ping(const Pipeline& pipe, const resp::Reply& reply)
-      HOLDFAST_REQUIRES(pipe.mutex);
+      HOLDFAST_REQUIRES(pipe.mutex) {
+    return pipe.role == Role::kReplica && !reply.is_array() && reply.text() == "PONG";
+  }
   bool holds_back(Pipeline& pipe, const resp::Reply& reply, TimePoint now)
       HOLDFAST_REQUIRES(pipe.mutex);
   bool still_holds_back(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);

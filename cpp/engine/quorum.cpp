@@ -103,7 +103,7 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
       sync::CallersTime(arguments.blocking, arguments.timeout, now));
   sync::QuorumMachine::Options options;
   options.rule = rule(arguments.lease.time);
-  options.blocking = sync::is_wait(arguments.blocking, arguments.timeout);
+  options.blocking = time.waits();
   options.pipelined = options.rule.spare() == 0 && pipelined(arguments.owner);
   options.deadline = time.deadline();
   options.lease = arguments.lease;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "sync/recipes/keys.h"
 
@@ -19,11 +18,6 @@ std::uint64_t seed_of(const Context& context, TimePoint begun) {
 
 }  // namespace
 
-AcquireRequest::AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
-    : AcquireArguments(arguments), synchronizer(std::move(of)) {
-  blocking = blocking && (callers_time ? callers_time->waits() : is_wait(true, timeout));
-}
-
 void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
   if (!setup || !answer.other) return;
   const std::int64_t wanted = *setup;
@@ -35,7 +29,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   AcquireMachine::Options options;
   const Recipe& recipe = request.recipe();
   const Waiting waiting = recipe.waiting();
-  options.blocking = request.blocking;
+  options.blocking = request.waits();
   const CallersTime time = request.time(begun);
   options.deadline = time.deadline();
   options.latest = time.latest();
@@ -52,7 +46,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.again = request.again;
   options.has_permits = recipe.has_permits();
   options.by_count = by_count(recipe, request.name());
-  options.yields = request.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
+  options.yields = options.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
   options.sets_up = request.setup != nullptr;
   options.undone_for_good = recipe.undone_for_good();
   options.connect_deadline = request.connect_deadline.value_or(time.connect_deadline());

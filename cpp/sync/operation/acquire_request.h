@@ -44,6 +44,11 @@ struct AcquireArguments {
   // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
   TimePoint latest = kNever;  // of a member: the latest moment of its caller
+
+  // A caller without time does not wait.
+  bool waits() const {
+    return blocking && (callers_time ? callers_time->waits() : is_wait(true, timeout));
+  }
 };
 
 // Counts one acquisition in the figures of its client. Used with its operation's lock held.
@@ -106,14 +111,14 @@ class AcquireStats {
 
 // The request for one acquisition of a synchronizer.
 struct AcquireRequest : AcquireArguments {
-  // A caller without time does not wait.
-  AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments);
+  AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
+      : AcquireArguments(arguments), synchronizer(std::move(of)) {}
 
   const Recipe& recipe() const { return synchronizer->recipe(); }
   const LockName& name() const { return synchronizer->name(); }
   // A caller that does not wait takes no place in the server's queue.
   Millis queue_timeout() const {
-    return blocking ? synchronizer->options().queue_timeout : Millis(0);
+    return waits() ? synchronizer->options().queue_timeout : Millis(0);
   }
   Millis at_least() const { return member ? Millis(0) : synchronizer->options().at_least; }
   // The step of an attempt; `count`: the owner's holds with its grant.

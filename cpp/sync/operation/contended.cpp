@@ -218,7 +218,7 @@ AcquireMachine::Event Acquire::Contended::attempt(TimePoint until) {
   if (plan.verdict != Plan::kBegun) {
     return Event::of(Event::Kind::kFailed, closed_status(acquire_.name()));
   }
-  if (request().blocking) {
+  if (request().waits()) {
     seen_ = context().waits->sequence(channel_);
     if (!beside_.empty()) seen_beside_ = context().waits->sequence(beside_);
   }

@@ -103,7 +103,7 @@ class Exchange : public Timed {
 
   Role role() const { return role_; }
   virtual const LockName& name() const = 0;
-  // After the end with kGranted, of an exchange whose caller gets its replies as they are: these.
+  // After the end with kGranted, of a call whose caller gets its replies as they are: these.
   // `one`: there is one, else a list. Null: the outcome is all.
   struct Replies {
     std::vector<std::optional<resp::Reply>> all;
