@@ -185,8 +185,19 @@ def test_a_party_that_dies_breaks_it_at_the_end_of_its_lease(parties: Parties) -
     waiting = parties.wait(parties.barrier())
     dying = parties.wait(parties.barrier(lease=SHORT))  # it is not renewed
     assert "another party" in broken(waiting)
-    broken(dying)
+    assert f"counts as dead: its fixed lease of {SHORT:g} s is over" in broken(dying)
     assert parties.see(parties.barrier(), "broken") is True
+
+
+def test_a_wait_that_is_longer_than_a_fixed_lease_warns_once(parties: Parties) -> None:
+    renewed = parties.barrier(1, client={"lease": SHORT})
+    assert parties.do(renewed.wait, timeout=BOUND) == 0
+    fixed = parties.barrier(1, lease=BOUND)
+    assert parties.do(fixed.wait, timeout=BOUND) == 0
+    with pytest.warns(RuntimeWarning, match=rf"fixed lease of {BOUND:g} s.*leave out `lease`") as told:
+        assert parties.do(fixed.wait, timeout=BOUND + 1) == 0
+        assert parties.do(fixed.wait, timeout=BOUND + 1) == 0
+    assert len(told) == 1
 
 
 @pytest.mark.flavours("asyncio")

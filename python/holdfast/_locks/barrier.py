@@ -8,6 +8,7 @@ for its next revision, and look again at the moment at which one of them would h
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -39,7 +40,7 @@ OTHER_KIND: Final = -4
 class BaseBarrier(Synchronizer):
     """The common part of the barriers for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("_changes", "_keys", "_parties", "_semaphore", "_timeouts")
+    __slots__ = ("_changes", "_keys", "_parties", "_semaphore", "_timeouts", "_warned")
 
     _semaphore: Any
     #: The class of it.
@@ -54,11 +55,26 @@ class BaseBarrier(Synchronizer):
         self._parties = checked_count("parties", parties, most=MOST_PARTIES)
         self._semaphore = self._permits(client, name, permits=MOST, lease=lease)
         self._changes = changes(client, name)
+        self._warned = False
 
     @property
     def parties(self) -> int:
         """How many have to wait before all go on."""
         return self._parties
+
+    def _checked_time(self, timeout: Seconds | None) -> float:
+        """The seconds of a wait, -1: without limit. Warns once where a fixed lease is shorter."""
+        seconds = checked_timeout(True, timeout)
+        lease = self._semaphore._lease
+        if not (lease.renewed or self._warned) and seconds * 1000 > lease.ms:
+            self._warned = True
+            msg = (
+                f"wait({seconds:g}) at the barrier {quoted(self.name)} is longer than its fixed "
+                f"lease of {lease.ms / 1000:g} s, after which this party counts as dead and breaks "
+                "the barrier; leave out `lease`, which is then renewed, or give a longer one"
+            )
+            warnings.warn(msg, RuntimeWarning, stacklevel=3)
+        return seconds
 
     def _wait(self, seconds: float) -> Steps[int]:
         time = time_of(self._client._core, seconds)
@@ -105,7 +121,10 @@ class BaseBarrier(Synchronizer):
             )
         why = "another party left, died, aborted or reset it"
         if status == GONE:
-            why = "this party's lease ran out, or the server has lost its data"
+            lease = self._semaphore._lease
+            fixed = f"its fixed lease of {lease.ms / 1000:g} s is over"
+            why = "its lease ran out" if lease.renewed else fixed
+            why = f"this party counts as dead: {why}, or the server has lost its data"
         elif timed_out:
             why = f"this party timed out after {timed_out}"
         return BrokenBarrierError(f"the barrier {quoted(self.name)} is broken: {why}")
@@ -149,14 +168,15 @@ class Barrier(BaseBarrier):
         """Wait until all parties do; the number of this party, from 0 on, each once.
 
         ``timeout``: seconds, ``None`` waits without limit; 0 does not wait, which breaks it unless
-        this is the last party.
+        this is the last party. With a fixed ``lease`` a wait that is longer counts as a dead party:
+        a ``RuntimeWarning`` says so once.
 
         Raises ``BrokenBarrierError`` when the barrier is broken, or is while it waits: a party
         timed out, was interrupted or cancelled, died, or called ``abort()`` or ``reset()``. Raises
         ``ValueError`` where other parties that wait have given another number of them,
         ``ConnectionError`` and ``ServerError`` as the locks.
         """
-        return run(self._wait(checked_timeout(True, timeout)))
+        return run(self._wait(self._checked_time(timeout)))
 
     def abort(self) -> None:
         """Break the barrier: all that wait, and those that come before ``reset()``, get the error.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from holdfast._engine.arguments import Seconds, checked_timeout
 from holdfast._locks.barrier import BaseBarrier
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
+
+    from holdfast._engine.arguments import Seconds
 
 __all__ = ["Barrier"]
 
@@ -69,7 +70,7 @@ class Barrier(BaseBarrier):
 
         A task that is cancelled while it waits breaks the barrier for the others.
         """
-        return await drive(self._wait(checked_timeout(True, timeout)))
+        return await drive(self._wait(self._checked_time(timeout)))
 
     async def abort(self) -> None:
         """Break the barrier, as ``holdfast.Barrier.abort``."""
