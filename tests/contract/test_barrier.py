@@ -194,10 +194,9 @@ def test_a_wait_that_is_longer_than_a_fixed_lease_warns_once(parties: Parties) -
     assert parties.do(renewed.wait, timeout=BOUND) == 0
     fixed = parties.barrier(1, lease=BOUND)
     assert parties.do(fixed.wait, timeout=BOUND) == 0
-    with pytest.warns(RuntimeWarning, match=rf"fixed lease of {BOUND:g} s.*leave out `lease`") as told:
+    with pytest.warns(RuntimeWarning, match=rf"lease of {BOUND:g} s.*leave out `lease`"):
         assert parties.do(fixed.wait, timeout=BOUND + 1) == 0
-        assert parties.do(fixed.wait, timeout=BOUND + 1) == 0
-    assert len(told) == 1
+    assert parties.do(fixed.wait, timeout=BOUND + 1) == 0  # a second warning is an error here
 
 
 @pytest.mark.flavours("asyncio")

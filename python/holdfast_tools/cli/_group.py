@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "watch": "_watch:watch",
     "unlock": "_unlock:unlock",
     "token": "_token:token",
+    "permits": "_permits:permits",
     "doctor": "_doctor:doctor",
     "bench": "_bench:bench",
     "inspect": "_inspect:inspect",

@@ -6,6 +6,7 @@ import click
 
 from holdfast import inspect
 
+from ._choosing import chosen, owner_option, sort_option
 from ._settings import NAME, Settings, as_json, json_option
 from ._text import COLUMNS, cells, console, fields, on_terminal, table_of, write_lines
 
@@ -14,9 +15,13 @@ __all__ = ["ls"]
 
 @click.command(epilog="Example: holdfast ls 'order:*'")
 @click.argument("pattern", type=NAME, required=False)
+@sort_option
+@owner_option
 @json_option
 @click.pass_obj
-def ls(settings: Settings, pattern: bytes | None, wants_json: bool) -> None:
+def ls(
+    settings: Settings, pattern: bytes | None, sort: str, owner: str | None, wants_json: bool
+) -> None:
     """List the locks that are held.
 
     PATTERN is a glob over the whole name, as that of SCAN MATCH; without one all are listed, of
@@ -29,7 +34,7 @@ def ls(settings: Settings, pattern: bytes | None, wants_json: bool) -> None:
     'holdfast show' and --json have the ids of owners.
     """
     with settings.client() as client:
-        found = inspect.locks(client, pattern)
+        found = chosen(inspect.locks(client, pattern), sort, owner)
     if wants_json:
         print(as_json([info.to_json() for info in found]))
     elif not on_terminal():

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
 
-from holdfast import Client, HoldfastError, inspect
+from holdfast import Client, HoldfastError, inspect, servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 else:
     BytesType = click.ParamType  # not generic in older versions
 
-__all__ = ["NAME", "SecondsType", "Settings", "as_json", "json_option"]
+__all__ = ["NAME", "SecondsType", "Settings", "as_json", "json_option", "written"]
 
+#: A byte as ``ls`` writes it.
+BYTE: Final = re.compile(rb"\\x([0-9a-f]{2})")
 
 #: How a shell asks for completions: it waits for them.
 HASTE: Final[dict[str, Any]] = {"connect_timeout": 0.5, "command_timeout": 1.0, "retries": 0}
@@ -85,6 +88,28 @@ class NameType(BytesType):
 
 
 NAME = NameType()
+
+
+def written(client: Client, name: bytes, *, beside: str | None = None) -> bytes:
+    r"""A name that may be written as ``ls`` does, with ``\xNN`` for bytes that cannot be shown.
+
+    It is taken as it is where a key has it, or none has the other one. ``beside``: the name of the
+    key beside it that is looked for, as ``servers.key_beside`` has it; ``None``: its own.
+    """
+    raw = BYTE.sub(lambda byte: bytes.fromhex(byte[1].decode()), name)
+    if raw == name or _is_there(client, name, beside) or not _is_there(client, raw, beside):
+        return name
+    return raw
+
+
+def _is_there(client: Client, name: bytes, beside: str | None) -> bool:
+    full = client.name_prefix + name
+    key = full if beside is None else servers.key_beside(beside, full)
+    [reply] = servers.send(client, full, [(b"EXISTS", key)])
+    if isinstance(reply, Exception):
+        raise reply
+    return bool(reply)
+
 
 json_option: Callable[[Any], Any] = click.option(
     "--json", "wants_json", is_flag=True, help="Print JSON and nothing else."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,8 +9,8 @@ import click
 from holdfast import inspect, servers
 
 from ._errors import Status
-from ._settings import NAME, Settings, as_json, json_option
-from ._text import on_terminal, owner_details, seconds, write_pairs
+from ._settings import NAME, Settings, as_json, json_option, written
+from ._text import moment, on_terminal, owner_details, seconds, write_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +59,7 @@ def show(settings: Settings, name: bytes, kind: str | None, wants_json: bool) ->
     The status is 1 if it is free, and 2 if it is not a lock.
     """
     with settings.client() as client:
+        name = written(client, name)
         found = inspect.lock(client, name, kind)
         forced = inspect.forced_releases(client, name) if found is None else found.forced
     if wants_json:
@@ -108,10 +108,7 @@ def _owners(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
         if owner.purpose:
             yield "purpose", owner.purpose
         if owner.since:
-            yield (
-                "since",
-                datetime.fromtimestamp(owner.since, timezone.utc).isoformat(" ", "seconds"),
-            )
+            yield "since", moment(owner.since)
 
 
 def _numbers(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
@@ -20,6 +21,7 @@ __all__ = [
     "cells",
     "console",
     "fields",
+    "moment",
     "on_terminal",
     "owner_details",
     "owner_text",
@@ -51,6 +53,11 @@ def console() -> Console:
 def seconds(value: float | None) -> str:
     """A time that is left; without one, the lock does not expire."""
     return "no expiry" if value is None else f"{value:.1f} s"
+
+
+def moment(at: float) -> str:
+    """A time in seconds since 1970, in UTC."""
+    return datetime.fromtimestamp(at, timezone.utc).isoformat(" ", "seconds")
 
 
 def program_text(client: OwnerClient | None) -> str:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.prompt import Confirm
-from rich.text import Text
 
 from holdfast import inspect, servers
 
+from ._asking import agreed
 from ._errors import Status, complain
-from ._settings import NAME, Settings
-from ._text import console
+from ._settings import NAME, Settings, written
 
 if TYPE_CHECKING:
     from holdfast import Client
@@ -46,6 +43,7 @@ def token(settings: Settings, name: bytes, least: int | None, yes: bool) -> int:
     1 if no token was given of this name, and 2 if the answer was no.
     """
     with settings.client() as client:
+        name = written(client, name, beside="token_counter")
         last = _ask(client, name, b"GET")
         if least is not None and (last or 0) < least:
             if not yes and not _confirmed(name, last, least):
@@ -71,16 +69,6 @@ def _ask(client: Client, name: bytes, command: bytes, *arguments: bytes) -> int 
 
 def _confirmed(name: bytes, last: int | None, least: int) -> bool:
     text = inspect.shown(name)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        complain(f"'{text}' keeps its token: there is no terminal for the question; use --yes")
-        return False
-    terminal = console()
     known = "no token was given" if last is None else f"the last token is {last}"
-    terminal.print(Text(f"'{text}': {known}; no later owner would get one up to {least}"))
-    try:
-        agreed = Confirm.ask(Text("Set it?"), console=terminal, default=False)
-    except EOFError:
-        agreed = False
-    if not agreed:
-        complain(f"'{text}' keeps its token")
-    return agreed
+    stake = f"'{text}': {known}; no later owner would get one up to {least}"
+    return agreed(f"'{text}' keeps its token", [stake], "Set it?")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+from typing import TYPE_CHECKING
 
 import click
-from rich.prompt import Confirm
-from rich.text import Text
 
 from holdfast import inspect
 
+from ._asking import agreed
 from ._errors import Status, complain
-from ._settings import NAME, Settings
-from ._text import console, owner_details
+from ._settings import NAME, Settings, written
+from ._text import moment, owner_details
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["unlock"]
 
@@ -27,33 +29,48 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
     Its owner may still be at work: two owners may then work at the same time. The former owner
     learns of the loss, and waiters wake. For a permit semaphore, all permits in use are released.
 
-    Without --yes it asks first, and fails if there is no terminal. The status is 0 if the lock was
-    held, 1 if it was free, and 2 if it is not a lock or the answer was no.
+    Without --yes it shows who holds it and what is at stake, asks, and fails if there is no
+    terminal. Afterwards it says what was released. The status is 0 if the lock was held, 1 if it
+    was free, and 2 if it is not a lock or the answer was no.
     """
     with settings.client() as client:
+        name = written(client, name)
         found = inspect.lock(client, name)
         if found is None:
             complain(f"'{inspect.shown(name)}' is free: there is nothing to release")
             return Status.FREE
-        if not yes and found.owners and not _confirmed(found):
+        asks = found.owners and not yes
+        stays = f"'{found.name}' stays locked"
+        if asks and not agreed(stays, _at_stake(found), "Release it by force?"):
             return Status.USAGE
         if inspect.force_release(client, name):
+            print(_done(found))
             return 0
         complain(f"'{found.name}' was released by its owner meanwhile")
         return Status.FREE
 
 
-def _confirmed(found: inspect.LockDetail) -> bool:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        complain(f"'{found.name}' stays locked: there is no terminal for the question; use --yes")
-        return False
-    terminal = console()
+def _at_stake(found: inspect.LockDetail) -> Iterator[str]:
     for owner in found.owners:
-        terminal.print(Text(f"'{found.name}' is held by {owner_details(owner)}"))
-    try:
-        agreed = Confirm.ask(Text("Release it by force?"), console=terminal, default=False)
-    except EOFError:
-        agreed = False
-    if not agreed:
-        complain(f"'{found.name}' stays locked")
-    return agreed
+        label = f", labelled {owner.label!r}" if owner.label else ""
+        purpose = f", for {owner.purpose!r}" if owner.purpose else ""
+        since = f", since {moment(owner.since)}" if owner.since else ""
+        yield f"'{found.name}' is held by {owner_details(owner)}{label}{purpose}{since}"
+    many = len(found.owners)
+    yield (
+        f"All {many} permits in use are released; their owners may still be at work."
+        if found.kind == "permit_semaphore" and many > 1
+        else "The owner may still be at work: the next one then works at the same time."
+        if many == 1
+        else f"All {many} owners lose it; they may still be at work."
+    )
+    yield f"{found.waiters} wait for it" if found.waiters != 1 else "1 waits for it"
+
+
+def _done(found: inspect.LockDetail) -> str:
+    """What was released, as it was seen before."""
+    owners = ", ".join(map(owner_details, found.owners)) or "an owner that came meanwhile"
+    what = f"{len(found.owners)} permits of '{found.name}' were"
+    if found.kind != "permit_semaphore" or len(found.owners) == 1:
+        what = f"'{found.name}' was"
+    return f"{what} released by force; held by {owners}"

@@ -14,6 +14,7 @@ from rich.text import Text
 from holdfast import Client, ConnectionError, inspect
 
 from ._changes import Change, Changes
+from ._choosing import chosen, sort_option
 from ._errors import complain
 from ._settings import NAME, SecondsType, Settings, as_json, json_option
 from ._text import cells, console, on_terminal, owner_text, seconds, table_of, write_lines
@@ -38,9 +39,12 @@ COLUMNS: Final = ("name", "kind", "owners", "held for", "left", "waiters", "per 
     metavar="S",
     help="Seconds between two readings.",
 )
+@sort_option
 @json_option
 @click.pass_obj
-def watch(settings: Settings, pattern: bytes | None, interval: float, wants_json: bool) -> None:
+def watch(
+    settings: Settings, pattern: bytes | None, interval: float, sort: str, wants_json: bool
+) -> None:
     """Watch the locks that are held, until Ctrl-C.
 
     Shows, for each lock of 'holdfast ls', the owners, how long the current owner has been seen, the
@@ -53,7 +57,7 @@ def watch(settings: Settings, pattern: bytes | None, interval: float, wants_json
     """
     with settings.client() as client:
         first = inspect.locks(client, pattern)
-        view = _Live() if on_terminal() and not wants_json else _Lines(wants_json)
+        view = _Live(sort) if on_terminal() and not wants_json else _Lines(wants_json)
         with view.live:
             view.show(first)
             while True:
@@ -104,14 +108,15 @@ def _line(change: Change) -> tuple[str, ...]:
 class _Live:
     """A table that is drawn again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, sort: str) -> None:
         self.live = Live(console=console(), auto_refresh=False)
+        self._sort = sort
         self._changes = Changes()
         self._found: Sequence[LockInfo] = ()
 
     def show(self, found: Sequence[LockInfo]) -> None:
         self._changes.update(found, time.monotonic())
-        self._found = found
+        self._found = chosen(found, self._sort, None)
         self._draw("" if found else "No lock is held.")
 
     def show_failure(self, error: ConnectionError) -> None:

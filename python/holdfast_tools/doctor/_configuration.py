@@ -22,6 +22,9 @@ __all__ = ["CHECKS", "Account"]
 PINGS: Final = 20
 OLDEST: Final = (6, 2)
 SLOTS: Final = 16384
+MEGABYTE: Final = 2**20
+#: Of maxmemory: from this part on a server counts as nearly full.
+MOST_USED: Final = 0.9
 #: Seconds.
 MOST_LAG: Final = 1
 MOST_DIFFERENCE: Final = 1.0
@@ -96,6 +99,24 @@ def eviction_policy(account: Account) -> Finding:
         "a full server removes keys, locks among them, while they are held",
         "CONFIG SET maxmemory-policy noeviction, and in the server's configuration file",
     )
+
+
+def memory(account: Account) -> Finding:
+    check = "memory"
+    if not account.info.get("maxmemory", "").isdigit():
+        return refused(check, account.refusal, "INFO")
+    used, limit = int(account.info["used_memory"]), int(account.info["maxmemory"])
+    megabytes = f"{used / MEGABYTE:.0f} MB in use"
+    if limit == 0:
+        return good(check, f"{megabytes}, maxmemory is not set", "the server refuses no write")
+    found = f"{megabytes} of {limit / MEGABYTE:.0f} MB (maxmemory)"
+    if used < MOST_USED * limit:
+        return good(check, found, "there is room for locks")
+    do = "raise maxmemory, or remove keys"
+    if used < limit:
+        return warning(check, found, "a full server refuses every acquire (OOM)", do)
+    means = "the server refuses every acquire (OOM); releases still work"
+    return bad(check, found, means, do)
 
 
 def persistence(account: Account) -> Finding:
@@ -231,6 +252,7 @@ CHECKS: Final[tuple[Callable[[Account], Finding], ...]] = (
     version,
     round_trip,
     eviction_policy,
+    memory,
     persistence,
     min_replicas,
     replicas,

@@ -58,11 +58,27 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
     except HoldfastError as error:
         waiter.error = waiter.error or error
     if waiter.error is not None:
-        return _failed(*_explained(waiter.error, deployment, name))
+        found, do = _explained(waiter.error, deployment, name)
+        if "subscribe" not in found and _lacks_subscribe(deployment, name):
+            found = f"{found}; subscribe is refused"
+            do = f"{do}; ACL SETUSER {deployment.user} +subscribe +unsubscribe".removeprefix("; ")
+        return _failed(found, do)
     if waiter.woken is None:
         return _failed(f"no message came within {WAIT:.0f} s")
     took = (waiter.woken - released) * 1000
     return good("pub/sub", f"a waiter woke {took:.3f} ms after the release", "waiters wake at once")
+
+
+def _lacks_subscribe(deployment: Deployment, name: bytes) -> bool:
+    """Whether the user may not subscribe, where another right fails first.
+
+    Where a user may not use MULTI, in which it is checked and not executed, it is not found out.
+    """
+    key = deployment.prefix + name
+    word = b"SSUBSCRIBE" if deployment.sharded else b"SUBSCRIBE"
+    trial = (word, key_beside("lock_channel", key))
+    _, reply, _ = deployment.ask(key, [(b"MULTI",), trial, (b"DISCARD",)])
+    return isinstance(reply, ServerError) and reply.code == "NOPERM"
 
 
 def _await_subscription(deployment: Deployment, name: bytes, waiter: threading.Thread) -> None:

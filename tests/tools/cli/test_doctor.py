@@ -30,6 +30,7 @@ CHECKS = [
     "version",
     "round trip",
     "eviction policy",
+    "memory",
     "persistence",
     "min-replicas-to-write",
     "replicas",
@@ -83,8 +84,9 @@ def test_every_check_is_made_and_leaves_nothing_behind(run: Run, server: Server)
         ({"save": "3600 1"}, "persistence", "good"),
         ({"save": ""}, "persistence", "warning"),
         ({"maxmemory-policy": "allkeys-lru"}, "eviction policy", "bad"),
+        ({"maxmemory": "1gb"}, "memory", "good"),
     ],
-    ids=["file", "snapshots", "none", "eviction"],
+    ids=["file", "snapshots", "none", "eviction", "memory"],
 )
 def test_settings_that_matter(
     start_server: StartServer, settings: dict[str, str], check: str, level: str
@@ -92,6 +94,19 @@ def test_settings_that_matter(
     found = levels(start_server(settings).url, ["lock"])
     assert found[check] == level
     assert others(found, check, "persistence") == {"good"}
+
+
+def test_a_server_that_is_full_is_bad_and_one_that_is_nearly_full_a_warning(
+    start_server: StartServer,
+) -> None:
+    server = start_server()
+    server.inspect.set("data", bytes(30_000_000))  # beside which connections count for nothing
+    used = int(server.inspect.info("memory")["used_memory"])
+    server.inspect.config_set("maxmemory", int(used * 1.05))
+    assert levels(server.url, ["lock"])["memory"] == "warning"
+    server.inspect.config_set("maxmemory", used // 2)
+    found = levels(server.url, ["lock"])
+    assert (found["memory"], found["scripts"]) == ("bad", "bad")
 
 
 def test_missing_replicas_are_bad(start_server: StartServer) -> None:
@@ -271,6 +286,16 @@ def test_each_missing_right_is_named(user: Any) -> None:
 def test_messages_that_do_not_come_are_bad(user: Any) -> None:
     found = levels(user("+@all", "~*", "&*", "-subscribe"), ["lock"])
     assert (found["pub/sub"], found["scripts"], found["rights"]) == ("bad", "good", "good")
+
+
+def test_a_missing_subscribe_is_named_beside_the_rights_of_scripts(user: Any) -> None:
+    url = user("+@all", "~*", "&*", "-subscribe", "-evalsha", "-hexists")
+    with holdfast.Client(url) as client, holdfast.Client(url) as other:
+        findings = {one.check: one for one in examine(client, other, b"app:doctor", ["lock"])}
+    for word in ("evalsha", "hexists", "subscribe"):
+        assert f"{word} is refused" in findings["pub/sub"].found
+        assert f"+{word}" in findings["pub/sub"].do
+    assert "subscribe" not in findings["scripts"].found
 
 
 def test_the_status_tells_of_bad_findings(user: Any, run: Run) -> None:

@@ -8,13 +8,14 @@ import re
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import holdfast
 from holdfast import inspect
 from tests.support.servers import Server
-from tests.support.waiting import eventually
+from tests.support.waiting import BOUND, eventually
 from tests.tools.cli.conftest import COMMAND, Run, environment
 
 pytestmark = pytest.mark.servers("redis")
@@ -45,6 +46,31 @@ def test_other_programs_get_a_line_for_each_lock(run: Run, client: holdfast.Clie
         assert left.endswith(" s")
     assert run("ls").stdout == ""
     assert run("ls", "--json").stdout == "[]\n"
+
+
+@pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
+def test_ls_is_sorted_and_finds_owners(run: Run, server: Server) -> None:
+    with holdfast.Client(server.url, label="Billing") as client:
+        client.lock("b", lease=60).acquire()
+        client.lock("a", lease=600, label="invoices of May").acquire()
+        client.read_write_lock("c", lease=6000).read.acquire()
+
+        def listed(*options: str) -> str:
+            printed = json.loads(run("ls", "--json", *options).stdout)
+            return "".join(one["name"] for one in printed)
+
+        assert listed() == listed("--sort", "name") == "abc"
+        assert listed("--sort", "left") == "bac"
+        with holdfast.Client(server.url) as other, ThreadPoolExecutor() as threads:
+            waiting = threads.submit(other.lock("b", lease=60).acquire, timeout=BOUND)
+            eventually(lambda: listed("--sort", "waiters") == "bac")
+            client.lock("b").force_release()
+            assert waiting.result(BOUND)
+            assert listed("--owner", f":{os.getpid()}") == "abc"
+            assert listed("--owner", "billing") == "ac"
+            assert listed("--owner", "of may") == "a"
+            assert listed("--owner", other.id) == "b"
+            assert listed("--owner", "none of them") == ""
 
 
 PERSONS = """

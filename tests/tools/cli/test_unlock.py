@@ -53,7 +53,9 @@ def test_without_a_terminal_it_refuses_without_yes(run: Run, client: holdfast.Cl
     )
     assert inspect.lock(client, "demo") is not None
     done = run("unlock", "demo", "--yes")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("'demo' was released by force; held by ")
+    assert f" {client.id}:" in done.stdout
     assert inspect.lock(client, "demo") is None
     assert run("unlock", "demo", "--yes").returncode == 1
 
@@ -93,6 +95,38 @@ def test_on_a_terminal_it_asks(server: Server, client: holdfast.Client) -> None:
     status, shown = answer(server, "y\n")
     assert status == 0, shown
     assert inspect.lock(client, "demo") is None
+
+
+def test_it_shows_what_is_at_stake(server: Server) -> None:
+    with holdfast.Client(server.url, label="billing") as client:
+        client.lock("demo", lease=60, label="invoices of May").acquire()
+        status, shown = answer(server, "n\n")
+        assert status == 2
+        flat = " ".join(shown.split())
+        assert "labelled 'billing', for 'invoices of May', since 20" in flat
+        assert "The owner may still be at work" in flat
+        assert "0 wait for it" in flat
+        client.permit_semaphore("many", permits=3).acquire_many(2)
+        status, shown = answer(server, "y\n", "unlock", "many")
+        assert status == 0
+        flat = " ".join(shown.split())
+        assert "All 2 permits in use are released" in flat
+        assert "2 permits of 'many' were released by force" in flat
+
+
+def test_a_name_is_taken_as_ls_writes_it(run: Run, client: holdfast.Client) -> None:
+    for raw, text in ((b"a\tb", r"a\x09b"), (b"\xff1", r"\xff1")):
+        client.lock(raw, lease=60).acquire()
+        assert run("ls").stdout.startswith(f"{text}\t")
+        assert run("show", text).returncode == 0
+        assert run("unlock", text, "--yes").returncode == 0
+        assert run("show", text).returncode == 1
+        assert run("show", raw).returncode == 1
+    for raw in (rb"c\x09d", b"c\td"):
+        client.lock(raw, lease=60).acquire()
+    assert run("unlock", r"c\x09d", "--yes").returncode == 0
+    assert inspect.lock(client, rb"c\x09d") is None, "the literal name comes first"
+    assert inspect.lock(client, b"c\td") is not None
 
 
 def test_what_is_no_lock_is_left_alone(run: Run, server: Server, client: holdfast.Client) -> None:
