@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from tools import tasks
+from tools import promises, tasks
 from tools.lint import (
     cpp,
     descriptors,
@@ -32,6 +32,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "floors": floors.check,
     "seams": seams.check,
     "tasks": tasks.check,
+    "promises": promises.check,
     "errors": errors.check,
     "descriptors": descriptors.check,
     "sizes": sizes.check,
