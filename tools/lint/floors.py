@@ -19,7 +19,7 @@ FLOORS = (
     "_clients.from_redis _clients.urls _engine.arguments",
     "_core",
     "_clients.callables _clients.watchdog _engine.errors _engine.process _engine.stats",
-    "_engine.greenlets _locks.kinds _locks.results",
+    "_engine.greenlets _locks.fields _locks.kinds _locks.results",
     "_locks.steps",
     "_locks.decorators _engine.workers",
     "_engine.log",
