@@ -113,8 +113,9 @@ class BaseClient(Configured):
     def _forcing(self, key: bytes, owners: Collection[str], *, late: bool) -> Any:
         """As ``force.forcing()``, for the records of losses."""
         from holdfast._locks.force import forcing
+        from holdfast._locks.steps import run
 
-        return forcing(self._core, key, owners, late=late)
+        return run(forcing(self._core, key, owners, late=late))
 
     def _owner_title(self, number: int) -> str:
         """The owner's description, for messages."""
