@@ -179,13 +179,14 @@ class Cell:
     def exists(self) -> bool:
         """Whether it is promised, and no other cell is the same."""
         of, fault = self.call.of, self.fault
-        if self.call.way not in fault.ways or self.flavour not in fault.flavours:
-            return False
-        if fault.between and of.steps == 1:
-            return False
-        if fault.memory and not self.call.needs_memory:
-            return False
-        if of.hurried and (fault.connects or fault.one_reply):
+        excluded = (
+            self.call.way not in fault.ways,
+            self.flavour not in fault.flavours,
+            fault.between and of.steps == 1,
+            fault.memory and not self.call.needs_memory,
+            of.hurried and (fault.connects or fault.one_reply),
+        )
+        if any(excluded):
             return False
         return self.step == 1 or (self.step <= of.steps and fault.between_any)
 

@@ -33,11 +33,15 @@ def check(root: Path = tree.ROOT) -> list[str]:
 
 def making(stub: ast.Module) -> set[str]:
     """The functions of the engine that make a part of an exchange."""
-    functions = (node for node in stub.body if isinstance(node, ast.FunctionDef) and node.returns)
+    returned = {
+        node.name: ast.walk(node.returns)
+        for node in stub.body
+        if isinstance(node, ast.FunctionDef) and node.returns
+    }
     return {
-        each.name
-        for each in functions
-        if PARTS & {node.id for node in ast.walk(each.returns) if isinstance(node, ast.Name)}
+        name
+        for name, parts in returned.items()
+        if PARTS & {node.id for node in parts if isinstance(node, ast.Name)}
     }
 
 
