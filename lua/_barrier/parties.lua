@@ -20,7 +20,8 @@ local function parties(timeouts, state)
     if string.sub(flat[i], 1, 6) == 'party:' then
       local waits = string.sub(flat[i + 1], 1, 1) == 'w'
       local ends = redis.call('zscore', timeouts, string.sub(flat[i], 7))
-      local lives = ends and ends + 0 > now
+      ends = ends and math.min(ends, 2 ^ 53)
+      local lives = ends and ends > now
       if waits then
         of.waiting[flat[i]] = string.sub(flat[i + 1], 2)
         of.number = of.number + 1
@@ -28,7 +29,7 @@ local function parties(timeouts, state)
       if lives then
         of.live = of.live + 1
         if waits then
-          of.next_end = math.min(of.next_end or ends + 0, ends + 0)
+          of.next_end = math.min(of.next_end or ends, ends)
         end
       else
         of.dead[#of.dead + 1] = flat[i]

@@ -4,7 +4,7 @@
 --   a state with a field "until" is over at that moment, in ms of the server's clock.
 local function revision_now(state, lock)
   local fields = redis.call('hmget', state, 'revision', 'owner', 'until')
-  local revision = (fields[1] or 0) + 0 -- an error where another program wrote it
+  local revision = (fields[1] or 0) + 0
   local left = -1
   if fields[2] then
     if redis.call('hexists', lock, fields[2]) == 0 then

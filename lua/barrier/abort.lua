@@ -6,5 +6,10 @@
 -- returns  1: it is broken
 -- returns  error: WRONGTYPE: a key is another program's; nothing changed
 -- @include _barrier/parties.lua
+-- @include _revision/foreign.lua
+local theirs = foreign(KEYS[2])
+if theirs then
+  return theirs
+end
 break_barrier(KEYS[2], parties(KEYS[1], KEYS[2]), KEYS[3], ARGV[1])
 return 1

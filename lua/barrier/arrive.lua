@@ -6,9 +6,7 @@
 -- ARGV[1]  permit: of the party, 16 bytes
 -- ARGV[2]  parties: how many have to wait
 -- ARGV[3]  waits: 1; or 0 for a party that waits no longer: it has passed by now, or breaks the barrier
--- ARGV[4]  permits: as many has the semaphore of a barrier, or some less where data were lost; that of another kind has
---          less than half
--- ARGV[5]  publish: the command that reaches the parties, "publish", "spublish" or "both"
+-- ARGV[4]  publish: the command that reaches the parties, "publish", "spublish" or "both"
 -- returns  {1, >= 0, any}: it waits; its place and the revision; the state is over when a party may have died
 -- returns  {2, >= 0, 0}: it has passed; its place
 -- returns  {-1, any, 0}: this is the number of parties; nothing changed
@@ -20,7 +18,12 @@
 -- A repeat finds its party. A party that has died, which another one finds by this step, breaks the barrier.
 -- @include _request/counter.lua
 -- @include _barrier/parties.lua
+-- @include _revision/foreign.lua
 -- @include _revision/now.lua
+local theirs = foreign(KEYS[3])
+if theirs then
+  return theirs
+end
 local own = 'party:' .. ARGV[1]
 local said = redis.call('hmget', KEYS[3], own, 'broken', 'parties', 'until')
 local mark, place = wait_of(said[1])
@@ -34,15 +37,16 @@ local ends = redis.call('zscore', KEYS[2], ARGV[1])
 if not ends or ends + 0 <= now then
   return {-3, 0, 0}
 end
+ends = math.min(ends, 2 ^ 53)
 local permits = (counter or 0) + redis.call('zcard', KEYS[2])
-if mark ~= 'w' and permits * 2 < ARGV[4] + 0 then
+if mark ~= 'w' and permits < FEWEST then
   return {-4, permits, 0}
 end
 if mark == 'b' or (said[2] and mark ~= 'w') then
   return {-2, 0, 0}
 end
 if of.dead_waiting > 0 then
-  break_barrier(KEYS[3], of, KEYS[4], ARGV[5])
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
   drop_dead(KEYS[3], of)
   return {-2, 0, 0}
 end
@@ -59,19 +63,19 @@ if mark ~= 'w' then
   end
   of.waiting[own] = tostring(place)
   of.number = place + 1
-  of.next_end = math.min(of.next_end or ends + 0, ends + 0)
+  of.next_end = math.min(of.next_end or ends, ends)
 end
 if of.number >= ARGV[2] + 0 then
   end_waits(KEYS[3], of, 'p')
-  change(KEYS[3], KEYS[4], ARGV[5])
+  change(KEYS[3], KEYS[4], ARGV[4])
   return {2, place, 0}
 end
 if ARGV[3] == '0' then
-  break_barrier(KEYS[3], of, KEYS[4], ARGV[5])
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
   return {-2, 0, 0}
 end
 redis.call('hset', KEYS[3], 'until', string.format('%.0f', of.next_end))
 if not said[4] or of.next_end < said[4] + 0 then
-  change(KEYS[3], KEYS[4], ARGV[5])
+  change(KEYS[3], KEYS[4], ARGV[4])
 end
 return {1, place, (revision_now(KEYS[3], KEYS[1]))}

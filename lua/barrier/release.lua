@@ -17,8 +17,9 @@
 -- that is not broken leaves no state. A party that has died while it waited breaks it, too.
 -- @include _request/counter.lua
 -- @include _barrier/parties.lua
+-- @include _revision/foreign.lua
 -- @include _permit_semaphore/ids.lua
-local theirs = type(redis.pcall('hget', KEYS[4], 'revision')) == 'table'
+local theirs = foreign(KEYS[4])
 local waits, back, live = false, 0, false
 for _, id in ipairs(ids(ARGV[1])) do
   if not theirs then

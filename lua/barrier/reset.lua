@@ -7,6 +7,11 @@
 -- returns  1: it is mended
 -- returns  error: WRONGTYPE: a key is another program's; nothing changed
 -- @include _barrier/parties.lua
+-- @include _revision/foreign.lua
+local theirs = foreign(KEYS[2])
+if theirs then
+  return theirs
+end
 local of = parties(KEYS[1], KEYS[2])
 redis.call('hdel', KEYS[2], 'broken')
 drop_dead(KEYS[2], of)

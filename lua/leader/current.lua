@@ -5,7 +5,13 @@
 -- returns  {any, any, text, text, text}: the revision, as _revision/now.lua counts it; the ms that the leader's lease
 --          lasts; its owner, token and value
 -- returns  {any}: the revision; there is no leader
+-- returns  error: WRONGTYPE: the state is another program's; nothing changed
+-- @include _revision/foreign.lua
 -- @include _revision/now.lua
+local theirs = foreign(KEYS[2])
+if theirs then
+  return theirs
+end
 local revision, left = revision_now(KEYS[2], KEYS[1])
 local fields = redis.call('hmget', KEYS[2], 'owner', 'token', 'value')
 if revision <= 0 or not (fields[1] and fields[2] and fields[3]) then

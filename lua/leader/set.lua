@@ -10,11 +10,17 @@
 -- ARGV[6]  publish: the command that reaches the observers, "publish", "spublish" or "both"
 -- returns  1: it leads with this value, or with a newer one
 -- returns  0: it does not hold the lock; nothing changed
+-- returns  error: WRONGTYPE: the state is another program's; nothing changed
 --
 -- A repeat, and a late copy that arrives after the next value, changes and announces nothing.
 -- @include _revision/change.lua
+-- @include _revision/foreign.lua
 if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return 0
+end
+local theirs = foreign(KEYS[2])
+if theirs then
+  return theirs
 end
 local known = redis.call('hmget', KEYS[2], 'owner', 'change')
 if known[1] == ARGV[1] and tonumber(known[2]) >= tonumber(ARGV[3]) then

@@ -9,7 +9,7 @@ for i = 1, #flat, 2 do
   local ends = string.sub(flat[i], 1, 5) == 'slot:' and redis.call('zscore', KEYS[1], string.sub(flat[i + 1], 1, 16))
   if ends and ends + 0 > now then
     taken[#taken + 1] = string.sub(flat[i], 6)
-    taken[#taken + 1] = math.ceil(ends - now)
+    taken[#taken + 1] = math.ceil(math.min(ends, 2 ^ 53) - now)
     taken[#taken + 1] = string.sub(flat[i + 1], 17)
   end
 end

@@ -64,6 +64,12 @@ class Call:
     way: str
     name: str
 
+    @property
+    def needs_memory(self) -> bool:
+        """Whether a server without memory refuses it: no call that reads, or removes first."""
+        removes = {"count_down_latch", "permit_semaphore"}
+        return self.of.kind not in removes and not self.name.startswith("watch")
+
     def make(self, client: Any, seconds: float = TIME) -> Any:
         """The object; `seconds`: for which its block waits."""
         return self.of.make(client, 0 if self.name.endswith("with wait=0") else seconds)

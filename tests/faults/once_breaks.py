@@ -30,6 +30,13 @@ ONCE_BREAKS = (
         "tests/wire/lua/test_once_steps.py::test_without_memory_it_is_kept_that_a_function_has_run",
     ),
     Break(
+        (27,),
+        "a lock whose run could not be marked is renewed for as long as its error is kept",
+        _ONCE,
+        (("        core_of(self.hold.lock).leave_to_lease(self.hold._owner)\n", ""),),
+        f"{_TESTS}test_a_lock_whose_mark_is_refused_is_over_with_its_lease",
+    ),
+    Break(
         (),
         "a run inside of a run of its key waits for itself",
         _ONCE,

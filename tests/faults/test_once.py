@@ -193,6 +193,22 @@ def test_a_mark_that_the_server_refuses_goes_on_while_the_lock_stays(
     assert runs.calls == 1
 
 
+@pytest.mark.realtime
+def test_a_lock_whose_mark_is_refused_is_over_with_its_lease(
+    alice: Any, private_server: Server, make_client: MakeClient, flavour: Flavour
+) -> None:
+    """27: also while the program keeps the error, and the hold with it."""
+    may = ["on", "nopass", "+@all", "&*", "%R~holdfast_result:*"]
+    private_server.inspect.execute_command("ACL", "SETUSER", "worker", *may, f"~{LOCK}")
+    url = private_server.url.replace("://", "://worker:any@")
+    stage = Stage(flavour, private_server, make_client)
+    client = stage.client(url, lease=SHORT)
+    with pytest.raises(holdfast.LockLostError, match="the next call runs it again") as caught:
+        alice.do(stage.once(client).run, stage.work())
+    eventually(lambda: not private_server.inspect.exists(LOCK))
+    assert isinstance(caught.value.__context__, holdfast.ServerError)
+
+
 def test_without_a_server_nothing_runs(alice: Any, stage: Stage, proxy: FaultProxy) -> None:
     """13: the error of a call comes before the function."""
     runs = stage.work()

@@ -64,7 +64,6 @@ def test_a_reply_that_a_script_cannot_give_ends_the_connection(
         closing(holdfast.Client(impostor.url, protocol=how, tracking="off")) as client,
         caplog.at_level(logging.ERROR, "holdfast"),
     ):
-        client.semaphore("other")  # with it the records begin
         send = partial(carried_out, client, steps.Step(name, keys, args))
         for reply in wrong:
             replies = encoded(reply, how), encoded(right, how)
@@ -127,16 +126,20 @@ COMMANDS: dict[tuple[bytes, ...], tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize("how", [2, 3], ids=["RESP2", "RESP3"])
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: f"{words[0].decode()}-{len(words)}")
 def test_a_reply_that_a_command_cannot_have_ends_the_connection(
-    impostor: Scripted, words: tuple[bytes, ...], how: int
+    impostor: Scripted, caplog: pytest.LogCaptureFixture, words: tuple[bytes, ...], how: int
 ) -> None:
     """Fault 60."""
     right, wrong = COMMANDS[words]
     sent = Status(right) if words[0] == b"SET" else right
-    with closing(holdfast.Client(impostor.url, protocol=how, tracking="off")) as client:
+    with (
+        closing(holdfast.Client(impostor.url, protocol=how, tracking="off")) as client,
+        caplog.at_level(logging.ERROR, "holdfast"),
+    ):
         send = partial(steps.ask, client._core, b"a", [words])
         for reply in wrong:
             replies = encoded(reply, how), encoded(sent, how)
             assert expect_refused(client, impostor, send, *replies) == [right], reply
+        eventually(lambda: f"127.0.0.1:{impostor.port} sent " in caplog.text)
 
 
 def commands_of_the_library() -> set[bytes]:

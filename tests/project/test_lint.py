@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from tools.lint import descriptors, errors, names, pages, sizes, texts
+from tools.lint import descriptors, errors, exchanges, names, pages, sizes, texts
 from tools.lint.tree import ROOT
 
 # In two halves, so that the lint does not find them here.
@@ -249,3 +250,31 @@ def test_a_bare_descriptor_is_named(tmp_path: Path, line: str, found: list[str])
 def test_the_exceptions_are_still_there() -> None:
     for path, name in descriptors.EXCEPTIONS:
         assert name in [each for _, each in descriptors.bare((ROOT / path).read_text())]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("_core.step_of(core, b'key', time)", 1),
+        ("holdfast._core.keeping(grant)", 1),
+        ("from holdfast._core import commands_of", 1),
+        ("_core.shown(name)", 0),
+        ("self._core.release(owner, True)", 0),
+    ],
+)
+def test_an_exchange_that_is_made_elsewhere_is_named(tmp_path: Path, text: str, found: int) -> None:
+    for path, content in (
+        (exchanges.STUB, (ROOT / exchanges.STUB).read_text()),
+        (exchanges.MAKER, text),
+        (Path("python/holdfast/_locks/new.py"), text),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    problems = exchanges.check(tmp_path)
+    assert len(problems) == found
+    assert all(problem.startswith("python/holdfast/_locks/new.py:1: ") for problem in problems)
+
+
+def test_the_functions_that_make_exchanges_are_found_in_the_stub() -> None:
+    made = exchanges.making(ast.parse((ROOT / exchanges.STUB).read_text()))
+    assert {"commands_of", "lasting_step_of", "step_of", "keeping"} <= made

@@ -21,6 +21,8 @@ from holdfast._engine.errors import quoted
 from holdfast._engine.workers import Worker, countdown
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from holdfast._engine import stats as _stats
     from holdfast._locks.holders import Purpose
 else:
@@ -107,6 +109,13 @@ class BaseClient(Configured):
         url, carried = read_source(source, options)
         keywords: dict[str, Any] = {**carried, **options}
         return cls(url, **keywords)
+
+    def _forcing(self, key: bytes, owners: Collection[str], *, late: bool) -> Any:
+        """As ``force.forcing()``, for the records of losses."""
+        from holdfast._locks.force import forcing
+        from holdfast._locks.steps import run
+
+        return run(forcing(self._core, key, owners, late=late))
 
     def _owner_title(self, number: int) -> str:
         """The owner's description, for messages."""

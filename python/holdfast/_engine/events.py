@@ -221,7 +221,7 @@ def explained_text(text: str, owner: int, parts: Sequence[Part], late: bool = Fa
     """The text of a loss, with who has released the locks by force.
 
     It queries the servers of the parts, also right after another query: no error says less than
-    another. ``late``: as of ``forcing()``.
+    another. ``late``: for a caller whose time is over.
     """
     clients = {client.id: client for client in all_clients()}
     for client_id, key, title, gone in parts:
@@ -233,18 +233,15 @@ def explained_text(text: str, owner: int, parts: Sequence[Part], late: bool = Fa
 
 def _forced(client: AnyClient, key: bytes, owner: int, late: bool = False) -> str | None:
     """Why the hold is gone, if it was released by force and that is recorded; its ``loss`` then."""
-    forced = None
-    # Without a descriptor the import fails, too: the loss is reported nevertheless.
+    forced, core = None, client._core
+    owners = {f"{core.id}:{owner}", _core.permit_id(core.id, owner)}
+    # Without a descriptor its import fails, too: the loss is reported nevertheless.
     with suppress(HoldfastError, OSError, ImportError):
-        from holdfast._locks.force import forcing
-
-        core = client._core
-        owners = {f"{core.id}:{owner}", _core.permit_id(core.id, owner)}
-        forced = forcing(core, key, owners, late=late)
+        forced = client._forcing(key, owners, late=late)
     if forced is None:
         return None
     reason = f"it was released by force {forced}"
-    client._core.explain_loss(key, owner, reason)
+    core.explain_loss(key, owner, reason)
     return reason
 
 

@@ -8,7 +8,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 if TYPE_CHECKING:
     from collections import OrderedDict
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any, Protocol
 
     from holdfast import _core
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
             raise NotImplementedError
 
         def _owner_title(self, number: int, /) -> str: ...
+
+        def _forcing(self, key: bytes, owners: Collection[str], *, late: bool) -> Any: ...
 
         def _permit_holder(self, number: int, /) -> Any: ...
 

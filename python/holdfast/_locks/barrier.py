@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
-from holdfast._engine.errors import BrokenBarrierError, quoted
+from holdfast._engine.errors import BrokenBarrierError, foreign_data, quoted
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
@@ -98,6 +98,8 @@ class BaseBarrier(Synchronizer):
             reply = yield self._arrive(permit, waits).within(self._client._core, time)
             status, number, revision = reply
             if status == PASSED:
+                if number >= self._parties:
+                    raise foreign_data(self._keys.state, f"a party has the number {number}")
                 return int(number)
             if status == GONE and not there:
                 return None
@@ -108,7 +110,7 @@ class BaseBarrier(Synchronizer):
 
     def _arrive(self, permit: bytes, waits: bool) -> Step:
         keys = (self._keys.name, self._timeouts, self._keys.state, self._keys.channel)
-        return Step("barrier/arrive", keys, (permit, self._parties, int(waits), MOST))
+        return Step("barrier/arrive", keys, (permit, self._parties, int(waits)))
 
     def _broken_by(self, status: int, number: int, timed_out: str) -> Exception:
         """The error of a party that does not wait, by the reply; ``timed_out``: after so long."""

@@ -14,7 +14,7 @@ from holdfast._engine import log as _log
 from holdfast._engine.errors import LockError, ServerError, braced, quoted, shown
 from holdfast._engine.process import NO_OWNER
 from holdfast._locks.kinds import kind_of
-from holdfast._locks.steps import Command, ask, commands, time_over, without_limit
+from holdfast._locks.steps import Command, Steps, ask, commands, time_over, without_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -188,7 +188,15 @@ def withdraw(core: _core.Client, key: bytes, entry: bytes | None) -> None:
 
 def read_forced(ask: Ask, key: bytes) -> tuple[ForcedRelease, ...]:
     """The latest releases by force, the newest first; none if this user may not read them."""
-    [entries] = ask([(b"ZRANGE", _key(key), b"%d" % -KEPT, b"-1")])
+    [entries] = ask([_reading(key)])
+    return _read(entries)
+
+
+def _reading(key: bytes) -> Command:
+    return b"ZRANGE", _key(key), b"%d" % -KEPT, b"-1"
+
+
+def _read(entries: Any) -> tuple[ForcedRelease, ...]:
     read = [_parsed(entry) for entry in listed(entries)]
     return tuple(one for one in reversed(read) if one is not None)
 
@@ -210,14 +218,16 @@ def _parsed(entry: bytes) -> ForcedRelease | None:
 
 def forcing(
     core: _core.Client, key: bytes, owners: Collection[str], *, late: bool = False
-) -> ForcedRelease | None:
+) -> Steps[ForcedRelease | None]:
     """The release by force that ended a hold of one of these owners, if it is recorded.
 
     ``owners``: as ``Owner.id``. ``late``: for a caller whose time is over.
     """
     time = time_over(core) if late else without_limit(core)
-    forced = read_forced(lambda words: commands(core, key, words, time).wait(), key)
-    return next((each for each in forced if any(one in owners for one in each.owners)), None)
+    [entries] = yield commands(core, key, [_reading(key)], time)
+    return next(
+        (each for each in _read(entries) if any(one in owners for one in each.owners)), None
+    )
 
 
 #: For a fair lock that is only released: it does not wait.

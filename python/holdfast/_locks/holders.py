@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast import _core
 from holdfast._engine.errors import ConnectionError, HoldfastError, quoted, shown
+from holdfast._locks.fields import number
 from holdfast._locks.force import listed
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.steps import Command, Steps, commands, raised, time_over
@@ -53,10 +54,8 @@ MOST_NAMED: Final = 100
 #: The most purposes that one client is asked for.
 MOST_PURPOSES: Final = 50
 UUID_LENGTH: Final = 36
-#: Digits of a time, or of a process.
+#: Digits of a time.
 LONGEST_TIME: Final = 14
-#: Digits of a hold count.
-LONGEST_COUNT: Final = 19
 #: How many purposes of earlier holds a client leaves in its key, until there are more.
 MOST_OVER: Final = 100
 #: How many of them each further one looks at, so that it costs the same beside many holds.
@@ -65,11 +64,8 @@ LOOKS: Final = 4
 BEGUN_MS: Final = 1000
 #: How many holders a message names.
 MOST_WORDS: Final = 3
-#: Writes fields of a client's key, which is never without an end: ``KEYS[1]``, a lease, the fields.
-SAY: Final = b"""
-redis.call('hset', KEYS[1], unpack(ARGV, 2))
-return redis.call('pexpire', KEYS[1], ARGV[1])
-"""
+#: Writes fields of a client's key, which is never without an end.
+SAY: Final = _core.script_text("client/say") or b""
 #: The fields of a client's key.
 ABOUT: Final = (b"label", b"host", b"pid")
 
@@ -125,10 +121,11 @@ def _owners(core: _core.Client, key: bytes, time: CallersTime) -> Steps[list[Hol
 
 def _holder(field: str, count: bytes, sided: bool, pttl: int) -> Holder | None:
     """``None``: the field is no owner's."""
-    if not OWNER.fullmatch(field) or not count.isdigit() or len(count) > LONGEST_COUNT:
+    holds = number(count)
+    if not OWNER.fullmatch(field) or holds is None:
         return None
     mode = ("write" if field.endswith(WRITE) else "read") if sided else None
-    return Holder(field.removesuffix(WRITE), mode, int(count), _seconds(pttl))
+    return Holder(field.removesuffix(WRITE), mode, holds, _seconds(pttl))
 
 
 def _seconds(pttl: int) -> float:
@@ -220,14 +217,14 @@ def _batches(core: _core.Client, clients: list[str]) -> list[list[str]]:
 
 def _said(reply: list[Any], value: bytes | None) -> Said:
     label, host, pid = reply[: len(ABOUT)]
-    since, _, purpose = (value or b"").partition(b" ")
-    known = since.isdigit() and len(since) <= LONGEST_TIME
+    began, _, purpose = (value or b"").partition(b" ")
+    since = number(began, LONGEST_TIME)
     return Said(
         _text(label),
-        _text(purpose) if known else None,
+        _text(purpose) if since is not None else None,
         _text(host),
-        int(pid) if pid is not None and pid.isdigit() and len(pid) <= LONGEST_TIME else None,
-        int(since) / 1000 if known else None,
+        number(pid),
+        since / 1000 if since is not None else None,
     )
 
 

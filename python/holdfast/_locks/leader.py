@@ -27,10 +27,12 @@ from holdfast._engine.errors import (
     HoldfastError,
     LockLostError,
     NotOwnedError,
+    foreign_data,
     quoted,
     shown,
 )
 from holdfast._locks.base import Synchronizer
+from holdfast._locks.fields import checked_number, checked_text
 from holdfast._locks.holders import Holder
 from holdfast._locks.lock import BaseHold, Hold
 from holdfast._locks.steps import (
@@ -89,11 +91,13 @@ def checked_value(value: Any) -> bytes:
     return (b"s" if isinstance(value, str) else b"b") + raw
 
 
-def value_of(kept: bytes) -> Value:
-    """The value that ``checked_value`` has made."""
+def value_of(state: bytes, kept: bytes) -> Value:
+    """The value that ``checked_value`` has made; ``state``: the key that has it."""
     kind, raw = kept[:1], kept[1:]
     if kind == b"s":
-        return raw.decode(errors="replace")
+        return checked_text(state, "the leader's value", raw)
+    if kind not in {b"b", b"n"}:
+        raise foreign_data(state, "the leader's value has no known type")
     return raw if kind == b"b" else None
 
 
@@ -295,15 +299,19 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         """The revision of the leader's state, and the leader; ``None``: there is none."""
         from holdfast._locks.holders import Holder, named  # dataclasses are slow to import
 
-        core, key = self._client._core, self._keys.name
-        step = Step("leader/current", (key, self._keys.state), (KEEP_MS,))
+        core, key, state = self._client._core, self._keys.name, self._keys.state
+        step = Step("leader/current", (key, state), (KEEP_MS,))
         revision, *of = yield step.within(core, time)
         if not of:
             return revision, None
-        left, owner, token, value = of
+        left, owner, kept_token, kept = of
+        token, value = (
+            checked_number(state, "the leader's token", kept_token),
+            value_of(state, kept),
+        )
         alone = Holder(shown(owner), None, 1, left / 1000 if left >= 0 else float("inf"))
         found = yield from named(core, key, [alone], time)
-        return revision, LeaderInfo(value_of(value), int(token), alone.owner, found[0])
+        return revision, LeaderInfo(value, token, alone.owner, found[0])
 
     def _next(self, known: int, time: CallersTime) -> Steps[tuple[int, LeaderInfo | None] | None]:
         """The same once the revision is another; ``None``: it still is that when time is over."""

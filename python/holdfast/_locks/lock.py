@@ -584,5 +584,5 @@ def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any)
         core.give_back(ticket, hold._owner)
         hold._unwatch()
         if isinstance(error, NotOwnedError):
-            raise forced_ticket(client, ticket, error) from None
+            raise run(forced_ticket(client, ticket, error)) from None
         raise

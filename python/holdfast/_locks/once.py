@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from holdfast._clients.base import BaseClient
@@ -20,6 +20,7 @@ from holdfast._engine.errors import (
     LockTimeout,
     ResultNotKeptError,
     ServerError,
+    foreign_data,
     quoted,
 )
 from holdfast._locks.base import BaseLock, Synchronizer
@@ -32,7 +33,7 @@ from holdfast._locks.decorators import (
 )
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.lock import BaseHold, Hold, Lock
-from holdfast._locks.results import Codec, NotKept, Result, decoded, encoded, not_kept
+from holdfast._locks.results import Codec, NoCodec, NotKept, Result, decoded, encoded, not_kept
 from holdfast._locks.steps import (
     Command,
     Step,
@@ -187,7 +188,7 @@ class BaseOnce(Synchronizer):
         """Keep the result of a run, or the mark that it could not be kept."""
         try:
             data = encoded(result, self._codec)
-            made = self._found(data)
+            made = cast("Result", decoded(data, self._codec))
         except Exception as reason:
             what = f"{function!r} has returned what cannot be kept: {reason}"
             raise (yield from self._mark(attempt, result, what, reason)) from reason
@@ -251,9 +252,12 @@ class BaseOnce(Synchronizer):
         """What a caller gets of the key's value."""
         try:
             found = decoded(data, self._codec)
-        except ValueError as error:
+        except NoCodec as error:
             msg = f"the result of {quoted(self.name)} cannot be read: {error}; forget() removes it"
             raise LockError(msg) from None
+        except Exception as error:
+            why = f"its result cannot be used: {error}"
+            raise foreign_data(self._result_key, why) from error
         if isinstance(found, NotKept):
             raise self._not_kept(found.reason)
         return found

@@ -16,7 +16,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MOST_BYTES", "Codec", "NotKept", "Result", "decoded", "encoded", "not_kept"]
+__all__ = ["MOST_BYTES", "Codec", "NoCodec", "NotKept", "Result", "decoded", "encoded", "not_kept"]
 
 #: The most bytes of a result: a megabyte.
 MOST_BYTES: Final = 1 << 20
@@ -92,23 +92,31 @@ def not_kept(reason: str) -> bytes:
     return MARK + reason[:MOST_REASON].encode(errors="backslashreplace")
 
 
+class NoCodec(ValueError):
+    """A codec has written what is kept, and the reader has none."""
+
+
 def decoded(data: bytes, codec: Codec | None) -> Result | NotKept:
-    """What is kept; raises ``ValueError`` where another program, or another codec, wrote it."""
+    """What is kept; raises ``ValueError`` where another program wrote it.
+
+    The codec raises whatever it likes.
+    """
     kind, body = data[:1], data[1:]
     if kind == MARK:
         return NotKept(body.decode(errors="backslashreplace"))
     if kind in {CODEC_BYTES, CODEC_TEXT}:
         if codec is None:
             msg = "a codec has written it: give the same codec="
-            raise ValueError(msg)
+            raise NoCodec(msg)
         return Result(codec.loads(body.decode() if kind == CODEC_TEXT else body))
     if kind == BYTES:
         return Result(body)
     if kind not in {JSON, TYPED_JSON}:
-        msg = "another program has written it, or a later version"
+        msg = "it has a kind that this version does not know"
         raise ValueError(msg)
+    hook = _read_object if kind == TYPED_JSON else None
     try:
-        read = json.loads(body, object_hook=_read_object if kind == TYPED_JSON else None)
+        read = json.loads(body.decode(), object_hook=hook, parse_constant=_no_number)
     except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         msg = f"it is no JSON: {error}"
         raise ValueError(msg) from None
@@ -157,6 +165,12 @@ def _written_object(given: dict[Any, Any]) -> dict[Any, Any]:
     inner = {key: _written(each) for key, each in given.items()}
     word = str(next(iter(inner), ""))
     return {f"${word}": inner[word]} if len(inner) == 1 and word[:1] == "$" else inner
+
+
+def _no_number(word: str) -> None:
+    """``NaN`` and infinities, which ``encoded`` refuses."""
+    msg = f"{word} is no number"
+    raise ValueError(msg)
 
 
 def _read_object(read: dict[str, Any]) -> Any:

@@ -41,8 +41,10 @@ from holdfast._engine.errors import (
     LockTimeout,
     NotOwnedError,
     quoted,
+    shown,
 )
 from holdfast._locks.base import Synchronizer
+from holdfast._locks.fields import checked_text, number
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
 from holdfast._locks.steps import Step, Steps, run, time_of, without_limit
@@ -122,18 +124,17 @@ def _boot_time() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def _shown(lines: bytes) -> str:
+def _shown(lines: str) -> str:
     """The values of slots, for a message."""
-    return repr(lines.decode(errors="backslashreplace").split("\n")) if lines else "none"
+    return repr(lines.split("\n")) if lines else "none"
 
 
-def read_holder(said: str, ttl: float) -> Holder:
+def read_holder(said: bytes, ttl: float) -> Holder:
     """The holder of a slot, as the taking client has described it."""
     from holdfast._locks.holders import Holder
 
-    owner, pid, host = [*said.split(" ", 2), "", ""][:3]
-    number = int(pid) if pid.isdecimal() else None
-    return Holder(owner, None, 1, ttl, host=host or None, pid=number)
+    owner, pid, host = [*said.split(b" ", 2), b"", b""][:3]
+    return Holder(shown(owner), None, 1, ttl, host=shown(host) or None, pid=number(pid))
 
 
 def _with_host(one: Holder, found: Holder) -> Holder:
@@ -392,7 +393,8 @@ class BaseSlots(Synchronizer):
             )
             raise ValueError(msg)
         if verdict == OTHER_VALUES:
-            theirs, own = _shown(said), _shown(table.encoded)
+            theirs = _shown(checked_text(self._hash, "the slots' values", said))
+            own = _shown(table.encoded.decode())
             msg = (
                 f"the slots of {quoted(self.name)} have the values {theirs}, not {own}: all its "
                 f"users must give the same; resize() changes them"
@@ -409,14 +411,13 @@ class BaseSlots(Synchronizer):
         self._taken.pop(permit, None)
 
     def _found(self, table: Table, reply: Any) -> dict[int, Holder]:
-        holders: dict[int, Holder] = {}
-        numbered = not table.values
-        places = {word.encode(): place for place, word in enumerate(table.values)}
-        for word, ms, holder in zip(reply[::3], reply[1::3], reply[2::3], strict=True):
-            # Others are left from before a resize.
-            place = places.get(word, int(word) if numbered and word.isdigit() else None)
-            if place is not None:
-                holders[place] = read_holder(holder.decode(errors="replace"), ms / 1000)
+        words = table.values or map(str, range(MOST_SLOTS))  # more than there are: see resize()
+        places = {word.encode(): place for place, word in enumerate(words)}
+        holders = {
+            places[word]: read_holder(holder, ms / 1000)
+            for word, ms, holder in zip(reply[::3], reply[1::3], reply[2::3], strict=True)
+            if word in places  # others are left from before a resize
+        }
         return dict(sorted(holders.items()))
 
     def _report(self, permit: str) -> Any:

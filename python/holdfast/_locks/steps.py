@@ -22,6 +22,7 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast import _core
+from holdfast._engine import events as _events
 from holdfast._engine.arguments import Name, checked_name
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Step:
 
     def within(self, core: _core.Client, time: CallersTime) -> Exchange[Any]:
         """Its exchange; the reply: ``None``, ``int``, ``bytes`` or a list of replies."""
+        _log_events()
         return _core.step_of(core, *self._parameters, time)
 
     def lasting(self, core: _core.Client, lease_ms: int) -> Exchange[int]:
@@ -124,7 +126,14 @@ class Step:
 
         Its caller gets an error after the command time-out; then it goes on in the background.
         """
+        _log_events()
         return _core.lasting_step_of(core, *self._parameters, lease_ms)
+
+
+def _log_events() -> None:
+    """Before an exchange: a reply of another shape, and other events, are logged."""
+    if not _events.running():
+        _events.start()
 
 
 def commands(
@@ -135,6 +144,7 @@ def commands(
     The replies: as of ``Step.within``, or errors, as exceptions. The commands are sent together,
     and must be safe to repeat.
     """
+    _log_events()
     return _core.commands_of(core, key, words, time)
 
 

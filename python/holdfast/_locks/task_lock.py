@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop, to_thread
+from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -536,7 +536,6 @@ async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name
         core.give_back(ticket, hold._owner)
         hold._unwatch()
         if isinstance(error, NotOwnedError):
-            with suppress(RuntimeError):  # no thread is left for the question, or the loop closes
-                error = await to_thread(forced_ticket, client, ticket, error)
+            error = await drive(forced_ticket(client, ticket, error))
             raise error from None
         raise

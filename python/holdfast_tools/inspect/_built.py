@@ -58,7 +58,7 @@ def see_permits(ask: Ask, held: Held, beside: Sequence[Any]) -> None:
     """Note what a permit semaphore is used for, and which permit has which slot."""
     size, state = beside
     parties, broken = listed(state) or (None, None)
-    if isinstance(parties, bytes) and parties.isdigit():
+    if isinstance(parties, bytes) and parties.isdigit() and len(parties) < PERMIT_BYTES:
         held.use = "barrier"
         held.parties, held.broken = int(parties), broken is not None
     elif isinstance(size, int) and 0 < size <= MOST_FIELDS:
@@ -88,4 +88,6 @@ def _see_slots(held: Held, fields: dict[bytes, bytes]) -> None:
 def _place(slot: str | None, order: dict[bytes, int]) -> int:
     if slot is None:
         return MOST_FIELDS
-    return order.get(slot.encode(), int(slot) if slot.isdigit() else MOST_FIELDS)
+    return order.get(
+        slot.encode(), int(slot) if slot.isdecimal() and len(slot) < PERMIT_BYTES else MOST_FIELDS
+    )

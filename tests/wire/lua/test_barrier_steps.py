@@ -45,7 +45,7 @@ class Steps:
 
     def arrive(self, permit: bytes, parties: int = 2, waits: int = 1) -> list[int]:
         keys = [NAME, TIMEOUTS, STATE, CHANNEL]
-        args = (permit, parties, waits, MOST, "publish")
+        args = (permit, parties, waits, "publish")
         reply: list[int] = evaluated(self.redis, "barrier/arrive", keys, *args)
         return reply
 

@@ -317,3 +317,16 @@ def test_a_revision_that_another_program_has_written_is_an_error(server: Server)
     for step in (current, lambda it: changed(it, 7)):
         with pytest.raises(redis.ResponseError):
             step(server)
+
+
+def test_a_lock_of_another_type_leaves_what_was_announced(
+    server: Server, changes: Listener
+) -> None:
+    hold(server)
+    set_value(server)
+    heard(changes)
+    server.inspect.set(NAME, "a text")
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        release(server)
+    assert server.inspect.exists(STATE) == 1
+    assert heard(changes) == []
