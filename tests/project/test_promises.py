@@ -9,7 +9,7 @@ import pytest
 from tools import promises
 from tools.promises import Promise
 
-ROW = Promise("A hold is trusted", ("lease/*",), (2,), first=2, lines=3, added="its age is known")
+ROW = Promise("A hold is trusted", "lease/*", "2", first=2, lines=3, added="its age is known")
 
 
 @pytest.fixture
