@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from . import version_line
-from .installing import install_line
 from .interrupts import die_of_interrupts, raise_interrupts
 
 
@@ -28,6 +27,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _without_extra(command: str = "--help", *_: str) -> int:
+    from .installing import install_line  # not above: SIGINT is not handled yet there
+
     install = install_line("cli")
     if command in {"-h", "--help", "--version"}:
         usage = f"usage: holdfast demo [-h]\n\nAll other commands need packages: {install}"

@@ -40,6 +40,16 @@ class _BaseBlock:
             )
             raise RuntimeError(msg)
 
+    def _entered_here(self, entered: Any, caller: str) -> Any:
+        """What this caller has entered; another caller's entry stays open."""
+        if entered is None:
+            msg = (
+                f"the block of {quoted(self._name)} was not entered by this {caller}: leave it in "
+                f"the {caller} that has entered it, which keeps the lock and the transaction"
+            )
+            raise RuntimeError(msg)
+        return entered
+
 
 class Block(_BaseBlock):
     """For threads."""
@@ -56,7 +66,8 @@ class Block(_BaseBlock):
         return value
 
     def __exit__(self, *raised: object) -> bool | None:
-        entered, self._here.entered = self._here.entered, None
+        entered = self._entered_here(getattr(self._here, "entered", None), "thread")
+        self._here.entered = None
         left: bool | None = entered.__exit__(*raised)
         return left
 
@@ -88,7 +99,7 @@ class AsyncBlock(_BaseBlock):
         return value
 
     async def __aexit__(self, *raised: object) -> bool | None:
-        entered = self._entered.pop(asyncio.current_task())
+        entered = self._entered_here(self._entered.pop(asyncio.current_task(), None), "task")
         left: bool | None = await entered.__aexit__(*raised)
         return left
 

@@ -29,11 +29,11 @@ BROKEN = 70
 
 
 def run(job: Job) -> int:
-    """Run the command under the lock; the exit status. To be called in the only thread.
+    """Run the command under the lock, and end this process. To be called in the only thread.
 
     What goes wrong before the command is started is reported by `job.explain`, whose result is the
-    status then, and nothing is held. If SIGINT has ended the wait or the command, it ends this
-    process, too, unless it was ignored.
+    status then, and nothing is held; it is returned where this process could start no other. If
+    SIGINT has ended the wait or the command, it ends this process, too, unless it was ignored.
     """
     try:
         return _run(job)
@@ -59,7 +59,7 @@ def _run(job: Job) -> int:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     status = front.wait()
     if not os.WIFSIGNALED(status):
-        return os.WEXITSTATUS(status)
+        end(os.WEXITSTATUS(status))  # to take down the interpreter lasts some 40 ms
     number = os.WTERMSIG(status)
     if number == signal.SIGINT:  # its end; the signal itself does not end it
         return die_of(number) if dies else 128 + number

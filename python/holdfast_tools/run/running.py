@@ -51,7 +51,7 @@ NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 LOOK = 0.05
 """Seconds between two looks whether a process group has ended, which no signal reports."""
-SOON = 0.07
+SOON = 0.05
 """Seconds for which a signal lets the server answer; what is then open is left to the guard."""
 CLOSE = 1.0
 """Seconds for the end of a client that has nothing open."""

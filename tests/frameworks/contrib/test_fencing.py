@@ -6,14 +6,16 @@ import asyncio
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast
+from holdfast.contrib._blocks import AsyncBlock
 from holdfast.contrib.fencing import S3Fence, SqlFence, fenced
 from tests.frameworks.fencing_proof import prove
 from tests.support.servers import Server
@@ -305,6 +307,46 @@ class TestFenced:
         with pytest.raises(RuntimeError, match="a transaction is open"):
             fenced(lock, SqlFence(), connection).__enter__()
         assert not lock.locked()
+
+
+def test_a_block_is_left_by_the_thread_that_entered_it(connect: Connect, server: Server) -> None:
+    said = f"the block of '{NAME}' was not entered by this thread: leave it in the thread that"
+    connection = connect()
+    with holdfast.Client(server.url) as client, ThreadPoolExecutor(1) as other:
+        block = fenced(client.fenced_lock(NAME), SqlFence(), connection)
+        for _ in range(2):  # nor by a thread that has entered it before
+            other.submit(block.__enter__).result(BOUND)
+            connection.execute("INSERT INTO report VALUES ('kept')")
+            with pytest.raises(RuntimeError, match=said):
+                block.__exit__(None, None, None)
+            assert client.fenced_lock(NAME).locked()
+            assert connection.in_transaction
+            other.submit(block.__exit__, None, None, None).result(BOUND)
+            assert not client.fenced_lock(NAME).locked()
+            with block:
+                connection.execute("INSERT INTO report VALUES ('kept')")
+    with connect() as later:
+        assert later.execute("SELECT count(*) FROM report").fetchone() == (4,)
+
+
+def test_a_block_is_left_by_the_task_that_entered_it() -> None:
+    inside: list[str] = []
+
+    @asynccontextmanager
+    async def entry() -> AsyncIterator[None]:
+        inside.append(NAME)
+        yield
+        inside.remove(NAME)
+
+    async def both() -> None:
+        block = AsyncBlock(NAME, entry)
+        async with block:
+            with pytest.raises(RuntimeError, match=f"'{NAME}' was not entered by this task"):
+                await asyncio.create_task(block.__aexit__(None, None, None))
+            assert inside
+        assert not inside
+
+    asyncio.run(both())
 
 
 @pytest.mark.servers("redis")

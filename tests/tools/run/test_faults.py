@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import holdfast
+from holdfast_tools.run import KINDS
 from tests.support.renewals import see_longer
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -223,13 +224,17 @@ def test_a_server_that_dies_costs_the_lock(private_server: Server, marks: Marks)
 
 
 @pytest.mark.servers("real")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fault", [Server.stop, Server.pause])
 def test_without_a_server_at_the_end_the_commands_status_stands(
-    private_server: Server, marks: Marks
+    private_server: Server, marks: Marks, fault: Callable[[Server], None], kind: str
 ) -> None:
+    """One that stands still has as long as `command_timeout`: the lease is 300 s here."""
     url = f"{private_server.url}?command_timeout=1"
-    running = Running(url, "myLock", *started(marks, "read x; exit 4"), stdin=subprocess.PIPE)
+    words = ["myLock", "--kind", kind, "--lease", "300", *started(marks, "read x; exit 4")]
+    running = Running(url, *words, stdin=subprocess.PIPE)
     marks.wait("pid")
-    private_server.stop()
+    fault(private_server)
     status, _, errors = running.end()
     assert status == 4
     assert errors.startswith("holdfast: not released")
@@ -241,16 +246,19 @@ LONG = "?command_timeout=300"
 
 
 @pytest.mark.servers("real")
-def test_a_wait_for_a_permit_ends_while_the_server_stands_still(private_server: Server) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wait_with_a_time_ends_while_the_server_stands_still(
+    private_server: Server, kind: str
+) -> None:
     private_server.pause()
-    words = ["myLock", "--kind", "semaphore", "--wait", "0.5", "--", "true"]
+    words = ["myLock", "--kind", kind, "--wait", "0.5", "--", "true"]
     status, _, errors = Running(private_server.url + LONG, *words).end()
     assert (status, errors.count("\n")) == (69, 1)
     assert "no answer within 0.5 s" in errors
 
 
 @pytest.mark.servers("real")
-@pytest.mark.parametrize("kind", ["lock", "fair", "semaphore"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_signal_ends_the_wait_for_a_server_that_stands_still(
     private_server: Server, kind: str
 ) -> None:
@@ -264,7 +272,7 @@ def test_a_signal_ends_the_wait_for_a_server_that_stands_still(
 
 
 @pytest.mark.servers("real")
-@pytest.mark.parametrize("kind", ["lock", "semaphore"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_signal_ends_the_release_at_a_server_that_stands_still(
     private_server: Server, marks: Marks, kind: str
 ) -> None:

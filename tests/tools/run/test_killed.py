@@ -16,11 +16,41 @@ import holdfast
 from holdfast.integration import guard_obstacle
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.tools.run.conftest import BOUND, Marks, Running, Start, await_death, children_of
+from tests.tools.run.conftest import (
+    BOUND,
+    Marks,
+    Running,
+    Start,
+    alive,
+    await_death,
+    children_of,
+    environment,
+)
 
 pytestmark = pytest.mark.skipif(
     bool(guard_obstacle()), reason="no guard can run here, which keeps the lock"
 )
+
+PAGE = Path(__file__).parents[3] / "docs" / "run.md"
+ROWS = {
+    "the first process (the one that was started)": (
+        "test_descendants.py::test_a_killed_run_keeps_the_lock_until_all_have_ended"
+    ),
+    "the second process, which holds the lock": (
+        "test_killed.py::test_the_lock_stays_while_a_descendant_works"
+    ),
+    "both, one soon after the other": (
+        "test_killed.py::test_the_lock_stays_while_a_descendant_works"
+    ),
+    "the command": "test_killed.py::test_a_killed_command_leaves_the_lock_to_its_descendants",
+    "a descendant": "test_killed.py::test_a_killed_descendant_changes_nothing",
+    "all of them, but not the guard": "test_killed.py::test_the_guard_alone_releases_at_once",
+    "the guard alone": "test_killed.py::test_a_killed_guard_changes_nothing",
+    "a machine, or a container with all processes": (
+        "test_killed.py::test_without_a_guard_the_lock_is_left_to_its_lease"
+    ),
+}
+"""By the first cell of a row of the page's table: the test that shows it."""
 
 WORK = "echo $$ > {child}; until [ -e {go} ]; do sleep 0.05; done; echo x > {out}"
 
@@ -57,6 +87,21 @@ def case(kill: Kill, before: str, kind: str) -> Case:
 def marks(tmp_path: Path) -> Iterator[Marks]:
     yield Marks(tmp_path)
     (tmp_path / "go").touch()  # nothing kills the workers
+
+
+def guard_of(running: Running) -> int:
+    """The guard of a run whose command has started."""
+    [guardian] = children_of(running.process.pid)
+    children = Path(f"/proc/{guardian}/task/{guardian}/children").read_text().split()
+    names = {int(child): Path(f"/proc/{child}/comm").read_text() for child in children}
+    [guard] = [child for child, name in names.items() if name.startswith("holdfast-guard")]
+    return guard
+
+
+def is_renewed(server: Server, seconds: float) -> None:
+    """Wait until the hold lasts longer than that from now on, which is more than its lease."""
+    until = time.time() + seconds
+    eventually(lambda: expiry(server, "lock") > until, what="the hold is renewed")
 
 
 def script(marks: Marks, before: str = "") -> tuple[str, ...]:
@@ -104,3 +149,97 @@ def test_a_daemon_that_has_closed_the_descriptor_keeps_nothing(
     assert client.lock("myLock").acquire(timeout=BOUND)
     client.lock("myLock").release()
     os.kill(child, signal.SIGKILL)
+
+
+def test_each_row_of_the_page_has_a_test() -> None:
+    _, _, rest = PAGE.read_text().partition("| who is killed |")
+    lines = rest.partition("\n\n")[0].splitlines()[2:]
+    assert [line.split("|")[1].strip() for line in lines] == list(ROWS)
+    for test in ROWS.values():
+        file, _, name = test.partition("::")
+        assert f"def {name}(" in (Path(__file__).parent / file).read_text()
+
+
+def test_a_killed_command_leaves_the_lock_to_its_descendants(
+    start: Start, server: Server, client: holdfast.Client, marks: Marks
+) -> None:
+    _, _, _, work = script(marks)
+    both = f"({work}) & echo $$ > {marks.path('pid')}; wait"
+    running = start("myLock", "--lease", "3", "--", "sh", "-c", both)
+    marks.wait("child")
+    os.kill(int(marks.wait("pid")), signal.SIGKILL)
+    is_renewed(server, 4)
+    assert not marks.exists("out")
+    (marks.folder / "go").touch()
+    assert running.status() == 137
+    assert marks.exists("out")
+    assert not client.lock("myLock").locked()
+
+
+def test_a_killed_descendant_changes_nothing(start: Start, server: Server, marks: Marks) -> None:
+    _, _, _, work = script(marks)
+    both = f"sleep 300 & echo $! > {marks.path('pid')}; {work}"
+    running = start("myLock", "--lease", "3", "--", "sh", "-c", both)
+    marks.wait("child")
+    os.kill(int(marks.wait("pid")), signal.SIGKILL)
+    is_renewed(server, 4)
+    (marks.folder / "go").touch()
+    assert running.status() == 0
+    assert marks.exists("out")
+
+
+def test_the_guard_alone_releases_at_once(
+    start: Start, client: holdfast.Client, marks: Marks
+) -> None:
+    """At once: long before the end of the lease."""
+    running = start("myLock", "--lease", "300", *script(marks, "setsid"))
+    child = int(marks.wait("child"))
+    kill_both(running)
+    os.kill(child, signal.SIGKILL)
+    assert client.lock("myLock").acquire(timeout=BOUND)
+    client.lock("myLock").release()
+
+
+def test_without_descendants_the_guard_releases_at_once(
+    start: Start, client: holdfast.Client, marks: Marks
+) -> None:
+    words = ["myLock", "--lease", "300", "--no-descendants"]
+    running = start(*words, *script(marks, "setsid"))
+    child = int(marks.wait("child"))
+    kill_both(running)
+    assert client.lock("myLock").acquire(timeout=BOUND)
+    client.lock("myLock").release()
+    assert alive(child)
+
+
+def test_a_killed_guard_changes_nothing(
+    start: Start, server: Server, client: holdfast.Client, marks: Marks
+) -> None:
+    running = start("myLock", "--lease", "3", *script(marks))
+    marks.wait("child")
+    os.kill(guard_of(running), signal.SIGKILL)
+    is_renewed(server, 4)
+    (marks.folder / "go").touch()
+    assert running.status() == 0
+    assert not client.lock("myLock").locked()
+
+
+@pytest.mark.parametrize("why", ["killed", "switched off", "at least"])
+def test_without_a_guard_the_lock_is_left_to_its_lease(
+    start: Start, server: Server, client: holdfast.Client, marks: Marks, why: str
+) -> None:
+    more = {"env": {**environment(), "HOLDFAST_GUARD": "0"}} if why == "switched off" else {}
+    minimum = ["--at-least", "3"] if why == "at least" else []
+    words = ["myLock", "--lease", "4", *minimum, *script(marks, "setsid")]
+    running = start(*words, **more)
+    child = int(marks.wait("child"))
+    if why == "killed":
+        os.kill(guard_of(running), signal.SIGKILL)
+    kill_both(running)
+    running.process.wait(BOUND)
+    until = expiry(server, "lock")
+    assert until > time.time()
+    assert client.lock("myLock").acquire(timeout=BOUND)
+    assert time.time() > until - 0.1
+    client.lock("myLock").release()
+    assert alive(child)

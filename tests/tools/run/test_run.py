@@ -163,6 +163,18 @@ def test_an_interrupt_at_the_start_costs_no_word(
             assert running.end() == (-signal.SIGINT, "", "")
 
 
+def test_little_is_imported_before_interrupts_are_handled() -> None:
+    """By the console script: each import before that is time in which SIGINT is a traceback."""
+    show = "import sys; there = {*sys.modules}; import holdfast_tools.__main__; "
+    show += "print(*{*sys.modules} - there)"
+    seen = subprocess.run(
+        [sys.executable, "-c", show], env=environment(), capture_output=True, check=True
+    )
+    modules = set(seen.stdout.decode().split())
+    assert "holdfast_tools.interrupts" in modules
+    assert not modules & {"holdfast", "click", "json", "importlib.metadata", "pathlib", "asyncio"}
+
+
 @pytest.mark.parametrize("given", [{}, {"LC_CTYPE": "C"}, {"LC_CTYPE": "C.UTF-8"}])
 def test_the_environment_is_as_it_was(start: Start, given: dict[str, str]) -> None:
     """In the C locale the interpreter sets LC_CTYPE for itself."""
