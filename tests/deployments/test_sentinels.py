@@ -252,7 +252,7 @@ def test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good(
 
 def _streams(server: Server) -> int:
     """The connections of clients: not the sentinels', nor the replicas'."""
-    ours = ("evalsha", "eval", "role", "subscribe")
+    ours = ("evalsha", "eval", "hello", "subscribe")
     known = server.connections()
     return sum(c["cmd"] in ours and not c["name"].startswith("sentinel-") for c in known)
 
