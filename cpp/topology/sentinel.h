@@ -40,7 +40,10 @@ class SentinelWatch final : public net::Pollable,
 
   // Once.
   void start(Move move);
-  // The primary cannot be reached, or is not a primary: queries the sentinels.
+  // The primary cannot be reached, or is not a primary: queries the sentinels. No Replacement does
+  // it for them: that connects to the same address once more, while the next primary of a service
+  // has another one, which its sentinels know. What was refused waits until they name it, and a
+  // caller is not told, so the stream ends at once, also where no other primary is there yet.
   void doubt();
   void close();
 
