@@ -42,8 +42,7 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
   if (tracking.required()) say({"CLIENT", "TRACKING", "OFF"});
   if (options.database != 0) say({"SELECT", std::to_string(options.database)});
   optional_ = -missing_;
-  says_role_ = !resp3 && wants_role(options) && asks_ != Asks::kNothing;
-  if (says_role_) say(role_command());
+  ask_role(options, resp3);
   introduce(options);
   say_label(options);
   if (tracking.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
@@ -66,6 +65,12 @@ void Greeting::introduce(const StreamOptions& options) {
   // The inspector shows it with the holds: a witness is the guard's.
   say({"CLIENT", "SETINFO", "LIB-NAME", options.witness ? "holdfast(guard)" : "holdfast"});
   say({"CLIENT", "SETINFO", "LIB-VER", options.library_version});
+}
+
+// Where HELLO 3 does not say it.
+void Greeting::ask_role(const StreamOptions& options, bool resp3) {
+  says_role_ = !resp3 && wants_role(options) && asks_ != Asks::kNothing;
+  if (says_role_) say(role_command());
 }
 
 resp::Command Greeting::role_command() const {
@@ -96,12 +101,7 @@ std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
                                                 const StreamOptions& options, Tracking& tracking,
                                                 TimePoint now) {
   --missing_;
-  if (missing_ == after_hello_) {
-    tracking.hello(reply);
-    resp3_ = !reply.is_error();
-    if (resp3_) role_ = role_of(reply);
-    if (!resp3_ && asks_ == Asks::kHello) asks_ = Asks::kRole;
-  }
+  if (missing_ == after_hello_) take_hello(reply, tracking);
   if (missing_ < optional_) {
     if (auto failure = take_optional(reply, options, tracking, now)) return failure;
   } else if (reply.is_error()) {
@@ -115,6 +115,13 @@ std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
   }
   if (answered()) ask_again(options);
   return std::nullopt;
+}
+
+void Greeting::take_hello(const resp::Reply& reply, Tracking& tracking) {
+  tracking.hello(reply);
+  resp3_ = !reply.is_error();
+  if (resp3_) role_ = role_of(reply);
+  if (!resp3_ && asks_ == Asks::kHello) asks_ = Asks::kRole;
 }
 
 void Greeting::take_role(const resp::Reply& reply) {

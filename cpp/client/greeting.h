@@ -59,7 +59,9 @@ class Greeting {
   void say(const resp::Command& command);
   void introduce(const StreamOptions& options);
   void say_label(const StreamOptions& options);
+  void ask_role(const StreamOptions& options, bool resp3);
   void ask_again(const StreamOptions& options);
+  void take_hello(const resp::Reply& reply, Tracking& tracking);
   void take_role(const resp::Reply& reply);
   bool is_of_label(const Tracking& tracking) const;
   std::optional<Failure> take_optional(const resp::Reply& reply, const StreamOptions& options,

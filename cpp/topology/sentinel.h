@@ -41,9 +41,9 @@ class SentinelWatch final : public net::Pollable,
   // Once.
   void start(Move move);
   // The primary cannot be reached, or is not a primary: queries the sentinels. No Replacement does
-  // it for them: that connects to the same address once more, while the next primary of a service
-  // has another one, which its sentinels know. What was refused waits until they name it, and a
-  // caller is not told, so the stream ends at once, also where no other primary is there yet.
+  // this: it connects to the same address once more, while the next primary of a service has
+  // another one, which its sentinels know. What was refused waits until they name it, and no caller
+  // gets the refusal: so the stream ends at once, also where there is no other primary yet.
   void doubt();
   void close();
 
