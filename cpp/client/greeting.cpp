@@ -13,6 +13,8 @@ bool wants_resp3(const StreamOptions& options) {
   return options.resp3 || (options.pushes && options.reauthenticates);
 }
 
+bool wants_role(const StreamOptions& options) { return options.signs || !options.service.empty(); }
+
 Role role_named(std::string_view word) {
   if (word == "master") return Role::kPrimary;
   return word == "slave" || word == "replica" ? Role::kReplica : Role::kUnknown;
@@ -21,7 +23,8 @@ Role role_named(std::string_view word) {
 }  // namespace
 
 Role role_of(const resp::Reply& reply) {
-  return reply.is_array() ? role_named(reply.text_at(0)) : Role::kUnknown;
+  const Role role = role_named(reply.text_at(0));
+  return role == Role::kUnknown ? role_named(reply.field("role")) : role;
 }
 
 void Greeting::begin(const StreamOptions& options, const net::Credentials& who, Tracking& tracking,
@@ -38,7 +41,6 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
   const int hello = resp3 ? missing_ : 0;
   if (tracking.required()) say({"CLIENT", "TRACKING", "OFF"});
   if (options.database != 0) say({"SELECT", std::to_string(options.database)});
-  if (!options.service.empty()) say({"ROLE"});
   optional_ = -missing_;
   ask_role(options, resp3);
   introduce(options);
@@ -65,10 +67,24 @@ void Greeting::introduce(const StreamOptions& options) {
   say({"CLIENT", "SETINFO", "LIB-VER", options.library_version});
 }
 
-// Where HELLO does not say it; a service's has been asked already.
+// Where HELLO 3 does not say it.
 void Greeting::ask_role(const StreamOptions& options, bool resp3) {
-  says_role_ = options.signs && asks_role_ && !resp3 && options.service.empty();
-  if (says_role_) say({"ROLE"});
+  says_role_ = !resp3 && wants_role(options) && asks_ != Asks::kNothing;
+  if (says_role_) say(role_command());
+}
+
+resp::Command Greeting::role_command() const {
+  if (asks_ == Asks::kRole) return {"ROLE"};
+  return {"HELLO", resp3_ ? "3" : "2"};
+}
+
+// When all is answered, and HELLO is what the server does not know.
+void Greeting::ask_again(const StreamOptions& options) {
+  if (asks_ != Asks::kRole || says_role_ || resp3_ || !wants_role(options)) return;
+  says_role_ = true;
+  optional_ = 1;
+  after_hello_ = -1;
+  say(role_command());
 }
 
 void Greeting::say_label(const StreamOptions& options) {
@@ -85,19 +101,33 @@ std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
                                                 const StreamOptions& options, Tracking& tracking,
                                                 TimePoint now) {
   --missing_;
-  if (missing_ == after_hello_) {
-    tracking.hello(reply);
-    resp3_ = !reply.is_error();
-    if (resp3_) role_ = role_named(reply.field("role"));
+  if (missing_ == after_hello_) take_hello(reply, tracking);
+  if (missing_ < optional_) {
+    if (auto failure = take_optional(reply, options, tracking, now)) return failure;
+  } else if (reply.is_error()) {
+    auto failure = refused(std::string(without_arguments(reply.text())), options, tracking);
+    if (failure) return failure;
   }
-  if (missing_ < optional_) return take_optional(reply, options, tracking, now);
-  const bool says_role = missing_ == optional_ && !options.service.empty();
-  if (says_role && reply.is_array() && reply.text_at(0) != "master") {
+  if (role_ == Role::kReplica && !options.service.empty()) {
+    excuse();
     const std::string why = options.address.text() + " is a replica, not a primary";
     return Failure{Status::unreachable(why), true};
   }
-  if (!reply.is_error()) return std::nullopt;
-  return refused(std::string(without_arguments(reply.text())), options, tracking);
+  if (answered()) ask_again(options);
+  return std::nullopt;
+}
+
+void Greeting::take_hello(const resp::Reply& reply, Tracking& tracking) {
+  tracking.hello(reply);
+  resp3_ = !reply.is_error();
+  if (resp3_) role_ = role_of(reply);
+  if (!resp3_ && asks_ == Asks::kHello) asks_ = Asks::kRole;
+}
+
+void Greeting::take_role(const resp::Reply& reply) {
+  says_role_ = asks_ == Asks::kRole;
+  role_ = role_of(reply);
+  if (reply.is_error()) asks_ = says_role_ ? Asks::kNothing : Asks::kRole;
 }
 
 std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& reply,
@@ -115,11 +145,10 @@ std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& repl
   return std::nullopt;
 }
 
-// True: it was the reply to ROLE, CLIENT TRACKING or the label, which say nothing about the others.
+// True: it was about the role, to CLIENT TRACKING or the label, which say nothing about the others.
 bool Greeting::take_apart(const resp::Reply& reply, Tracking& tracking, TimePoint now) {
   if (says_role_ && missing_ == optional_ - 1) {
-    role_ = role_of(reply);
-    asks_role_ = !reply.is_error();
+    take_role(reply);
   } else if (answered() && tracking.requested()) {
     tracking.answered(reply, now);
   } else if (is_of_label(tracking)) {
@@ -153,7 +182,9 @@ bool Greeting::stays_with_resp2(std::string_view word, const StreamOptions& opti
 }
 
 void Greeting::broken() {
-  if (!excused_ && missing_ <= optional_) introduces_ = asks_role_ = false;
+  if (excused_ || missing_ > optional_) return;
+  introduces_ = false;
+  asks_ = Asks::kNothing;
 }
 
 }  // namespace holdfast::client

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,12 +18,13 @@ struct StreamOptions;
 
 // What a server is, as far as it is known.
 enum class Role { kUnknown, kPrimary, kReplica };
-// By a reply to ROLE; an error, and another word, is kUnknown.
+// By a reply to ROLE or HELLO; an error, and another word, is kUnknown.
 Role role_of(const resp::Reply& reply);
 
-// The first commands of a stream, and their replies: AUTH, HELLO, SELECT, ROLE, and last what a
-// server may refuse: CLIENT SETNAME, INFO and SETINFO. A machine without I/O, for the streams that
-// one ReconnectingStream makes, one after the other.
+// The first commands of a stream, and their replies: AUTH, HELLO 3, SELECT, and last what a server
+// may refuse: HELLO 2 for the server's role, CLIENT SETNAME, INFO and SETINFO. ROLE is only for a
+// server that knows no HELLO: a service may refuse it, and a user needs a right to it. A machine
+// without I/O, for the streams that one ReconnectingStream makes, one after the other.
 class Greeting {
  public:
   // Why a stream is given up.
@@ -46,8 +48,10 @@ class Greeting {
 
   // It has RESP3.
   bool resp3() const { return resp3_; }
-  // Of the server, by its HELLO or ROLE.
+  // Of the server, as it has said.
   Role role() const { return role_; }
+  // What it is asked by; role_of() reads the reply.
+  resp::Command role_command() const;
   // What the server says of the connection, where a witness asks; else empty.
   std::string_view connection() const { return connection_; }
 
@@ -56,6 +60,9 @@ class Greeting {
   void introduce(const StreamOptions& options);
   void say_label(const StreamOptions& options);
   void ask_role(const StreamOptions& options, bool resp3);
+  void ask_again(const StreamOptions& options);
+  void take_hello(const resp::Reply& reply, Tracking& tracking);
+  void take_role(const resp::Reply& reply);
   bool is_of_label(const Tracking& tracking) const;
   std::optional<Failure> take_optional(const resp::Reply& reply, const StreamOptions& options,
                                        Tracking& tracking, TimePoint now);
@@ -69,7 +76,8 @@ class Greeting {
   int after_hello_ = -1;    // of these, behind the one to HELLO
   int optional_ = 0;        // of these, the last: that may be errors
   bool says_role_ = false;  // the first of those is the one to ROLE
-  bool asks_role_ = true;   // until a server refuses that
+  enum class Asks : std::uint8_t { kHello, kRole, kNothing };
+  Asks asks_ = Asks::kHello;  // for the role; the next one when a server refuses it
   Role role_ = Role::kUnknown;
   bool resp3_ = false;
   bool introduces_ = true;  // until a server refuses the client's name

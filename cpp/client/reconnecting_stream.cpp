@@ -137,8 +137,8 @@ void ReconnectingStream::write_greeting() {
 }
 
 void ReconnectingStream::exchange_greeting(TimePoint now) {
-  write_greeting();
   while (state_ == State::kGreeting && !greeting_.answered()) {
+    write_greeting();
     if (const std::optional<resp::Reply> next = next_reply(now)) {
       auto failure = greeting_.take(*next, options_, tracking_, now);
       if (failure) fail(now, std::move(failure->why), failure->reset);

@@ -72,7 +72,7 @@ class Preliminaries {
 };
 
 // How to reach one server, and for how long. A server that answers for a *service* has to be a
-// primary: it is asked for its ROLE when it is greeted, and left when it answers READONLY.
+// primary: it is asked for its role when it is greeted, and left when it answers READONLY.
 struct StreamOptions {
   net::Address address;  // of an announced server, where it is reachable
   net::TlsOptions tls;
@@ -97,14 +97,14 @@ struct StreamOptions {
   std::vector<resp::Command> also_sent{};
   resp::Command label{};  // the same, until a server refuses it; empty: there is none
   net::Address given{};   // the address before it was mapped; set by the stream
-  // Of a server that has to be the primary: asked for its ROLE when it is greeted, if the user may
+  // Of a server that has to be the primary: asked for its role when it is greeted, if the user may
   // do that. Null: of one that was named for itself.
   std::shared_ptr<StaleSigns> signs{};
   // Of names; shared by the client's streams.
   std::shared_ptr<net::AddressMemory> addresses = std::make_shared<net::AddressMemory>();
 };
 
-// One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, ROLE, and
+// One stream to one server that makes itself anew: connect, greet (AUTH, HELLO, SELECT, and
 // what a server may refuse: CLIENT SETNAME and SETINFO), carry bytes, and after a failure rest for
 // a moment (10 ms doubling to 1 s, halved at random) and start again. A machine without threads:
 // its driver calls advance() and read(); see Pollable. Only transport() may be used by another
@@ -161,8 +161,9 @@ class ReconnectingStream {
   // Ready only: it speaks RESP3.
   bool resp3() const { return greeting_.resp3(); }
 
-  // Ready only: what the server was when the stream was made.
+  // Ready only: what the server was when the stream was made, and what it is asked by.
   Role role() const { return greeting_.role(); }
+  resp::Command role_command() const { return greeting_.role_command(); }
 
   // Ready only: of what was read on this stream the server says when it changes. And what it has
   // said since the last call.

@@ -290,7 +290,7 @@ bool StreamReader::begin_to_hold_back(Pipeline& pipe, const resp::Reply& sign, T
 // A server that was the primary when the stream was made is asked first, behind what is on its way:
 // a proxy's word for one command is no reason to leave a stream.
 RequestPtr StreamReader::ask_for_role(Pipeline& pipe, TimePoint now) const {
-  auto ask = std::make_shared<PlainRequest>(resp::Command({"ROLE"}), resp::ReplyKinds::any(),
+  auto ask = std::make_shared<PlainRequest>(link_.role_command(), resp::ReplyKinds::any(),
                                             [](const auto&, const auto&) {});
   ask->deadline = after(now, setup_.link.command_timeout);
   pipe.line.add({ask});

@@ -94,7 +94,7 @@ class StreamReader {
   // then goes.
   struct HeldBack {
     TimePoint until;
-    RequestPtr asked{};      // the server's own ROLE; null: it is known
+    RequestPtr asked{};      // the server's own role; null: it is known
     std::uint64_t look = 0;  // for another server; 0: there is none
   };
 

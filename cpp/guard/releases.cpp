@@ -392,9 +392,10 @@ void Releases::answered(Hold& hold, bool renewal, const Result<resp::Reply>& rep
   hold.on_way = false;
   --on_way_;
   ++answered_;
-  const bool fails =
-      !reply.ok() || (reply.value().is_error() && resp::is_temporary(reply.value().text()));
-  if (fails) {
+  const bool error = reply.ok() && reply.value().is_error();
+  const resp::Pace pace = error ? resp::pace_of_release(reply.value().text()) : resp::Pace::kNever;
+  if (pace == resp::Pace::kEachSecond) hold.backoff = kLongestBackoff;
+  if (!reply.ok() || pace != resp::Pace::kNever) {
     hold.due = after(clock_.now(), hold.backoff);
     hold.backoff = std::min(2 * hold.backoff, kLongestBackoff);
   } else if (renewal) {

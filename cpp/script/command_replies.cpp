@@ -7,6 +7,7 @@
 
 #include "lua_scripts.h"
 #include "script/writer.h"
+#include "topology/slots_reply.h"
 
 namespace holdfast::script {
 
@@ -55,18 +56,6 @@ constexpr ReplyKinds kAddressElements[] = {kText, kDecimal};
 constexpr ArrayRow kAddressRows[] = {ArrayRow(kAddressElements)};
 constexpr ArrayShape kAddress(kAddressRows);
 
-// CLUSTER SLOTS: the first and the last slot, and the servers that have them: host, port, and what
-// later versions add.
-constexpr ReplyKinds kServerElements[] = {kTextOrNil, from(0), ReplyKinds::any()};
-constexpr ArrayRow kServerRows[] = {ArrayRow(kServerElements, 1)};
-constexpr ArrayShape kServer(kServerRows);
-constexpr ReplyKinds kRangeElements[] = {from(0), from(0), kArray.arrays_of(kServer)};
-constexpr ArrayRow kRangeRows[] = {ArrayRow(kRangeElements, 1)};
-constexpr ArrayShape kRange(kRangeRows);
-constexpr ReplyKinds kSlotElements[] = {kArray.arrays_of(kRange)};
-constexpr ArrayRow kSlotRows[] = {ArrayRow(kSlotElements, 1)};
-constexpr ArrayShape kSlots(kSlotRows);
-
 constexpr std::string_view kWithScores = "WITHSCORES";
 
 constexpr std::size_t kAnyNumber = ~std::size_t{0};
@@ -91,7 +80,7 @@ using Counts = Known::Counts;
 constexpr Known kCommands[] = {
     {"ACL WHOAMI", 0, 0, kText},
     {"CLIENT INFO", 0, 0, kText},
-    {"CLUSTER SLOTS", 0, 0, kArray.arrays_of(kSlots)},
+    {"CLUSTER SLOTS", 0, 0, topology::kSlotsReply},
     {"DEL", 1, kAnyNumber, from(0), Counts::kNumber},
     {"EXISTS", 1, kAnyNumber, from(0), Counts::kNumber},
     {"GET", 1, 1, kTextOrNil},

@@ -40,7 +40,10 @@ class SentinelWatch final : public net::Pollable,
 
   // Once.
   void start(Move move);
-  // The primary cannot be reached, or is not a primary: queries the sentinels.
+  // The primary cannot be reached, or is not a primary: queries the sentinels. No Replacement does
+  // this: it connects to the same address once more, while the next primary of a service has
+  // another one, which its sentinels know. What was refused waits until they name it, and no caller
+  // gets the refusal: so the stream ends at once, also where there is no other primary yet.
   void doubt();
   void close();
 

@@ -9,6 +9,7 @@
 
 #include "client/request.h"
 #include "resp/error_reply.h"
+#include "topology/slots_reply.h"
 
 namespace holdfast::topology {
 
@@ -129,20 +130,22 @@ SlotsQuery::SlotsQuery(const Clock& clock, net::Loop& loop, const client::Stream
       connection_(std::make_shared<client::Connection>(clock, loop, once(link))) {}
 
 void SlotsQuery::start() {
-  const auto send = [this](resp::Command command, client::PlainRequest::Completed completed) {
-    const auto query = std::make_shared<client::PlainRequest>(
-        std::move(command), resp::ReplyKind::kArray, std::move(completed));
+  const auto send = [this](resp::Command command, resp::ReplyKinds replies,
+                           client::PlainRequest::Completed completed) {
+    const auto query =
+        std::make_shared<client::PlainRequest>(std::move(command), replies, std::move(completed));
     query->deadline = after(clock_.now(), command_timeout_);
     return connection_->submit(query);
   };
   // The same query as Redisson's.
   using Reply = Result<resp::Reply>;
   const auto self = shared_from_this();
-  (void)send({"PUBSUB", "SHARDNUMSUB"}, [self](const Reply& reply, const client::Sent& /*sent*/) {
-    self->sharded_ = reply.ok() && !reply.value().is_error();
-  });
-  const Status closed =
-      send({"CLUSTER", "SLOTS"}, [self](const Reply& reply, const client::Sent& /*sent*/) {
+  (void)send({"PUBSUB", "SHARDNUMSUB"}, resp::ReplyKind::kArray,
+             [self](const Reply& reply, const client::Sent& /*sent*/) {
+               self->sharded_ = reply.ok() && !reply.value().is_error();
+             });
+  const Status closed = send(
+      {"CLUSTER", "SLOTS"}, kSlotsReply, [self](const Reply& reply, const client::Sent& /*sent*/) {
         self->report({reply.ok() ? read_slots(reply.value(), self->address_) : reply.status()});
       });
   if (!closed.ok()) report({closed});

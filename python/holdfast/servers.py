@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
-from holdfast._engine.errors import ConnectionError, HoldfastError
+from holdfast._engine.errors import ConnectionError, HoldfastError, ServerError
 from holdfast._locks.force import (
     ID_DIGITS,
     ForcedRelease,
@@ -314,11 +314,13 @@ class Deployment:
         failure: Exception | None = None
         for sentinel in self.sentinels():
             try:
-                host, port = sentinel.one(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service)
+                address = sentinel.one(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service)
             except HoldfastError as error:
                 failure = error
             else:
-                return host.decode(), int(port)
+                if address is not None:
+                    return address[0].decode(), int(address[1])
+                failure = _unknown_service(service.decode(), sentinel)
         raise failure or ConnectionError("no sentinel is known")
 
     def server(self, host: str, port: int) -> Server:
@@ -338,6 +340,16 @@ class Deployment:
         options.endpoint = endpoint
         options.set_pubsub("auto")
         return options
+
+
+def _unknown_service(service: str, sentinel: Server) -> ServerError:
+    """In the words in which a lock's call says it."""
+    error = ServerError(
+        f"service {service!r}: its sentinels ({sentinel.text}) know no such service; use the "
+        "primary's name in the URL, as SENTINEL MASTERS lists it"
+    )
+    error.code = "ERR"
+    return error
 
 
 def slot_owners(slots: Any, endpoint: _core.Endpoint) -> list[tuple[str, int]]:

@@ -68,7 +68,7 @@ def _release(parent: Child) -> None:
 
 def _streams(servers: list[Server]) -> set[tuple[int, str]]:
     """The connections that a program made to these servers: (port, id)."""
-    ours = ("evalsha", "eval", "role", "cluster|slots", "pubsub|shardnumsub", "ssubscribe")
+    ours = ("evalsha", "eval", "hello", "cluster|slots", "pubsub|shardnumsub", "ssubscribe")
     every = [(server.port, each) for server in servers for each in server.connections()]
     return {(port, each["id"]) for port, each in every if each["cmd"] in ours}
 

@@ -7,6 +7,7 @@ answers shows that another server has its place.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,12 +146,25 @@ def test_replicas_confirm_at_the_new_primary(
     alice.do(lock.release)
 
 
-def test_a_user_who_may_not_ask_for_the_role(
-    alice: Any, managed: Managed, make_client: MakeClient
+@pytest.fixture(params=["no right to ROLE", "no ROLE"])
+def silent(request: pytest.FixtureRequest, server_kind: str, tmp_path: Path) -> Iterator[Managed]:
+    """Servers that do not say their roles: they know no HELLO, and refuse ROLE."""
+    disabled = ["HELLO"] if request.param == "no right to ROLE" else ["HELLO", "ROLE"]
+    include = tmp_path / "without.conf"
+    include.write_text("".join(f'rename-command {word} ""\n' for word in disabled))
+    with Managed(server_kind, {"include": str(include)}) as managed:
+        for server in (managed.primary, managed.replica):
+            if "ROLE" not in disabled:
+                server.inspect.execute_command("ACL", "SETUSER", "default", "-role")
+        yield managed
+
+
+def test_servers_that_do_not_say_their_roles(
+    alice: Any, silent: Managed, make_client: MakeClient
 ) -> None:
     """68: what a script is refused is enough."""
-    for server in (managed.primary, managed.replica):
-        server.inspect.execute_command("ACL", "SETUSER", "default", "-role")
+    managed = silent
+    assert alice.do(make_client(managed.url).ping)
     lock = make_client(managed.url, lease=LASTING).lock(NAME)
     alice.do(lock.acquire)
     managed.swap()

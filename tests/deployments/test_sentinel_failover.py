@@ -172,7 +172,7 @@ def test_a_demoted_primary_is_not_written_to(alice: Any, client: Any, service: S
 
 
 def _roles_asked(server: Server) -> int:
-    calls: int = server.inspect.info("commandstats").get("cmdstat_role", {}).get("calls", 0)
+    calls: int = server.inspect.info("commandstats").get("cmdstat_hello", {}).get("calls", 0)
     return calls
 
 

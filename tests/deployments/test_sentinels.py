@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast import servers
 from tests.deployments.conftest import NAME, MakeService, refuse_demotion
 from tests.support.certificates import make_certificates
 from tests.support.impostors import closed_port
@@ -103,6 +104,9 @@ def test_an_unknown_service_is_an_error_at_once(
             alice.do(client.lock(NAME).acquire)
         assert error.value.code == "ERR"
         assert str(service.sentinels[0].port) in str(error.value)
+    with pytest.raises(holdfast.ServerError, match="'unknown'") as error:
+        servers.of(client).primary_addresses()
+    assert error.value.code == "ERR"
 
 
 @pytest.mark.costly
@@ -248,7 +252,7 @@ def test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good(
 
 def _streams(server: Server) -> int:
     """The connections of clients: not the sentinels', nor the replicas'."""
-    ours = ("evalsha", "eval", "role", "subscribe")
+    ours = ("evalsha", "eval", "hello", "subscribe")
     known = server.connections()
     return sum(c["cmd"] in ours and not c["name"].startswith("sentinel-") for c in known)
 

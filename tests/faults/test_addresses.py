@@ -13,12 +13,12 @@ import pytest
 from tests.faults.conftest import NAME
 from tests.support.certificates import make_certificates
 from tests.support.fixtures import StartServer
+from tests.support.impostors import Scripted, scripted
 from tests.support.managed import Managed
 from tests.support.names import Names
 from tests.support.processes import Child, StartChild
 from tests.support.proxy import FaultProxy
 from tests.support.servers import Server, free_port
-from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.servers("real"), pytest.mark.realtime]
 
@@ -144,30 +144,39 @@ def test_the_address_of_a_replica_is_not_used(server_kind: str, names: Names, st
 
 WAITING = """
 with holdfast.Client(URL, command_timeout=60.0) as client:
-    lock = client.lock(NAME)
-    with lock:
-        say("ready")
-    hear("again")
-    say("again", lock.acquire(timeout=50))
+    say("pinged", client.ping())
+    hear("acquire")
+    say("acquired", client.lock(NAME).acquire(timeout=50))
 """
 
 
+class OutOfOrder(Scripted):
+    """A server that refuses all scripts for the same reason."""
+
+    def __init__(self, state: str) -> None:
+        super().__init__()
+        self._refusal = f"-{state} not now\r\n".encode()
+
+    def reply_to(self, words: list[bytes]) -> bytes:
+        if words[0] == b"PING":
+            return b"+PONG\r\n"
+        return self._refusal if words[0] in {b"EVALSHA", b"EVAL"} else super().reply_to(words)
+
+
+@pytest.mark.parametrize("state", ["LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN"])
 def test_a_server_that_is_out_of_order_is_left_for_a_new_address(
-    start_server: StartServer, names: Names, start: Any
+    state: str, private_server: Server, names: Names, start: Any
 ) -> None:
     """68: it goes on refusing; a second later the name is resolved once more."""
     port = free_port()
     names.lead_to(FIRST)
-    old, new = start_server(), start_server()
     with (
-        FaultProxy(old.port, host=FIRST, port=port),
-        FaultProxy(new.port, host=SECOND, port=port),
+        scripted(OutOfOrder(state), FIRST, port),
+        FaultProxy(private_server.port, host=SECOND, port=port),
     ):
         child = start(WAITING, port, NAME=NAME)
-        child.expect("ready")
-        old.inspect.config_set("replica-serve-stale-data", "no")
-        old.inspect.replicaof("127.0.0.1", 1)  # MASTERDOWN
-        child.send("again")
+        assert child.expect("pinged") == ["True"]
+        child.send("acquire")
         names.lead_to(SECOND)
-        assert child.expect("again") == ["True"]
-        eventually(lambda: new.inspect.exists(NAME))
+        assert child.expect("acquired") == ["True"]
+        assert private_server.inspect.exists(NAME)

@@ -142,6 +142,29 @@ def test_a_reply_that_a_command_cannot_have_ends_the_connection(
         eventually(lambda: f"127.0.0.1:{impostor.port} sent " in caplog.text)
 
 
+def test_slots_of_another_shape_end_the_connection(
+    impostor: Scripted, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Fault 60, of the topology's own question: no node is taken from such a reply."""
+    sharded, granted = encoded([], 2), encoded(None, 2)
+    own = [0, 16383, [b"", impostor.port, b"id"]]
+    wrong = [
+        [0],
+        [own[:1]],
+        [[0, 16384, own[2]]],
+        [[0, 1, [b"h", 65536]]],
+        [[0, 1, [7, 1]]],
+        [b"h"],
+    ]
+    for reply in [*wrong, [own]]:
+        impostor.replies += sharded, encoded(reply, 2)
+    impostor.replies += granted, encoded(1, 2)
+    url = impostor.url.replace("redis://", "redis+cluster://")
+    with closing(holdfast.Client(url, tracking="off")) as client, client.lock("orders"):
+        assert client.stats().protocol_errors == len(wrong)
+    eventually(lambda: f"127.0.0.1:{impostor.port} sent " in caplog.text)
+
+
 def commands_of_the_library() -> set[bytes]:
     """The commands in its code: in tuples, and in arguments of a call."""
     found = set()

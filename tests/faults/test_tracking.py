@@ -306,13 +306,13 @@ def _calls(server: Server, command: str) -> int:
 def test_without_the_option_nothing_is_asked(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    before = _calls(private_server, "hello")
     client = make_client(private_server.url, tracking="off", lease=LASTING)
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     eventually(lambda: client.stats().renewals >= 2)
     assert client.stats().tracked == 0
-    assert _calls(private_server, "hello") == before
+    assert not _calls(private_server, "client|tracking")
+    assert {each.get("resp", "2") for each in private_server.connections()} == {"2"}
 
 
 def test_a_short_hold_opens_no_connection_for_renewals(

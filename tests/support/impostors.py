@@ -101,7 +101,7 @@ def closed_port() -> Iterator[int]:
 
 GREETING = {b"HELLO", b"CLIENT", b"SELECT"}
 """Commands that a client sends besides those of its caller; all but CLIENT INFO."""
-SERVER = b"%3\r\n+server\r\n+redis\r\n+version\r\n+7.0.15\r\n+proto\r\n:3\r\n"
+SERVER = b"%3\r\n+server\r\n+redis\r\n+version\r\n+7.0.15\r\n+role\r\n+master\r\n"
 
 
 @dataclass
@@ -119,8 +119,6 @@ class Scripted:
     def reply_to(self, words: list[bytes]) -> bytes:
         if words[0] == b"HELLO":
             return SERVER
-        if words[0] == b"ROLE":
-            return b"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
         if words[0] in GREETING and words[1:] != [b"INFO"]:
             return b"+OK\r\n"
         return self.replies.popleft()
@@ -139,9 +137,11 @@ def _read_command(of: BinaryIO) -> list[bytes] | None:
 
 
 @contextmanager
-def scripted() -> Iterator[Scripted]:
-    """Serve a port by a `Scripted`."""
-    server = Scripted()
+def scripted(
+    server: Scripted | None = None, host: str = "127.0.0.1", port: int = 0
+) -> Iterator[Scripted]:
+    """Serve a port by a `Scripted`; 0: any port."""
+    server = server or Scripted()
     connections: set[socket.socket] = set()
 
     class Handler(socketserver.StreamRequestHandler):
@@ -151,7 +151,7 @@ def scripted() -> Iterator[Scripted]:
                 while (words := _read_command(self.rfile)) is not None:
                     self.wfile.write(server.reply_to(words))
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
+    with socketserver.ThreadingTCPServer((host, port), Handler) as listening:
         listening.daemon_threads = True
         server.port = listening.server_address[1]
         thread = threading.Thread(target=listening.serve_forever, args=(0.01,))

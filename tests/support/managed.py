@@ -11,6 +11,7 @@ only new connections reach the new primary.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 
 from tests.support.proxy import FaultProxy
@@ -22,8 +23,8 @@ from tests.support.waiting import eventually
 class Managed:
     """Two servers of one kind, of which the address leads to the primary."""
 
-    def __init__(self, kind: str) -> None:
-        self._group = Replicated(kind, 1)
+    def __init__(self, kind: str, settings: Mapping[str, str] | None = None) -> None:
+        self._group = Replicated(kind, 1, settings)
         self._stack = ExitStack()
 
     def __enter__(self) -> Managed:

@@ -83,10 +83,67 @@ TEST_F(GreetingTest, ALabelThatWasTakenIsSaidAgain) {
   EXPECT_TRUE(says("billing"));
 }
 
+constexpr const char* kReplica = "*2\r\n$4\r\nrole\r\n$7\r\nreplica\r\n";
+constexpr const char* kNoHello = "-ERR unknown command 'HELLO'\r\n";
+
+TEST_F(GreetingTest, HelloSaysTheRole) {
+  options.service = "orders";
+  EXPECT_TRUE(says("HELLO\r\n$1\r\n2"));
+  EXPECT_FALSE(take("*2\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"));
+  EXPECT_FALSE(take("+OK\r\n"));
+  EXPECT_TRUE(greeting.answered());
+  EXPECT_EQ(greeting.role(), Role::kPrimary);
+  EXPECT_FALSE(greeting.resp3());
+}
+
+TEST_F(GreetingTest, OnlyAServerWithoutHelloIsAskedByRole) {
+  options.service = "orders";
+  for (const bool resp3 : {false, true}) {
+    options.resp3 = resp3;
+    greeting = {};
+    EXPECT_FALSE(says("ROLE"));
+    EXPECT_FALSE(take(kNoHello));
+    EXPECT_FALSE(greeting.answered());
+    greeting.unsent.clear();
+    EXPECT_FALSE(take("+OK\r\n"));
+    EXPECT_EQ(greeting.unsent, "*1\r\n$4\r\nROLE\r\n");
+    EXPECT_FALSE(greeting.answered());
+    EXPECT_FALSE(take("*1\r\n$6\r\nmaster\r\n"));
+    EXPECT_TRUE(greeting.answered());
+    EXPECT_EQ(greeting.role(), Role::kPrimary);
+  }
+}
+
+TEST_F(GreetingTest, AServerThatWasAskedByRoleIsAskedSoAtOnce) {
+  options.service = "orders";
+  ASSERT_FALSE(says("ROLE"));
+  EXPECT_FALSE(take(kNoHello));
+  EXPECT_FALSE(take("+OK\r\n"));
+  ASSERT_TRUE(says("ROLE"));
+  EXPECT_TRUE(take("*1\r\n$5\r\nslave\r\n"));
+}
+
+TEST_F(GreetingTest, ARoleThatIsRefusedIsUnknownAndNotAskedForAgain) {
+  for (const char* refusal :
+       {"-NOPERM this user has no permissions\r\n", "-ERR unknown command\r\n"}) {
+    options.service = "orders";
+    greeting = {};
+    ASSERT_FALSE(says("ROLE"));
+    EXPECT_FALSE(take(kNoHello));
+    EXPECT_FALSE(take("+OK\r\n"));
+    EXPECT_FALSE(take(refusal));
+    EXPECT_TRUE(greeting.answered());
+    EXPECT_EQ(greeting.role(), Role::kUnknown);
+    EXPECT_FALSE(says("ROLE"));
+    EXPECT_FALSE(says("HELLO"));
+    EXPECT_TRUE(says("SETNAME"));
+  }
+}
+
 TEST_F(GreetingTest, AReplicaOfTheServiceIsLeftWithAReset) {
   options.service = "orders";
-  ASSERT_TRUE(says("ROLE"));
-  const auto failure = take("*1\r\n$5\r\nslave\r\n");
+  ASSERT_TRUE(says("HELLO"));
+  const auto failure = take(kReplica);
   ASSERT_TRUE(failure);
   EXPECT_TRUE(failure->reset);
   EXPECT_EQ(failure->why.code(), Code::kUnreachable);

@@ -47,7 +47,7 @@ class Servers final : public simulation::Peer {
     for (const simulation::Command& command : commands) {
       const std::string& word = command.words.front();
       got.push_back(wire->owner() + " " + word);
-      if (word == "ROLE") {
+      if (word == "HELLO") {
         wire->reply(wire->owner() == replica ? "*1\r\n$5\r\nslave\r\n" : "*1\r\n$6\r\nmaster\r\n");
       } else if (word == "SUBSCRIBE") {
         wire->reply("*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n");
@@ -117,11 +117,11 @@ TEST_P(MoveTest, WhatIsUnansweredGoesOutAgainInOrderWhereTheServerIs) {
   ask("1");
   ask("2");
   loop.run(Millis(20));
-  ASSERT_EQ(got(), (Strings{"a ROLE", "a ASK", "a ASK"}));
+  ASSERT_EQ(got(), (Strings{"a HELLO", "a ASK", "a ASK"}));
   connection->move(at("b"));
   ask("3");
   loop.run(Millis(20));
-  EXPECT_EQ(got(), (Strings{"b ROLE", "b ASK", "b ASK", "b ASK"}));
+  EXPECT_EQ(got(), (Strings{"b HELLO", "b ASK", "b ASK", "b ASK"}));
   EXPECT_EQ(log, (Strings{"1: b", "2: b", "3: b"}));
   EXPECT_EQ(open_wires(), Strings{"b"});
 }
@@ -143,7 +143,7 @@ TEST_P(MoveTest, NothingIsSentWhereTheServerWas) {
   ask("2");
   ask("3");
   loop.run(Millis(20));
-  EXPECT_EQ(got(), (Strings{"b ROLE", "b ASK", "b ASK"}));
+  EXPECT_EQ(got(), (Strings{"b HELLO", "b ASK", "b ASK"}));
 }
 
 TEST_P(MoveTest, NowhereAQuestionWaitsForItsDeadlineAndLearnsWhy) {
@@ -155,7 +155,7 @@ TEST_P(MoveTest, NowhereAQuestionWaitsForItsDeadlineAndLearnsWhy) {
   connection->move(at("b"));
   loop.run(Millis(20));
   EXPECT_EQ(log, (Strings{"1: no primary", "2: b"}));
-  EXPECT_EQ(got(), (Strings{"b ROLE", "b ASK"}));
+  EXPECT_EQ(got(), (Strings{"b HELLO", "b ASK"}));
 }
 
 TEST_P(MoveTest, ARefusalOfWhoKnowsFailsEverythingAtOnce) {
@@ -173,7 +173,7 @@ TEST_P(MoveTest, AReplicaIsNotUsed) {
   loop.run(Millis(100));
   EXPECT_EQ(log, Strings{});
   EXPECT_GE(failed, 2);
-  for (const std::string& word : got()) EXPECT_EQ(word, "a ROLE");
+  for (const std::string& word : got()) EXPECT_EQ(word, "a HELLO");
   servers.replica = "";
   loop.run(Millis(200));
   EXPECT_EQ(log, Strings{"1: a"});

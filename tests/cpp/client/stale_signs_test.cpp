@@ -55,7 +55,7 @@ class Servers final : public simulation::Peer {
  private:
   void answer(simulation::Wire& wire, const simulation::Command& command) {
     got.push_back(wire.owner() + " " + command.words.back());
-    if (command.words.front() == "ROLE") {
+    if (command.words.front() == "HELLO") {
       if (!says_role) return wire.reply("-NOPERM no\r\n");
       return wire.reply(wire.owner() == replica ? "*1\r\n$5\r\nslave\r\n"
                                                 : "*1\r\n$6\r\nmaster\r\n");
@@ -199,7 +199,7 @@ TEST_P(StaleSignsTest, ARightThatWasTakenAwayIsNoAnswer) {
   servers.says_role = false;
   ask("write");
   loop.run(Millis(20));
-  EXPECT_EQ(servers.got, (Strings{"a write", "a ROLE"}));
+  EXPECT_EQ(servers.got, (Strings{"a write", "a 2"}));
   EXPECT_EQ(signs->reports, 1);
 }
 

@@ -65,7 +65,8 @@ class Server final : public simulation::Peer {
   void arrived(const std::shared_ptr<simulation::Wire>& wire,
                std::vector<simulation::Command> commands) override {
     for (const simulation::Command& command : commands) {
-      if (command.words.front() == "ROLE") wire->reply(role);
+      const std::string& word = command.words.front();
+      if (word == "HELLO" || word == "ROLE") wire->reply(role);
     }
   }
 

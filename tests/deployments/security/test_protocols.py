@@ -100,13 +100,12 @@ def test_a_server_that_does_not_know_hello(
 
 
 @pytest.mark.servers("real")
-def test_without_the_option_hello_is_not_sent(
+def test_without_the_option_a_connection_has_resp2(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    before = private_server.inspect.info("commandstats").get("cmdstat_hello", {}).get("calls", 0)
-    alice.do(make_client(private_server.url).ping)
-    after = private_server.inspect.info("commandstats").get("cmdstat_hello", {}).get("calls", 0)
-    assert after == before
+    client = make_client(private_server.url)
+    alice.do(client.ping)
+    assert {each.get("resp", "2") for each in private_server.connections()} == {"2"}
 
 
 @pytest.mark.parametrize("protocol", [1, 4, 0])
