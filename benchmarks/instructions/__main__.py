@@ -64,6 +64,10 @@ BOUNDS = {
     "asyncio pair": 1.05,
     "asyncio read pair": 1.05,
     "asyncio fenced pair": 1.05,
+    "slots pair": 1.05,
+    "kept result": 1.05,
+    "election": 1.05,
+    "barrier": 1.25,  # how often a party looks depends on which of them comes first
     "renewal": 1.25,
     "import": 1.05,
     "import KB": 1.1,
@@ -88,6 +92,10 @@ AMOUNTS = {
     "asyncio pair": (100, 600),
     "asyncio read pair": (100, 600),
     "asyncio fenced pair": (100, 600),
+    "slots pair": (100, 600),
+    "kept result": (100, 600),
+    "election": (100, 600),
+    "barrier": (50, 250),
     "renewal": (1, 5),
 }
 

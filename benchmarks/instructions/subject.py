@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
@@ -148,6 +149,48 @@ def asyncio_fenced_pairs(url: str, amount: int) -> int:
     return enter_in_task(url, lambda client: client.fenced_lock("instructions-fenced"), amount)
 
 
+def slots_pairs(url: str, amount: int) -> int:
+    """Of one of two slots, taken and given back."""
+    return enter(holdfast.Client(url).slots("instructions-slots", 2), amount)
+
+
+def int_of_one() -> int:
+    """What runs once."""
+    return 1
+
+
+def kept_results(url: str, amount: int) -> int:
+    """Calls of what has run once, and whose result is kept."""
+    once = holdfast.Client(url).once("instructions-once")
+    for _ in range(amount):
+        once.run(int_of_one)
+    return amount
+
+
+def elections(url: str, amount: int) -> int:
+    """Of a leader without rivals, who resigns."""
+    leader = holdfast.Client(url).leader("instructions-leader", value="here")
+    for _ in range(amount):
+        leader.campaign()
+        leader.resign()
+    return amount
+
+
+def barriers(url: str, amount: int) -> int:
+    """Rounds of a barrier of two threads."""
+    barrier = holdfast.Client(url).barrier("instructions-barrier", 2)
+
+    def waits() -> None:
+        for _ in range(amount):
+            barrier.wait()
+
+    other = threading.Thread(target=waits)
+    other.start()
+    waits()
+    other.join()
+    return amount
+
+
 def renewals(url: str, amount: int) -> int:
     """Renewals of many holds, in ``amount`` periods, while the program sleeps."""
     client = holdfast.Client(url, lease=RENEWED_LEASE)
@@ -172,6 +215,10 @@ SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "asyncio pair": asyncio_pairs,
     "asyncio read pair": asyncio_read_pairs,
     "asyncio fenced pair": asyncio_fenced_pairs,
+    "slots pair": slots_pairs,
+    "kept result": kept_results,
+    "election": elections,
+    "barrier": barriers,
     "renewal": renewals,
 }
 

@@ -313,7 +313,8 @@ def _kind_of(function: Any) -> str:
         )
     while isinstance(function, partial):
         function = function.func
-    called = [function, type(function).__call__]
+    # What else is called has a method for it.
+    called = [function] if inspect.isroutine(function) else [function, type(function).__call__]
     if any(map(inspect.iscoroutinefunction, called)):
         return "a coroutine function"
     if any(map(inspect.isgeneratorfunction, called)):

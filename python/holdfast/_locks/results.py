@@ -111,12 +111,11 @@ def decoded(data: bytes, codec: Codec | None) -> Result | NotKept:
         return Result(codec.loads(body.decode() if kind == CODEC_TEXT else body))
     if kind == BYTES:
         return Result(body)
-    if kind not in {JSON, TYPED_JSON}:
+    if kind not in READERS:
         msg = "it has a kind that this version does not know"
         raise ValueError(msg)
-    hook = _read_object if kind == TYPED_JSON else None
     try:
-        read = json.loads(body.decode(), object_hook=hook, parse_constant=_no_number)
+        read = READERS[kind].decode(body.decode())
     except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         msg = f"it is no JSON: {error}"
         raise ValueError(msg) from None
@@ -181,3 +180,10 @@ def _read_object(read: dict[str, Any]) -> Any:
     if word in READ:
         return READ[word](inner)
     return {word[1:]: inner} if word.startswith("$$") else read
+
+
+#: By the byte before what is kept.
+READERS: Final = {
+    JSON: json.JSONDecoder(parse_constant=_no_number),
+    TYPED_JSON: json.JSONDecoder(object_hook=_read_object, parse_constant=_no_number),
+}

@@ -266,13 +266,7 @@ class Taken:
 class BaseSlots(Synchronizer):
     """The common part of the slots for threads and for tasks: everything except waiting."""
 
-    __slots__ = (
-        "_key",
-        "_on_lost",
-        "_semaphore",
-        "_table",
-        "_taken",
-    )
+    __slots__ = ("_hash", "_key", "_on_lost", "_semaphore", "_table", "_taken", "_timeouts")
 
     _class: ClassVar[type[BaseSlot]]
     #: The class of their permits.
@@ -294,6 +288,8 @@ class BaseSlots(Synchronizer):
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         self._on_lost = on_lost
         self._key = client.name_prefix + checked_name("name", name)
+        self._timeouts = key_beside("permit_timeouts", self._key)
+        self._hash = key_beside("slots", self._key)
         self._table = Table(checked_slots("n_or_values", n_or_values))
         # By permit: the slot, and the epoch in which its last reference lets go of it, -1 for
         # that of a block. A slot that was released, or extended, is not there.
@@ -343,7 +339,7 @@ class BaseSlots(Synchronizer):
     def _resize(self, n_or_values: int | Sequence[str]) -> Steps[None]:
         table = Table(checked_slots("n_or_values", n_or_values))
         core, permits = self._client._core, self._semaphore
-        keys = (key_beside("permit_timeouts", self._key), self._hash)
+        keys = (self._timeouts, self._hash)
         step = Step("slots/resize", keys, (table.number, table.encoded), self._key)
         self._table = table
         yield step.within(core, without_limit(core))
@@ -356,7 +352,7 @@ class BaseSlots(Synchronizer):
 
         table, core = self._table, self._client._core
         time = without_limit(core)
-        keys = (key_beside("permit_timeouts", self._key), self._hash)
+        keys = (self._timeouts, self._hash)
         reply = yield Step("slots/taken", keys, (), self._key).within(core, time)
         found = self._found(table, reply)
         said = yield from named(core, self._key, list(found.values()), time)
@@ -366,15 +362,11 @@ class BaseSlots(Synchronizer):
 
     def _take_step(self, table: Table, permit: str = "") -> Step:
         """``permit``: to be given a slot; empty: the number and the values are compared only."""
-        keys = (self._key, key_beside("permit_timeouts", self._key), self._hash)
+        keys = (self._key, self._timeouts, self._hash)
         owner = f"{self._client.id}:{self._number_of(permit)}" if permit else ""
         holder = f"{owner} {os.getpid()} {socket.gethostname()}".encode()
         args = (bytes.fromhex(permit), table.number, table.encoded, holder)
         return Step("slots/take", keys, args, self._key)
-
-    @property
-    def _hash(self) -> bytes:
-        return key_beside("slots", self._key)
 
     def _number_of(self, permit: str) -> int:
         """The owner's number in a permit's id of this client; see ``recipes/step.cpp``."""
