@@ -351,7 +351,7 @@ def lint(session: nox.Session) -> None:
 def breaks(session: nox.Session) -> None:
     """Breaks the code on purpose, one place at a time: the quick run finds each, or this fails.
 
-    Changes files of the working copy while it runs. Posargs: rows of docs/faults.md, usually all.
+    Changes files of the working copy while it runs. Posargs: faults of docs/faults.md, usually all.
     Left out is tests.faults.freethreaded_breaks, for a Python without a GIL: tests/README.md.
     """
     for part in ("faults", "deployments"):

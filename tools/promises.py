@@ -57,8 +57,8 @@ class Promise(NamedTuple):
     what: str
     #: Patterns of paths below cpp/, with spaces; a file belongs to the first row that has it.
     files: str
-    #: Numbers of docs/faults.md, with spaces.
-    numbers: str
+    #: Identifiers of faults of docs/faults.md, with spaces.
+    names: str
     #: Lines of code: the first column, and the most that it may have now.
     first: int
     lines: int
@@ -66,9 +66,9 @@ class Promise(NamedTuple):
     added: str = ""
 
     @property
-    def faults(self) -> list[int]:
+    def faults(self) -> list[str]:
         """The faults of docs/faults.md that it is about."""
-        return [int(number) for number in self.numbers.split()]
+        return self.names.split()
 
 
 PROMISES: tuple[Promise, ...] = (
@@ -76,7 +76,8 @@ PROMISES: tuple[Promise, ...] = (
         "Hosts, threads and clocks: what all else stands on; a child of `fork()` uses "
         "nothing of its parent",
         "base/*",
-        "3 7 8 21 37 62",
+        "suspended-machine forked-process interpreter-exit stalled-server client-clock-set "
+        "process-limits",
         first=1749,
         lines=1783,
         added=(
@@ -88,7 +89,7 @@ PROMISES: tuple[Promise, ...] = (
         "whichever address of the name answers",
         "net/address_memory.* net/resolver.* net/socket_transport.* net/tls_transport.* "
         "net/transport.* net/endpoint.*",
-        "13 19 49 50 70",
+        "connection-reset slow-link nothing-listens tls-mismatch several-addresses",
         first=964,
         lines=1120,
         added="a name whose first address is dead is connected to by the next one after 250 ms",
@@ -96,7 +97,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "One loop reads and waits for all that no caller waits for, without polling",
         "net/event_loop.* net/poll* client/poll_for.* client/event_loop_reader.*",
-        "40 55 57",
+        "many-holds blocked-loop idle-loop",
         first=859,
         lines=859,
     ),
@@ -104,7 +105,8 @@ PROMISES: tuple[Promise, ...] = (
         "A connection that breaks, or is silent, is made again without a storm; a refusal "
         "in its first bytes is its error",
         "client/reconnecting_stream.* client/backoff.* client/greeting.* client/login.*",
-        "13 14 22 26 27 67",
+        "connection-reset silent-network restart-with-data passing-refusal lasting-refusal "
+        "no-new-connection",
         first=709,
         lines=803,
         added=(
@@ -118,7 +120,7 @@ PROMISES: tuple[Promise, ...] = (
         " script that the server lacks is sent with its text",
         "client/connection.* client/pipeline.* client/request.* client/request_queue.* "
         "client/send_buffer.* client/stream_reader.* script/writer.*",
-        "14 17 18 24",
+        "silent-network lost-reply lost-release script-flush",
         first=1599,
         lines=1790,
         added=(
@@ -129,7 +131,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "A reply has the shape of its command or script, or the connection is not believed",
         "resp/* script/command_replies.* client/unknown_command.*",
-        "60 27",
+        "stray-bytes lasting-refusal",
         first=531,
         lines=913,
         added=(
@@ -141,7 +143,7 @@ PROMISES: tuple[Promise, ...] = (
         "The calling thread sends and reads by itself: a pair costs two round trips and no "
         "switch of threads",
         "client/reader_election.* client/direct_exchange.*",
-        "56 55",
+        "due-cancellation blocked-loop",
         first=382,
         lines=382,
     ),
@@ -149,7 +151,7 @@ PROMISES: tuple[Promise, ...] = (
         "Messages: one subscription for each channel, kept over reconnects, told apart from"
         " one that is silent",
         "client/subscri*",
-        "15 16 20 29",
+        "lost-subscription lost-message slow-subscriber missing-commands",
         first=714,
         lines=720,
         added="a subscription to a stale server is left with its other connections",
@@ -157,14 +159,14 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "The server says itself that a held key has changed",
         "client/tracking.*",
-        "28",
+        "changed-key",
         first=93,
         lines=93,
     ),
     Promise(
         "A server that became a replica behind its address, or was replaced there, is left",
         "topology/replacement.* client/stale_signs.*",
-        "68 69",
+        "hidden-failover replaced-node",
         first=0,
         lines=240,
         added="a failover behind an address that stays, and a replaced node, end no lock",
@@ -172,14 +174,14 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Sentinel: the primary is found, followed, and left when it is none any more",
         "topology/sentinel*",
-        "30 31 32",
+        "failover-with-lock failover-without-lock old-primary",
         first=642,
         lines=642,
     ),
     Promise(
         "Cluster: each name goes to the server of its slot, also while slots move",
         "topology/cluster* topology/slot*",
-        "33 69",
+        "moved-slot replaced-node",
         first=1134,
         lines=1169,
         added="a node that was replaced behind its address is left"
@@ -188,7 +190,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "One server, and what all deployments share",
         "topology/server_links.* topology/topology.*",
-        "13 68",
+        "connection-reset hidden-failover",
         first=212,
         lines=261,
         added="`READONLY` from `ping()`, and one look for all connections to a server",
@@ -197,7 +199,9 @@ PROMISES: tuple[Promise, ...] = (
         "A hold is trusted until its deadline, on the client's clock; its owner, thread or "
         "task is one",
         "lease/hold.* lease/holds.* lease/hold_book.* lease/lease_keeper.* lease/attempts.*",
-        "2 3 4 10 11 35 36 39 42 66",
+        "stopped-process suspended-machine ended-owner crossing-renewal reused-thread-id "
+        "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
+        "acquire-after-loss",
         first=1382,
         lines=1411,
         added="an undo beside a hold of its owner is the release of that hold",
@@ -206,7 +210,7 @@ PROMISES: tuple[Promise, ...] = (
         "A loss is always told, once, with its reason",
         "lease/hold_events.* lease/open_blocks.* lease/tracked_holds.* "
         "engine/loss_signals.* engine/event_queue.*",
-        "23 28 46 64",
+        "restart-without-data changed-key pending-release blocked-handler",
         first=411,
         lines=464,
         added="waiters for permits learn at once that the server lost its data",
@@ -214,7 +218,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Leases are renewed in batches, without a thread for each",
         "lease/watchdog.* lease/renewal* lease/look_budget.*",
-        "12 40 61",
+        "busy-gil many-holds shortened-lease",
         first=673,
         lines=673,
     ),
@@ -222,7 +226,8 @@ PROMISES: tuple[Promise, ...] = (
         "A release gets to the server whatever becomes of its caller, and never takes "
         "another owner's hold",
         "lease/releases.* sync/operation/release.* sync/operation/hold_release.*",
-        "5 18 25 38 45 47 51 52 53 54",
+        "error-in-block lost-release out-of-memory wrong-release interrupted-release "
+        "pending-at-close deferred-loss unanswered-release greedy-client deferred-at-close",
         first=991,
         lines=1019,
         added=(
@@ -232,7 +237,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Waiters wake by a message, pass a wake-up on, and never poll",
         "wait/* sync/operation/contended.* sync/operation/acquire_machine.* sync/recipes/backoff.h",
-        "15 16 41 65",
+        "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
         lines=1370,
         added="waiters for permits set up what the server has lost, and small crowds wait less",
@@ -244,7 +249,8 @@ PROMISES: tuple[Promise, ...] = (
         "sync/operation/callers_time.* sync/operation/exchange.* sync/operation/operation.*"
         " sync/operation/timers.* sync/operation/calls.* sync/operation/context.h "
         "sync/operation/synchronizer.h",
-        "9 17 39 48 49 65",
+        "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
+        "expired-wait",
         first=1124,
         lines=1161,
         added="`wait=0` is a try everywhere, and steps of all kinds have their caller's time",
@@ -252,7 +258,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Each kind of lock: its keys, scripts and messages are Redisson's",
         "sync/recipes/* engine/lock.* engine/counter.* engine/permit_semaphore.* engine/setup.h",
-        "16 44 61",
+        "lost-message minimum-hold-time shortened-lease",
         first=1594,
         lines=1678,
         added="permits are set up anew after the server lost them",
@@ -260,7 +266,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "What is built on locks sends by the engine: steps and commands with a caller's time",
         "sync/operation/query_operation.* sync/operation/command_operation.h",
-        "65 60",
+        "expired-wait stray-bytes",
         first=175,
         lines=193,
         added="leader, slots, once and barrier keep the engine's rules",
@@ -268,21 +274,21 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "A hold may be passed on by a ticket",
         "sync/operation/ticket.* sync/operation/transfer_operation.*",
-        "43",
+        "passed-on-hold",
         first=382,
         lines=382,
     ),
     Promise(
         "A grant may be confirmed by replicas",
         "sync/operation/replica_acknowledger.*",
-        "30 31",
+        "failover-with-lock failover-without-lock",
         first=324,
         lines=324,
     ),
     Promise(
         "Several locks as one, and a majority of independent servers",
         "sync/quorum/* engine/quorum.*",
-        "34",
+        "failed-members",
         first=1356,
         lines=1385,
         added="a red lock that lost its quorum releases its members though others hang",
@@ -292,21 +298,22 @@ PROMISES: tuple[Promise, ...] = (
         "passwords while it works",
         "engine/client.* engine/closing.* engine/engine.* engine/reauthentication.* "
         "engine/completion_queue.* engine/wait_hub.h",
-        "6 7 8 47 48 62",
+        "forgotten-client forked-process interpreter-exit pending-at-close grant-at-close "
+        "process-limits",
         first=1017,
         lines=1017,
     ),
     Promise(
         "A killed process's locks are free in milliseconds: the client's half",
         "engine/guarded.*",
-        "1 63",
+        "killed-process missing-guard",
         first=152,
         lines=152,
     ),
     Promise(
         "A killed process's locks are free in milliseconds: the guard's program",
         "guard/*",
-        "1 63",
+        "killed-process missing-guard",
         first=1342,
         lines=1451,
         added=(
@@ -319,7 +326,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/blocking_* bindings/waiting.* bindings/native_object.* "
         "bindings/critical_section.h bindings/keeping.h bindings/permits.* "
         "bindings/members.*",
-        "9 45 58 59",
+        "interrupted-acquire interrupted-release handler-during-acquire handler-during-release",
         first=1267,
         lines=1334,
         added="what a step has taken is given back when its caller is interrupted",
@@ -327,7 +334,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Tasks: a reply wakes its task without a thread; cancellation leaves nothing",
         "bindings/awaitable.* bindings/task_*",
-        "9 45 55 56 57",
+        "interrupted-acquire interrupted-release blocked-loop due-cancellation idle-loop",
         first=870,
         lines=875,
         added="a child of `fork()` that ends takes nothing of its parent's tasks",
@@ -335,7 +342,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Event loops that are not asyncio's",
         "bindings/pending.* bindings/register_queues.cpp",
-        "57",
+        "idle-loop",
         first=209,
         lines=230,
         added="steps and commands are awaited there, too",
@@ -343,7 +350,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Python's objects, errors, observers and passwords",
         "bindings/*",
-        "27 64",
+        "lasting-refusal blocked-handler",
         first=1254,
         lines=1279,
         added="replies reach Python with their shapes checked",
@@ -421,7 +428,7 @@ def proofs() -> Callable[[Promise], tuple[int, int]]:
 
     def count(row: Promise) -> tuple[int, int]:
         tests = {test for fault in row.faults for test in by_fault.get(fault, [])}
-        breaks = [one for one in known.ALL_BREAKS if not set(one.rows).isdisjoint(row.faults)]
+        breaks = [one for one in known.ALL_BREAKS if not set(one.faults).isdisjoint(row.faults)]
         return len(tests), len(breaks)
 
     return count
@@ -450,7 +457,7 @@ def _rows(files: dict[str, int]) -> Iterator[str]:
                 continue
             what = f"{row.what}. Added: {row.added}" if row.added else row.what
             paths = ", ".join(f"`{each}`" for each in row.files.split())
-            faults = ", ".join(map(str, row.faults))
+            faults = ", ".join(f"[{each}](faults.md#{each})" for each in row.faults)
             tests, breaks = count(row)
             figures = f"{row.first:,} | {lines_of[row]:,} | {faults} | {tests} | {breaks}"
             yield f"| {what} | {paths} | {figures} |"

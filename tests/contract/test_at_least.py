@@ -25,7 +25,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 def test_no_owner_enters_before_the_minimum_is_over(alice: Any, bob: Any, stage: Stage) -> None:
-    """Fault 44."""
+    """minimum-hold-time."""
     client = stage.default_client
     lock = stage.lock(at_least=20)
     alice.do(lock.acquire)

@@ -26,7 +26,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("lease", [None, LEASE], ids=["renewed", "fixed"])
 def test_what_is_held_at_close_is_lost(alice: Any, stage: Stage, lease: float | None) -> None:
-    """Fault 6."""
+    """forgotten-client."""
     lost: list[Any] = []
     client = stage.client(lease=LEASE)
     lock = stage.lock(client, on_lost=lost.append)
@@ -51,7 +51,7 @@ def test_a_hold_object_is_lost(alice: Any, stage: Stage) -> None:
 
 
 def test_a_loss_that_is_known_stays_known(alice: Any, stage: Stage) -> None:
-    """Fault 6."""
+    """forgotten-client."""
     client = stage.client(lease=LEASE)
     lock = stage.lock(client)
     alice.do(lock.acquire)

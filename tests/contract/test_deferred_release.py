@@ -50,7 +50,7 @@ def test_the_end_of_a_block_is_deferred_if_the_client_says_so(alice: Any, stage:
 
 
 def test_a_loss_that_is_learnt_later_leaves_the_next_hold_alone(alice: Any, stage: Stage) -> None:
-    """51: the release finds nothing, while its owner has the lock again already."""
+    """deferred-loss: the release finds nothing, while its owner has the lock again already."""
     told: list[Any] = []
     client = stage.client(tracking="off")
     lock = stage.lock(client, on_lost=lambda it: told.append((it, it.lost)))
@@ -92,7 +92,7 @@ def test_what_the_client_knows_is_raised(alice: Any, stage: Stage) -> None:
 def test_a_loss_that_is_learnt_later_cancels_no_task(
     make_client: MakeClient, server: Server
 ) -> None:
-    """Fault 51."""
+    """deferred-loss."""
 
     async def main() -> None:
         told = asyncio.Event()

@@ -206,7 +206,7 @@ def fault_of(call: Callable[[], Any]) -> str:
 def test_each_call_answers_or_names_the_key(
     server: Server, make_client: MakeClient, scene: Callable[[Any, Any, Any], Calls]
 ) -> None:
-    """Fault 27."""
+    """lasting-refusal."""
     theirs, ours = make_client(tracking="off"), make_client(tracking="off")
     about = {"label": "their program", "host": "theirs", "pid": "7", "started": "1"}
 

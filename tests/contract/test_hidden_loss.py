@@ -153,7 +153,7 @@ FOLLOWS = (
 def test_a_block_that_lost_its_grant_refuses_and_raises_at_its_end(
     alice: Any, stage: Stage, cause: str, follow: Callable[[Loss, Any], Program]
 ) -> None:
-    """Fault 66."""
+    """acquire-after-loss."""
     loss = Loss(stage)
     lock = loss.lock
 
@@ -228,7 +228,7 @@ def test_a_fixed_lease_of_a_block_that_ran_out_is_a_loss_too(alice: Any, stage: 
 
 
 def test_each_of_nested_blocks_raises_at_its_own_end(alice: Any, stage: Stage) -> None:
-    """Fault 66."""
+    """acquire-after-loss."""
     loss = Loss(stage)
     lock = loss.lock
 
@@ -281,7 +281,7 @@ def test_another_owner_is_not_refused(alice: Any, bob: Any, stage: Stage) -> Non
 
 
 def test_the_owners_own_force_release_refuses_nothing(alice: Any, stage: Stage) -> None:
-    """66: the block's end raises, and leaves alone what was acquired meanwhile."""
+    """acquire-after-loss: the block's end raises, and leaves alone what was acquired meanwhile."""
     lock = stage.lock()
 
     def body(_: Any) -> Program:

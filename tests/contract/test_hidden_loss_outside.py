@@ -21,7 +21,7 @@ def _lose(stage: Stage, client: Any) -> None:
 
 
 def test_the_first_acquire_after_a_loss_raises_once(alice: Any, stage: Stage) -> None:
-    """Fault 66."""
+    """acquire-after-loss."""
     client = stage.client()
     lock = stage.lock(client)
     alice.do(lock.acquire)

@@ -103,7 +103,7 @@ def test_its_loss_is_reported_once(alice: Any, stage: Stage) -> None:
 
 @pytest.mark.realtime
 def test_a_collected_hold_expires_with_its_lease(alice: Any, stage: Stage) -> None:
-    """Fault 42."""
+    """forgotten-hold."""
     lock = stage.lock(stage.client(lease=SHORT), on_lost=lambda _: None)
     with pytest.warns(ResourceWarning, match=NAME):
         alice.do(_acquires_and_forgets, lock)

@@ -68,7 +68,7 @@ def told() -> Told:
 def test_a_loss_is_reported(
     alice: Any, stage: Stage, told: Told, cause: Cause, lease: float | None
 ) -> None:
-    """Fault 28."""
+    """changed-key."""
     default_client = stage.client(lease=KEPT)
     lock = stage.lock(default_client, on_lost=told)
     alice.do(lock.acquire, lease=lease)

@@ -143,7 +143,7 @@ def test_who_waits_for_either_name_gets_it(neighbours: Neighbours) -> None:
 
 
 def test_a_key_of_another_type_stays_as_it_was(alice: Any, stage: Stage) -> None:
-    """Fault 27."""
+    """lasting-refusal."""
     for key in stage.keys_of("a string"):
         stage.server.inspect.set(key, "untouched")
     lock = stage.lock(name="a string")

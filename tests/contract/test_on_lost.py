@@ -218,7 +218,7 @@ def test_losses_are_on_stderr_without_set_up(start_child: StartChild, server: Se
 
 @pytest.mark.servers("real")
 def test_a_waiting_daemon_thread_is_silent_at_exit(start_child: StartChild, server: Server) -> None:
-    """Fault 8."""
+    """interpreter-exit."""
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, 30_000)
     child = start_child(

@@ -34,7 +34,7 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_the_time_out_says_that_no_lock_holds_the_key(
     alice: Any, stage: Stage, wait: float
 ) -> None:
-    """Fault 27."""
+    """lasting-refusal."""
     lock = stage.lock(name=NAME, wait=wait)
     with pytest.raises(holdfast.LockTimeout, match=FOREIGN):
         alice.inside(lock, lambda _: None)
@@ -108,7 +108,7 @@ COUNTERS: dict[str, tuple[Callable[[Any], Any], ...]] = {
 def test_a_text_is_no_counter(
     alice: Any, client: Any, server: Server, word: str, text: str
 ) -> None:
-    """Fault 27."""
+    """lasting-refusal."""
     server.inspect.set(NAME, text)
     it = getattr(client, word)(NAME)
     for call in COUNTERS[word]:
@@ -119,7 +119,7 @@ def test_a_text_is_no_counter(
 
 
 def test_the_error_of_a_field_that_another_program_wrote_names_the_key() -> None:
-    """Fault 27."""
+    """lasting-refusal."""
     error = foreign_data(b"holdfast_state:{a\xff}", "its token is no number")
     assert isinstance(error, holdfast.LockError)
     assert str(error) == (

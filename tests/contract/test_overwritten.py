@@ -21,7 +21,7 @@ REASON = "its key holds something else: WRONGTYPE"
 def test_an_overwritten_lock_is_lost_by_its_next_renewal(
     alice: Any, stage: Stage, tracking: str
 ) -> None:
-    """Fault 28."""
+    """changed-key."""
     lock = stage.lock(stage.client(lease=LEASE, tracking=tracking))
     alice.do(lock.acquire)
     for key in stage.keys_of():
@@ -36,7 +36,7 @@ def test_an_overwritten_lock_is_lost_by_its_next_renewal(
 def test_a_permit_whose_times_are_overwritten_is_lost(
     alice: Any, make_client: MakeClient, server: Server
 ) -> None:
-    """Fault 28."""
+    """changed-key."""
     lost: list[str] = []
     client = make_client(server.url, lease=LEASE)
     semaphore = client.permit_semaphore("permits", on_lost=lost.append)

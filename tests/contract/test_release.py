@@ -29,7 +29,7 @@ def test_release_of_a_free_lock(alice: Any, lock: Any, stage: Stage) -> None:
 def test_release_by_another_owner_changes_nothing(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:
-    """Fault 38."""
+    """wrong-release."""
     alice.do(lock.acquire, lease=100)
     alice.do(lock.acquire, lease=100)
     before = stage.holds()
@@ -51,7 +51,7 @@ def test_release_by_another_client_changes_nothing(alice: Any, lock: Any, stage:
 
 
 def test_one_release_too_many(alice: Any, lock: Any, stage: Stage) -> None:
-    """Fault 38."""
+    """wrong-release."""
     alice.do(lock.acquire)
     alice.do(lock.release)
     with pytest.raises(holdfast.NotOwnedError) as refused:
@@ -77,7 +77,7 @@ def test_a_hold_that_is_gone_is_reported_once(alice: Any, lock: Any, stage: Stag
 def test_a_late_release_leaves_the_new_owner_alone(
     alice: Any, bob: Any, lock: Any, stage: Stage
 ) -> None:
-    """Fault 38."""
+    """wrong-release."""
     alice.do(lock.acquire)
     stage.take_away()
     assert bob.do(lock.acquire, blocking=False, lease=100)
@@ -128,7 +128,7 @@ def test_forced_release_by_another_client(alice: Any, bob: Any, lock: Any, stage
 def test_a_hash_that_is_no_lock_is_not_released_by_force(
     alice: Any, stage: Stage, fields: dict[str, str]
 ) -> None:
-    """Fault 27."""
+    """lasting-refusal."""
     for key in stage.keys_of("user:42"):
         stage.server.inspect.hset(key, mapping=fields)
     with pytest.raises(holdfast.ServerError, match=r"user:42.*WRONGTYPE.*use another name"):

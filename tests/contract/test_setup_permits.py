@@ -82,7 +82,7 @@ def test_it_wakes_a_waiter_that_sets_none_up(
 def test_a_server_that_lost_its_data_has_the_number_again(
     alice: Any, server: Server, make: Make, word: str
 ) -> None:
-    """Fault 23."""
+    """restart-without-data."""
     semaphore = make(2)
     assert _take(alice, semaphore)
     server.inspect.delete(NAME, f"{{{NAME}}}:timeout")

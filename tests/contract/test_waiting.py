@@ -108,7 +108,7 @@ def test_an_idle_client_sends_nothing(alice: Any, lock: Any, stage: Stage) -> No
 @pytest.mark.servers("real")
 @pytest.mark.parametrize("clients", [1, 4])
 def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, clients: int) -> None:
-    """Fault 41."""
+    """many-waiters."""
     rounds, waiters = 5, 24
     makers = [stage.client() for _ in range(clients)]
 
@@ -138,7 +138,7 @@ def test_commands_per_acquisition_do_not_grow_with_the_waiters(stage: Stage, cli
 def test_commands_for_short_holds_do_not_grow_with_the_clients(
     make_client: MakeClient, make_actor: MakeActor, server: Server
 ) -> None:
-    """Fault 41: all but one of the attempts that follow a message would be in vain."""
+    """many-waiters: all but one of the attempts that follow a message would be in vain."""
     rounds, clients = 40, 16
 
     def take_turns(lock: Any) -> Generator[Any, Any, None]:
@@ -159,7 +159,7 @@ def test_commands_for_short_holds_do_not_grow_with_the_clients(
 def test_one_message_makes_one_waiter_try(
     alice: Any, quiet_lock: Any, rival: Any, stage: Stage
 ) -> None:
-    """Fault 41."""
+    """many-waiters."""
     alice.do(quiet_lock.acquire, lease=3600)
     waiting = [stage.wait(stage.actor(), rival) for _ in range(10)]
     eventually(lambda: stage.server.inspect.ping() and others_sleep())  # they have asked once more
@@ -173,7 +173,7 @@ def test_one_message_makes_one_waiter_try(
 def test_a_wake_up_without_reason_is_survived(
     alice: Any, bob: Any, lock: Any, rival: Any, stage: Stage
 ) -> None:
-    """Fault 16."""
+    """lost-message."""
     alice.do(lock.acquire)
     before = stage.holds()
     waiting = stage.wait(bob, rival)

@@ -96,7 +96,7 @@ def test_a_loss_in_the_body_comes_out_at_its_end(alice: Any, lock: Any, stage: S
 def test_an_error_of_the_body_is_never_masked_by_the_release(
     alice: Any, lock: Any, stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fault 5."""
+    """error-in-block."""
     error = KeyError("of the body")
 
     def body(_: Any) -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.deployments.breaks --build "ninja -C build/dev" all --servers redis
 
-As tests.faults.breaks, whose rows are those of docs/faults.md.
+As tests.faults.breaks, whose faults are those of docs/faults.md.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ REPLACED = "tests/deployments/test_replaced_node.py"
 
 BREAKS = (
     Break(
-        (30,),
+        ("failover-with-lock",),
         "what the sentinels announce is not heard",
         "cpp/topology/sentinel_stream.cpp",
         (('if (reply.text_at(0) == "message" && ours)', "if (service_.empty() && ours)"),),
         f"{FAILOVERS}::test_a_hold_and_a_waiter_survive",
     ),
     Break(
-        (1,),
+        ("killed-process",),
         "a guard does not look for the primary",
         "cpp/guard/releases.cpp",
         (
@@ -40,14 +40,14 @@ BREAKS = (
         f"{GUARD}::test_it_finds_the_primary_of_a_failover_that_the_program_did_not_see",
     ),
     Break(
-        (1,),
+        ("killed-process",),
         "a guard knows no seeds of a cluster",
         "cpp/guard/enrolment.cpp",
         (("servers.insert(servers.begin(), first.begin(), first.end());", "servers = first;"),),
         f"{GUARD}::test_it_finds_the_primary_that_follows_one_of_a_cluster_that_ended_with_the_program",
     ),
     Break(
-        (68,),
+        ("hidden-failover",),
         "a refusal is no sign of another server",
         "cpp/topology/server_links.cpp",
         (
@@ -59,21 +59,21 @@ BREAKS = (
         f"{MANAGED}::test_a_lock_is_acquired_and_released",
     ),
     Break(
-        (68,),
+        ("hidden-failover",),
         "the server is not asked whether it is a replica",
         "cpp/client/stream_reader.cpp",
         (("if (of_replica && pipe.role == Role::kPrimary) {", "if (pipe.given_up()) {"),),
         f"{MANAGED}::test_one_refusal_of_a_proxy_costs_no_connection",
     ),
     Break(
-        (69,),
+        ("replaced-node",),
         "a redirection to where it was asked is followed",
         "cpp/topology/cluster_node.cpp",
         (("return to_itself || ", "return "),),
         f"{REPLACED}::test_a_release_reaches_the_new_node",
     ),
     Break(
-        (70,),
+        ("several-addresses",),
         "the next address is tried when the first has failed only",
         "cpp/net/socket_transport.cpp",
         (
@@ -85,56 +85,56 @@ BREAKS = (
         "tests/faults/test_addresses.py::test_the_second_address_is_used_while_the_first_is_silent",
     ),
     Break(
-        (23,),
+        ("restart-without-data",),
         "a waiter for permits sleeps as long as the lease that it knows",
         "cpp/sync/operation/acquire_request.cpp",
         (("request.setup != nullptr", "false"),),
         "tests/faults/test_lost_permits.py::test_a_waiter_of_another_client_is_granted_one",
     ),
     Break(
-        (31,),
+        ("failover-without-lock",),
         "holds are not verified after a reconnect",
         "cpp/engine/client.cpp",
         (("strong->watchdog().verify();", "(void)strong;"),),
         f"{FAILOVERS}::test_a_failover_that_loses_the_lock_is_reported_to_its_owner",
     ),
     Break(
-        (32,),
+        ("old-primary",),
         "once named, a primary stays",
         "cpp/topology/sentinel_machine.cpp",
         (("if (settled && believed->epoch <= epoch_) return;", "if (settled) return;"),),
         f"{FAILOVERS}::test_a_primary_that_was_cut_off_is_left_though_it_still_answers",
     ),
     Break(
-        (32,),
+        ("old-primary",),
         "a move verifies nothing",
         "cpp/topology/server_links.cpp",
         (("if (verify) verify();", "(void)verify;"),),
         f"{SENTINELS}::test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good",
     ),
     Break(
-        (26,),
+        ("passing-refusal",),
         "READONLY is an answer",
         "cpp/client/stream_reader.cpp",
         (("if (must_be_primary && of", "if (must_be_primary && now == kNever && of"),),
         f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
     ),
     Break(
-        (26,),
+        ("passing-refusal",),
         "a replica is taken for a primary",
         "cpp/client/greeting.cpp",
         (("if (role_ == Role::kReplica", "if (role_ == Role::kUnknown"),),
         f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
     ),
     Break(
-        (30,),
+        ("failover-with-lock",),
         "a primary that cannot be reached is no reason to ask",
         "cpp/topology/sentinel.cpp",
         (("strong->doubt();", "(void)strong;"),),
         f"{SENTINELS}::test_a_failover_is_followed_though_its_messages_are_lost",
     ),
     Break(
-        (30,),
+        ("failover-with-lock",),
         "further sentinels are not learnt",
         "cpp/topology/sentinel_machine.cpp",
         (
@@ -146,28 +146,28 @@ BREAKS = (
         f"{SENTINELS}::test_one_sentinel_leads_to_all",
     ),
     Break(
-        (27,),
+        ("lasting-refusal",),
         "sentinels are sent the servers' password",
         "cpp/topology/sentinel.cpp",
         (("setup.endpoint.sentinel_credentials", "setup.endpoint.credentials"),),
         f"{SENTINELS}::test_sentinels_have_a_separate_password",
     ),
     Break(
-        (30,),
+        ("failover-with-lock",),
         "a closed client goes on watching",
         "cpp/topology/sentinel.cpp",
         (("  watch_->close();\n", ""),),
         f"{SENTINELS}::test_a_closed_client_leaves_the_sentinels",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "the end of a subscription is not noticed",
         "cpp/client/subscription_stream.cpp",
         (("    sink.on_redirected(channel, {});\n", ""),),
         f"{SLOTS}::test_a_waiter_is_woken_from_the_new_server",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "MOVED is an answer",
         "cpp/topology/cluster.cpp",
         (
@@ -179,21 +179,21 @@ BREAKS = (
         f"{SLOTS}::test_a_holder_follows_its_slot",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "ASKING is left out",
         "cpp/topology/cluster.cpp",
         (("there.asking = asking;", "there.asking = false;"),),
         f"{SLOTS}::test_a_key_that_has_gone_ahead_is_asked_for",
     ),
     Break(
-        (30,),
+        ("failover-with-lock",),
         "a server out of reach is no reason to ask around",
         "cpp/topology/cluster.cpp",
         (("  refresh_.want_after_trouble(clock_.now());\n", ""),),
         f"{CLUSTER_FAILOVERS}::test_a_hold_survives_the_death_of_its_primary",
     ),
     Break(
-        (31,),
+        ("failover-without-lock",),
         "what a cluster has lost is not looked after",
         "cpp/topology/cluster.cpp",
         (
@@ -203,14 +203,14 @@ BREAKS = (
         f"{CLUSTER_FAILOVERS}::test_a_hold_that_was_not_copied_is_reported_lost",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "a write that is sent on leaves its WAIT behind",
         "cpp/topology/cluster.cpp",
         (("  if (follow_up) (void)connection.resubmit({follow_up});", "  (void)follow_up;"),),
         f"{REPLICAS}::test_a_slot_that_moves_can_be_granted",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "a server that is met on the way is spoken to without TLS",
         "cpp/topology/cluster_node.cpp",
         (
@@ -222,7 +222,7 @@ BREAKS = (
         "tests/deployments/test_cluster_tls.py::test_holder_and_waiter_follow_a_slot_over_tls",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "what could not be given back at once is left to its lease",
         "cpp/sync/operation/release.cpp",
         (
@@ -234,7 +234,7 @@ BREAKS = (
         f"{REPLICAS}::test_what_a_slot_that_moves_cannot_give_back_is_given_back_later",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "what is given back late takes what its owner has now",
         "cpp/lease/holds.cpp",
         (
@@ -244,21 +244,21 @@ BREAKS = (
         f"{REPLICAS}::test_what_is_asked_for_again_is_not_given_back_any_more",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "messages go to all servers whatever their channel",
         "cpp/topology/topology.h",
         (('return "spublish";', 'return "publish";'),),
         "tests/wire/test_replay_deployments.py::test_in_a_cluster",
     ),
     Break(
-        (7,),
+        ("forked-process",),
         "a child of fork goes on with its parent's connections",
         "cpp/base/process.cpp",
         (("g_epoch.fetch_add(1, ", "g_epoch.fetch_add(0, "),),
         f"{FORK}::test_a_cluster_client_is_forked_while_it_holds",
     ),
     Break(
-        (33,),
+        ("moved-slot",),
         "names of two slots are taken",
         "cpp/engine/client.cpp",
         (("if (together) return {};", "if (together || !latch) return {};"),),

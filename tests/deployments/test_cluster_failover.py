@@ -46,7 +46,10 @@ def test_a_hold_survives_a_planned_failover(
 def test_a_hold_survives_the_death_of_its_primary(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
-    """30: the replica has the lock; the waiter, asleep, subscribes there and is woken."""
+    """failover-with-lock: the replica has the lock.
+
+    The waiter, asleep, subscribes there and is woken.
+    """
     alice.do(near.acquire)
     waiting = wait(cluster, bob, far)
     cluster.primary_of(NAME).inspect.wait(1, 5000)
@@ -78,7 +81,10 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
 def test_a_hold_that_was_not_copied_is_reported_lost(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
-    """31: the failover forgets the lock: the owner knows it at once, not with the next renewal."""
+    """failover-without-lock: the failover forgets the lock.
+
+    The owner knows it at once, not with the next renewal.
+    """
     lock = make_client(cluster.url, lease=20 * FAILOVER).lock(NAME)
     primary = cluster.primary_of(NAME)
     replica = cluster.stop_replication(primary)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.servers("real")
 
 
 def test_a_holder_follows_its_slot(cluster: Cluster, near: Any, far: Any, alice: Any) -> None:
-    """33: MOVED: a client that does not know of the move finds its lock where it is."""
+    """moved-slot: MOVED: a client that does not know of the move finds its lock where it is."""
     alice.do(near.acquire)
     source, target = cluster.migrate_slot(NAME)
     assert not source.keys()
@@ -30,7 +30,10 @@ def test_a_holder_follows_its_slot(cluster: Cluster, near: Any, far: Any, alice:
 def test_a_waiter_is_woken_from_the_new_server(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
-    """33: the server ends the subscription as the slot leaves it; the other one gets a new one."""
+    """moved-slot: the server ends the subscription as the slot leaves it.
+
+    The other one gets a new one.
+    """
     alice.do(near.acquire)
     waiting = wait(cluster, bob, far)
     source, target = cluster.migrate_slot(NAME)
@@ -44,7 +47,10 @@ def test_a_waiter_is_woken_from_the_new_server(
 def test_a_release_during_the_move_is_not_missed(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
-    """33: what is published while the subscription is on its way is made up for by a look."""
+    """moved-slot.
+
+    What is published while the subscription is on its way is made up for by a look.
+    """
     for _ in range(5):
         alice.do(near.acquire)
         waiting = wait(cluster, bob, far)
@@ -101,7 +107,10 @@ def test_a_slot_that_is_half_moved_is_waited_for(
 def test_a_lock_excludes_while_its_slot_wanders(
     cluster: Cluster, make_client: MakeClient, make_actor: MakeActor
 ) -> None:
-    """33: threads of two clients count under the lock; no step is lost, nothing is left behind."""
+    """moved-slot: threads of two clients count under the lock.
+
+    No step is lost, nothing is left behind.
+    """
     clients = [make_client(cluster.url) for _ in range(2)]
     over = threading.Event()
     counted = [0]

@@ -71,7 +71,10 @@ def test_holder_and_waiter_follow_a_slot_over_tls(
 def test_holder_and_waiter_survive_a_failover_over_tls(
     guarded: Cluster, make_lock: MakeLock, alice: Any, bob: Any
 ) -> None:
-    """30: the replica that takes the dead primary's place is reached, and trusted, as that was."""
+    """failover-with-lock.
+
+    The replica that takes the dead primary's place is reached, and trusted, as that was.
+    """
     near, far = make_lock(), make_lock()
     alice.do(near.acquire)
     waiting = wait(guarded, bob, far)

@@ -76,7 +76,10 @@ def _streams(servers: list[Server]) -> set[tuple[int, str]]:
 def test_a_cluster_client_is_forked_while_it_holds(
     cluster: Cluster, start_child: StartChild
 ) -> None:
-    """7: on every server; the child's connections are its own, the parent's stay as they were."""
+    """forked-process: on every server.
+
+    The child's connections are its own, the parent's stay as they were.
+    """
     parent = start_child(HOLDING, URL=cluster.url, NAMES=NAMES, LONG=LONG)
     parent.expect("ready")
     before = _streams(cluster.servers)
@@ -92,7 +95,7 @@ def test_a_cluster_client_is_forked_while_it_holds(
 def test_child_and_parent_follow_a_failover_of_a_cluster(
     cluster: Cluster, start_child: StartChild
 ) -> None:
-    """7: each has separate threads that learn the new slots."""
+    """forked-process: each has separate threads that learn the new slots."""
     parent = start_child(HOLDING, URL=cluster.url, NAMES=NAMES, LONG=LONG)
     parent.expect("ready")
     _fork(parent)
@@ -107,7 +110,7 @@ def test_child_and_parent_follow_a_failover_of_a_cluster(
 def test_child_and_parent_follow_a_failover_under_sentinel(
     service: Service, start_child: StartChild
 ) -> None:
-    """7: each has separate streams to the sentinels."""
+    """forked-process: each has separate streams to the sentinels."""
     parent = start_child(HOLDING, URL=service.url, NAMES=NAMES, LONG=LONG)
     parent.expect("ready")
     before = _streams([service.primary])
@@ -144,7 +147,7 @@ def deployment(request: pytest.FixtureRequest, server_kind: str) -> Deployment:
 
 @pytest.mark.realtime
 def test_only_the_parent_renews(deployment: Deployment, start_child: StartChild) -> None:
-    """7: with a living child, the hold ends with the parent."""
+    """forked-process: with a living child, the hold ends with the parent."""
     url, keys = deployment
     parent = start_child(ONE_RENEWS, URL=url, NAME=NAME)
     child = int(parent.expect("child")[0])

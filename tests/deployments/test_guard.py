@@ -78,7 +78,7 @@ def test_it_finds_the_primary_that_follows_one_that_ended_with_the_program(
     alice: Any,
     end: Callable[[Server], None],
 ) -> None:
-    """Fault 1."""
+    """killed-process."""
     holder = start_holder(service.url, NAME)
     service.replicated()
     old = service.primary

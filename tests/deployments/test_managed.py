@@ -46,7 +46,7 @@ def holders(server: Server, name: str = NAME) -> int:
 
 
 def test_a_lock_is_acquired_and_released(alice: Any, managed: Managed, client: Any) -> None:
-    """68: also by a try; no call sees the failover."""
+    """hidden-failover: also by a try; no call sees the failover."""
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     alice.do(lock.release)
@@ -58,7 +58,7 @@ def test_a_lock_is_acquired_and_released(alice: Any, managed: Managed, client: A
 
 
 def test_a_hold_goes_on(alice: Any, managed: Managed, make_client: MakeClient) -> None:
-    """68: renewals follow, though no call is made; and its release."""
+    """hidden-failover: renewals follow, though no call is made; and its release."""
     lock = make_client(managed.url, lease=LASTING).lock(NAME)
     alice.do(lock.acquire)
     managed.swap()
@@ -69,7 +69,7 @@ def test_a_hold_goes_on(alice: Any, managed: Managed, make_client: MakeClient) -
 
 
 def test_a_waiter_is_woken(alice: Any, bob: Any, managed: Managed, make_client: MakeClient) -> None:
-    """68: its subscription, which no server refuses, moves with the calls."""
+    """hidden-failover: its subscription, which no server refuses, moves with the calls."""
     lock = make_client(managed.url, lease=LONG).lock(NAME)
     theirs = make_client(managed.url, lease=LONG).lock(NAME)
     alice.do(lock.acquire)
@@ -83,7 +83,7 @@ def test_a_waiter_is_woken(alice: Any, bob: Any, managed: Managed, make_client: 
 
 
 def test_a_permit_is_kept_and_returned(alice: Any, managed: Managed, client: Any) -> None:
-    """68: also a permit's release, and a try while it is taken."""
+    """hidden-failover: also a permit's release, and a try while it is taken."""
     semaphore = client.permit_semaphore(NAME, permits=1)
     permit = alice.do(semaphore.acquire)
     managed.swap()
@@ -93,7 +93,7 @@ def test_a_permit_is_kept_and_returned(alice: Any, managed: Managed, client: Any
 
 
 def test_a_slot_is_kept_and_returned(alice: Any, managed: Managed, make_client: MakeClient) -> None:
-    """68: it is renewed at the new primary."""
+    """hidden-failover: it is renewed at the new primary."""
     slots = make_client(managed.url, lease=LASTING).slots(NAME, 1)
     slot = alice.do(slots.acquire)
     managed.swap()
@@ -107,7 +107,7 @@ def test_a_slot_is_kept_and_returned(alice: Any, managed: Managed, make_client: 
 def test_a_leader_goes_on_and_is_seen(
     alice: Any, bob: Any, managed: Managed, make_client: MakeClient
 ) -> None:
-    """68: a candidate that sleeps learns from the new primary that it is free."""
+    """hidden-failover: a candidate that sleeps learns from the new primary that it is free."""
     leader = make_client(managed.url, lease=LASTING).leader(NAME, value="first")
     rival = make_client(managed.url, lease=LASTING).leader(NAME, value="second")
     assert alice.do(leader.campaign)
@@ -124,7 +124,7 @@ def test_a_leader_goes_on_and_is_seen(
 def test_a_deferred_release_reaches_the_new_primary(
     alice: Any, managed: Managed, make_client: MakeClient
 ) -> None:
-    """68: no caller waits for it."""
+    """hidden-failover: no caller waits for it."""
     lock = make_client(managed.url, lease=LONG, releases="deferred").lock(NAME)
     alice.do(lock.acquire)
     managed.swap()
@@ -135,7 +135,7 @@ def test_a_deferred_release_reaches_the_new_primary(
 def test_replicas_confirm_at_the_new_primary(
     alice: Any, managed: Managed, make_client: MakeClient
 ) -> None:
-    """68: with WAIT, which a replica refuses in other words."""
+    """hidden-failover: with WAIT, which a replica refuses in other words."""
     lock = make_client(managed.url, replicas_to_wait=1).lock(NAME)
     alice.do(lock.acquire)
     alice.do(lock.release)
@@ -162,7 +162,7 @@ def silent(request: pytest.FixtureRequest, server_kind: str, tmp_path: Path) -> 
 def test_servers_that_do_not_say_their_roles(
     alice: Any, silent: Managed, make_client: MakeClient
 ) -> None:
-    """68: what a script is refused is enough."""
+    """hidden-failover: what a script is refused is enough."""
     managed = silent
     assert alice.do(make_client(managed.url).ping)
     lock = make_client(managed.url, lease=LASTING).lock(NAME)
@@ -177,7 +177,10 @@ def test_servers_that_do_not_say_their_roles(
 def test_all_connections_leave_the_old_primary(
     alice: Any, bob: Any, managed: Managed, make_client: MakeClient
 ) -> None:
-    """68: calls, renewals and messages; what is sent to the old one later cannot be refused."""
+    """hidden-failover: calls, renewals and messages.
+
+    What is sent to the old one later cannot be refused.
+    """
     lock = make_client(managed.url, lease=LONG).lock(NAME)
     theirs = make_client(managed.url, lease=LONG).lock(NAME)
     alice.do(lock.acquire)
@@ -201,7 +204,7 @@ def _own(server: Server) -> list[str]:
 def test_the_guard_frees_what_its_program_held(
     managed: Managed, start_child: StartChild, alice: Any, client: Any
 ) -> None:
-    """68: the program died between the failover and its next command."""
+    """hidden-failover: the program died between the failover and its next command."""
     program = """
         client = holdfast.Client(URL, guard=True, lease=120.0)
         client.lock(NAME).acquire()
@@ -220,7 +223,10 @@ def test_the_guard_frees_what_its_program_held(
 def test_a_child_of_fork_goes_on_at_the_new_primary(
     managed: Managed, start_child: StartChild
 ) -> None:
-    """68: it was forked when the address led elsewhere already, before its parent saw that."""
+    """hidden-failover.
+
+    It was forked when the address led elsewhere already, before its parent saw that.
+    """
     program = """
         client = holdfast.Client(URL, lease=120.0)
         client.lock(NAME).acquire()
@@ -253,7 +259,7 @@ def test_a_child_of_fork_goes_on_at_the_new_primary(
 def test_a_client_of_a_replica_gets_one_clear_error(
     alice: Any, managed: Managed, make_client: MakeClient
 ) -> None:
-    """68: by mistake, for ever: within the time of a try, with few connections."""
+    """hidden-failover: by mistake, for ever: within the time of a try, with few connections."""
     managed.replicated()
     client = make_client(managed.replica.url)
     before = int(managed.replica.inspect.info("stats")["total_connections_received"])
@@ -270,7 +276,7 @@ def test_a_client_of_a_replica_gets_one_clear_error(
 def test_a_ping_says_that_the_server_is_a_replica(
     alice: Any, managed: Managed, make_client: MakeClient
 ) -> None:
-    """68: it answers PONG as every server does."""
+    """hidden-failover: it answers PONG as every server does."""
     managed.replicated()
     client = make_client(managed.replica.url, command_timeout=0.5)
     with pytest.raises(holdfast.ServerError, match="READONLY") as refused:
@@ -279,7 +285,7 @@ def test_a_ping_says_that_the_server_is_a_replica(
 
 
 def test_a_ping_follows_the_address(alice: Any, managed: Managed, client: Any) -> None:
-    """68: once a call has seen that the server is another one."""
+    """hidden-failover: once a call has seen that the server is another one."""
     lock = client.lock(NAME)
     assert alice.do(client.ping)
     managed.swap()
@@ -292,7 +298,7 @@ def test_a_ping_follows_the_address(alice: Any, managed: Managed, client: Any) -
 def test_one_refusal_of_a_proxy_costs_no_connection(
     alice: Any, managed: Managed, client: Any
 ) -> None:
-    """68: the server itself says that it is the primary."""
+    """hidden-failover: the server itself says that it is the primary."""
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     alice.do(lock.release)
@@ -309,7 +315,7 @@ def test_one_refusal_of_a_proxy_costs_no_connection(
 def test_it_is_found_when_the_address_follows_late(
     alice: Any, managed: Managed, make_client: MakeClient
 ) -> None:
-    """68: as DNS does; a wait lasts until then."""
+    """hidden-failover: as DNS does; a wait lasts until then."""
     lock = make_client(managed.url, lease=LONG).lock(NAME)
     alice.do(lock.acquire)
     alice.do(lock.release)

@@ -66,7 +66,7 @@ def fronted(server_kind: str) -> Iterator[Fronted]:
 def test_a_release_reaches_the_new_node(
     alice: Any, fronted: Fronted, make_client: MakeClient
 ) -> None:
-    """69: with a handful of redirections; and the next lock is acquired there."""
+    """replaced-node: with a handful of redirections; and the next lock is acquired there."""
     lock = make_client(fronted.url, lease=LONG).lock(NAME)
     alice.do(lock.acquire)
     old, new = fronted.replace()
@@ -79,7 +79,7 @@ def test_a_release_reaches_the_new_node(
 
 
 def test_a_hold_goes_on(alice: Any, fronted: Fronted, make_client: MakeClient) -> None:
-    """69: renewals follow by themselves."""
+    """replaced-node: renewals follow by themselves."""
     lock = make_client(fronted.url, lease=LASTING).lock(NAME)
     alice.do(lock.acquire)
     _, new = fronted.replace()
@@ -89,7 +89,7 @@ def test_a_hold_goes_on(alice: Any, fronted: Fronted, make_client: MakeClient) -
 
 
 def test_a_waiter_is_woken(alice: Any, bob: Any, fronted: Fronted, make_client: MakeClient) -> None:
-    """69: its subscription moves, too."""
+    """replaced-node: its subscription moves, too."""
     lock = make_client(fronted.url, lease=LONG).lock(NAME)
     theirs = make_client(fronted.url, lease=LONG).lock(NAME)
     alice.do(lock.acquire)

@@ -84,7 +84,10 @@ def _waits(server: Server) -> int:
 def test_each_server_of_a_cluster_has_its_own_replica(
     cluster: Cluster, make_client: MakeClient, alice: Any
 ) -> None:
-    """26: only locks of the slots with a stopped replica are refused, and given back."""
+    """passing-refusal.
+
+    Only locks of the slots with a stopped replica are refused, and given back.
+    """
     client = _client(make_client, cluster.url)
     owner = cluster.primary_of(NAME)
     replica = cluster.replica_of(owner)
@@ -103,7 +106,7 @@ def test_each_server_of_a_cluster_has_its_own_replica(
 def test_a_slot_that_has_moved_is_known_to_the_new_servers_replica(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
-    """33: the write and the WAIT behind it follow MOVED, or are said again there."""
+    """moved-slot: the write and the WAIT behind it follow MOVED, or are said again there."""
     assert alice.do(lock.acquire)
     alice.do(lock.release)
     _, target = cluster.migrate_slot(NAME)
@@ -119,7 +122,7 @@ def test_a_slot_that_has_moved_is_known_to_the_new_servers_replica(
 
 @pytest.mark.costly
 def test_a_slot_that_moves_can_be_granted(cluster: Cluster, lock: Any, alice: Any) -> None:
-    """33: ASK: what is granted at the new server already is confirmed by its replica."""
+    """moved-slot: ASK: what is granted at the new server already is confirmed by its replica."""
     source, target = _refused_on_the_way(cluster, lock, alice)
     assert alice.do(lock.acquire, timeout=BOUND)
     assert _has(cluster.replica_of(target), NAME)
@@ -157,7 +160,10 @@ def test_what_is_asked_for_again_is_not_given_back_any_more(
 def test_a_primary_of_a_cluster_that_lost_its_only_replica(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
-    """30: after a failover no replica copies; the old primary, back as a replica, counts."""
+    """failover-with-lock: after a failover no replica copies.
+
+    The old primary, back as a replica, counts.
+    """
     assert alice.do(lock.acquire)
     old = cluster.primary_of(NAME)
     new = cluster.replica_of(old)
@@ -179,7 +185,10 @@ def test_a_primary_of_a_cluster_that_lost_its_only_replica(
 def test_under_sentinel_one_replica_of_two_is_enough(
     service: Service, make_client: MakeClient, alice: Any
 ) -> None:
-    """26: with one replica still it is granted, with both it is refused, and given back."""
+    """passing-refusal.
+
+    With one replica still it is granted, with both it is refused, and given back.
+    """
     lock = _client(make_client, service.url).lock(NAME)
     first, second = service.replicas
     with paused(second):
@@ -193,7 +202,10 @@ def test_under_sentinel_one_replica_of_two_is_enough(
 def test_under_sentinel_the_replicas_of_the_new_primary_are_asked(
     service: Service, make_client: MakeClient, alice: Any
 ) -> None:
-    """30: after a failover, too, what is granted is known to a replica, of who is primary now."""
+    """failover-with-lock.
+
+    After a failover, too, what is granted is known to a replica, of who is primary now.
+    """
     lock = _client(make_client, service.url).lock(NAME)
     assert alice.do(lock.acquire)
     service.replicated()

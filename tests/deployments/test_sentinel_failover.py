@@ -68,7 +68,10 @@ def locks(client: Any, service: Service, make_client: MakeClient) -> tuple[Any, 
 def test_a_hold_and_a_waiter_survive(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service, fail_over: FailOver
 ) -> None:
-    """30: the hold is there, renewals follow, and the release wakes the waiter at once."""
+    """failover-with-lock.
+
+    The hold is there, renewals follow, and the release wakes the waiter at once.
+    """
     lock, theirs = locks
     alice.do(lock.acquire)
     waiting = begin_waiting(bob, theirs, service)
@@ -89,7 +92,7 @@ def test_a_hold_and_a_waiter_survive(
 def test_a_release_during_a_failover_lets_the_waiter_in(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service
 ) -> None:
-    """30: nothing but the failover itself is waited for."""
+    """failover-with-lock: nothing but the failover itself is waited for."""
     lock, theirs = locks
     alice.do(lock.acquire, lease=3600)
     waiting = begin_waiting(bob, theirs, service)
@@ -108,7 +111,10 @@ def test_a_release_during_a_failover_lets_the_waiter_in(
 def test_a_failover_that_loses_the_lock_is_reported_to_its_owner(
     alice: Any, bob: Any, client: Any, make_client: MakeClient, service: Service
 ) -> None:
-    """31: the grant reached no replica; the holder learns it long before its next renewal."""
+    """failover-without-lock: the grant reached no replica.
+
+    The holder learns it long before its next renewal.
+    """
     lost: list[Any] = []
     lock = make_client(service.url, lease=3600, command_timeout=LONG).lock(
         NAME, on_lost=lost.append
@@ -135,7 +141,10 @@ def test_a_failover_that_loses_the_lock_is_reported_to_its_owner(
 def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service
 ) -> None:
-    """32: the sentinels name another; the old one does not know, and takes every command."""
+    """old-primary: the sentinels name another.
+
+    The old one does not know, and takes every command.
+    """
     lock, theirs = locks
     alice.do(lock.acquire, lease=3600)
     waiting = begin_waiting(bob, theirs, service)
@@ -156,7 +165,10 @@ def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
 
 @pytest.mark.costly
 def test_a_demoted_primary_is_not_written_to(alice: Any, client: Any, service: Service) -> None:
-    """32: one READONLY is enough; and nothing is lost when the server is a primary again."""
+    """old-primary.
+
+    One READONLY is enough; and nothing is lost when the server is a primary again.
+    """
     lock = client.lock(NAME)
     alice.do(lock.acquire)
     primary, replica = service.primary, service.replicas[0]
@@ -180,7 +192,7 @@ def _roles_asked(server: Server) -> int:
 def test_an_old_primary_that_comes_back_is_not_used(
     alice: Any, client: Any, service: Service
 ) -> None:
-    """32: it thinks that it is the primary until the sentinels have told it."""
+    """old-primary: it thinks that it is the primary until the sentinels have told it."""
     _comes_back_and_is_not_used(alice, client, service)
 
 

@@ -52,7 +52,7 @@ class Pool:
 @pytest.mark.flavours("sync")
 @pytest.mark.realtime
 def test_no_two_threads_trust_the_lock_at_once(make_client: MakeClient, service: Service) -> None:
-    """30: kill -9 under load; all go on with the new primary, one at a time."""
+    """failover-with-lock: kill -9 under load; all go on with the new primary, one at a time."""
     pool = Pool()
     clients = [make_client(service.url, command_timeout=LONG) for _ in range(2)]
     with ThreadPoolExecutor(8) as threads:

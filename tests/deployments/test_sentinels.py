@@ -213,7 +213,7 @@ def test_a_sentinel_that_names_another_server_is_outvoted(
 def test_a_failover_is_followed_though_its_messages_are_lost(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
-    """30: a primary that cannot be reached is reason enough to ask again."""
+    """failover-with-lock: a primary that cannot be reached is reason enough to ask again."""
     service = make_service(replicas=1, sentinels=1)
     with FaultProxy(service.sentinels[0].port) as proxy:
         url = f"redis+sentinel://127.0.0.1:{proxy.port}/{SERVICE}"
@@ -229,7 +229,10 @@ def test_a_failover_is_followed_though_its_messages_are_lost(
 def test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
-    """32: the old primary still deliveries, but a sentinel that returns is queried, and obeyed."""
+    """old-primary.
+
+    The old primary still deliveries, but a sentinel that returns is queried, and obeyed.
+    """
     service = make_service(replicas=1, sentinels=1)
     old = service.primary
     refuse_demotion(old)

@@ -20,7 +20,10 @@ def track(client: Any) -> None:
 
 
 def test_a_hold_whose_slot_has_moved(cluster: Cluster, alice: Any, make_client: MakeClient) -> None:
-    """28: the old server reports the removal: the hold is found, and tracked, at the new one."""
+    """changed-key: the old server reports the removal.
+
+    The hold is found, and tracked, at the new one.
+    """
     client = make_client(cluster.url, lease=LONG)
     lost: list[Any] = []
     alice.do(client.lock(NAME, on_lost=lost.append).acquire)
@@ -49,7 +52,7 @@ def test_a_hold_in_a_slot_that_is_half_moved(
 
 
 def test_a_hold_after_a_failover(service: Service, alice: Any, make_client: MakeClient) -> None:
-    """Fault 28."""
+    """changed-key."""
     client = make_client(service.url, lease=LONG, command_timeout=LONG)
     lost: list[Any] = []
     alice.do(client.lock(NAME, on_lost=lost.append).acquire)

@@ -1,8 +1,11 @@
 """Prints the tests and the planted breaks of each fault of docs/faults.md.
 
-    python -m tests.faults             # of all faults; with numbers only of those
+    python -m tests.faults                 # of all faults
+    python -m tests.faults lost-reply      # of one
+    python -m tests.faults failover clock  # of those with these words in their identifiers
 
-A test is of the faults that the beginning of its docstring names: `17, 18: ...`, or `Fault 17.`
+The identifier of a fault is the anchor of its heading. A test is of the faults that the beginning
+of its docstring names: `lost-reply, lost-release: ...`, or `lost-reply.`
 """
 
 from __future__ import annotations
@@ -18,44 +21,50 @@ from tools.lint.tree import ROOT
 
 ALL_BREAKS = (*BREAKS, *TOPOLOGY_BREAKS)
 _PAGE = ROOT / "docs" / "faults.md"
-_NUMBERS = re.compile(r"(?:Faults? )?((?:I?\d+, )*I?\d+)[:.](?=\s|$)")
+# The invariants of README.md, as I7, are no faults.
+_NAMES = re.compile(r"((?:(?:[a-z]+(?:-[a-z]+)+|I\d), )*(?:[a-z]+(?:-[a-z]+)+|I\d))[:.](?=\s|$)")
 
 
-def faults() -> dict[int, str]:
-    """Returns the title of each fault of the page."""
-    titles = re.findall(r"^### (\d+)\. (.+)$", _PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    return {int(number): title for number, title in titles}
+def faults() -> dict[str, str]:
+    """Returns the name of each fault of the page, by its identifier."""
+    names = re.findall(r"^### (.+)$", _PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name.lower().replace(" ", "-"): name for name in names}
 
 
-def by_fault() -> dict[int, list[str]]:
+def by_fault() -> dict[str, list[str]]:
     """Returns the tests that name each fault, as `folder/file.py::test`, from tests/ on."""
-    found: dict[int, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         place = path.relative_to(ROOT / "tests").as_posix()
-        for name, numbers in named(path.read_text(encoding="utf-8")):
-            for number in numbers:
-                found.setdefault(number, []).append(f"{place}::{name}")
+        for name, its_faults in named(path.read_text(encoding="utf-8")):
+            for fault in its_faults:
+                found.setdefault(fault, []).append(f"{place}::{name}")
     return found
 
 
-def named(source: str) -> Iterator[tuple[str, list[int]]]:
-    """Finds the test functions whose docstring begins with numbers of faults."""
+def named(source: str) -> Iterator[tuple[str, list[str]]]:
+    """Finds the test functions whose docstring begins with identifiers of faults."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            match = _NUMBERS.match(ast.get_docstring(node) or "")
+            match = _NAMES.match(ast.get_docstring(node) or "")
             if match and node.name.startswith("test_"):
-                yield node.name, [int(part) for part in match[1].split(", ") if part.isdigit()]
+                yield node.name, [part for part in match[1].split(", ") if "-" in part]
 
 
 def main(wanted: list[str]) -> int:
-    tests_of, titles = by_fault(), faults()
-    numbers = [int(number) for number in wanted] or list(titles)
-    for number in numbers:
-        print(f"{number}. {titles[number]}")
+    tests_of, known = by_fault(), faults()
+    for part in wanted:
+        if not any(part in fault for fault in known):
+            print(f"no fault of docs/faults.md has {part!r} in its identifier", file=sys.stderr)
+            return 1
+    for fault in known:
+        if wanted and not any(part in fault for part in wanted):
+            continue
+        print(fault)
         for each in ALL_BREAKS:
-            if number in each.rows:
+            if fault in each.faults:
                 print(f"    break: {each.what}")
-        for test in tests_of.get(number, []):
+        for test in tests_of.get(fault, []):
             print(f"    {test}")
     return 0
 

@@ -1,6 +1,6 @@
 """Deliberate breaks of the code, and the tests that find them: `--list` prints them.
 
-    python -m tests.faults.breaks 17 18         # break, build, run the test, put it back
+    python -m tests.faults.breaks lost-reply      # break, build, run the test, put it back
     python -m tests.faults.breaks --build "ninja -C build/dev" all
 
 See tests.support.breaking.
@@ -24,14 +24,14 @@ from tests.support.breaking import Break, main
 
 BREAKS = (
     Break(
-        (1,),
+        ("killed-process",),
         "a grant sets no time to live",
         "lua/_lock/hold.lua",
         (("if rises then", "if rises and ttl ~= -2 then"),),
         "tests/faults/test_holder.py::test_a_killed_holders_lock_is_taken_when_it_expires",
     ),
     Break(
-        (2,),
+        ("stopped-process",),
         "a hold is trusted for twice its lease",
         "cpp/lease/hold.cpp",
         (
@@ -43,14 +43,14 @@ BREAKS = (
         "tests/faults/test_holder.py::test_no_moment_past_the_lease_says_held",
     ),
     Break(
-        (3,),
+        ("suspended-machine",),
         "a clock that stands still while the machine sleeps",
         "cpp/base/clock.h",
         (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_MONOTONIC;"),),
         "tests/faults/test_clocks.py::test_a_machine_that_slept_past_the_lease_knows_it",
     ),
     Break(
-        (4,),
+        ("ended-owner",),
         "a thread's holds outlive it",
         "cpp/lease/lease_keeper.cpp",
         (
@@ -62,14 +62,14 @@ BREAKS = (
         "tests/contract/process/test_threads.py::test_renewal_stops_when_the_thread_ends",
     ),
     Break(
-        (5,),
+        ("error-in-block",),
         "an error of the release replaces the body's",
         "cpp/bindings/native_object.h",
         (("if (body == nullptr || !error.matches(ours)) throw;", "throw;"),),
         "tests/contract/test_with.py::test_an_error_of_the_body_is_never_masked_by_the_release",
     ),
     Break(
-        (6,),
+        ("forgotten-client",),
         "a client without references lives on",
         "python/holdfast/_clients/base.py",
         (
@@ -82,35 +82,35 @@ BREAKS = (
         "tests/contract/process/test_threads.py::test_a_client_that_is_forgotten_stops_renewing",
     ),
     Break(
-        (7,),
+        ("forked-process",),
         "fork is not noticed",
         "cpp/base/process.cpp",
         (("g_epoch.fetch_add(1, ", "g_epoch.fetch_add(0, "),),
         "tests/faults/test_fork.py::test_fork_while_holding",
     ),
     Break(
-        (8,),
+        ("interpreter-exit",),
         "the names of the remaining holds are not reported",
         "python/holdfast/_clients/base.py",
         (("        if held:\n", "        if held and not held:\n"),),
         "tests/contract/process/test_exit.py::test_exit_names_what_was_held",
     ),
     Break(
-        (8,),
+        ("interpreter-exit",),
         "threads come back from the engine while the interpreter ends",
         "cpp/bindings/waiting.cpp",
         (("const bool stays = exiting();", "const bool stays = false;"),),
         "tests/contract/test_on_lost.py::test_a_waiting_daemon_thread_is_silent_at_exit",
     ),
     Break(
-        (9,),
+        ("interrupted-acquire",),
         "an acquire that is cancelled in flight is not undone",
         "cpp/sync/operation/acquire_machine.cpp",
         (("finish(Verdict::kCancelled, {}, open())", "finish(Verdict::kCancelled, {}, false)"),),
         "tests/faults/test_interrupt.py::test_ctrl_c_while_the_acquire_is_in_flight",
     ),
     Break(
-        (9,),
+        ("interrupted-acquire",),
         "bytecode runs between the grant and the return of `with`",
         "python/holdfast/_locks/lock.py",
         (
@@ -123,7 +123,7 @@ BREAKS = (
         "tests/faults/test_interrupted_blocks.py::test_an_interrupted_block_holds_no_lock",
     ),
     Break(
-        (10,),
+        ("crossing-renewal",),
         "renewal goes on while the release is on its way",
         "cpp/lease/holds.h",
         (
@@ -136,7 +136,7 @@ BREAKS = (
         "tests/faults/test_network.py::test_renewals_that_cross_a_release_tell_no_loss",
     ),
     Break(
-        (11,),
+        ("reused-thread-id",),
         "owners' numbers are used again",
         "cpp/base/types.cpp",
         (
@@ -148,7 +148,7 @@ BREAKS = (
         "tests/contract/process/test_threads.py::test_a_threads_number_is_never_used_again",
     ),
     Break(
-        (12, 40),
+        ("busy-gil", "many-holds"),
         "nothing is renewed",
         "cpp/lease/hold_book.cpp",
         (
@@ -160,28 +160,28 @@ BREAKS = (
         "tests/contract/process/test_threads.py::test_renewed_while_python_holds_the_gil",
     ),
     Break(
-        (13, 23),
+        ("connection-reset", "restart-without-data"),
         "holds are not verified after a reconnect",
         "cpp/lease/watchdog.cpp",
         (("  verify_ = true;", "  verify_ = false;"),),
         "tests/faults/test_network.py::test_after_a_cut_holds_are_verified_at_once",
     ),
     Break(
-        (14,),
+        ("silent-network",),
         "only an answer tells a loss, no deadline does",
         "cpp/lease/watchdog.cpp",
         (("if (now >= hold.trusted()) {", "if (now >= hold.trusted() && hold.serial == 0) {"),),
         "tests/faults/test_network.py::test_a_black_hole_is_reported_at_the_deadline",
     ),
     Break(
-        (15,),
+        ("lost-subscription",),
         "no waiter tries when the subscription is back",
         "cpp/wait/wait_registry.cpp",
         (("queue.fairness_yield = {};\n  queue.notify(calls);", "queue.fairness_yield = {};"),),
         "tests/faults/test_network.py::test_released_just_as_the_subscription_dies",
     ),
     Break(
-        (16,),
+        ("lost-message",),
         "only a message wakes a waiter",
         "cpp/sync/operation/acquire_machine.cpp",
         (
@@ -193,7 +193,7 @@ BREAKS = (
         "tests/faults/test_subscriptions.py::test_a_lost_message_costs_no_more_than_the_lease",
     ),
     Break(
-        (17,),
+        ("lost-reply",),
         "acquire adds to the count",
         "lua/_lock/hold.lua",
         (
@@ -205,14 +205,14 @@ BREAKS = (
         "tests/faults/test_lost_replies.py::test_acquire_and_reentry_count_once",
     ),
     Break(
-        (18,),
+        ("lost-release",),
         "a repeated release that finds nothing is a loss",
         "cpp/sync/operation/hold_release.h",
         (("&& sent_before_ && now() < plan_.trusted", "&& now() < TimePoint{}"),),
         "tests/faults/test_lost_replies.py::test_partial_and_final_release_count_once",
     ),
     Break(
-        (19,),
+        ("slow-link",),
         "the caller's time is over before the first reply",
         "cpp/sync/operation/acquire_machine.cpp",
         (
@@ -228,56 +228,56 @@ BREAKS = (
         "tests/faults/test_lost_replies.py::test_a_slow_way_is_slower_and_nothing_else",
     ),
     Break(
-        (20, 22),
+        ("slow-subscriber", "restart-with-data"),
         "a new connection subscribes to nothing",
         "cpp/client/subscription_stream.cpp",
         (("for (const std::string& channel : channels_) say(true, channel);", ""),),
         "tests/faults/test_server.py::test_a_slow_consumer_is_cut_off_and_comes_back",
     ),
     Break(
-        (21,),
+        ("stalled-server",),
         "a failed renewal waits for the next third of the lease",
         "cpp/lease/watchdog.cpp",
         (("std::min<Duration>(kRetryAfter, Duration(lease) / 12)", "Duration(lease) / 3"),),
         "tests/faults/test_server.py::test_a_refused_renewal_is_tried_again_soon",
     ),
     Break(
-        (24,),
+        ("script-flush",),
         "NOSCRIPT is an error like others",
         "cpp/resp/error_reply.cpp",
         (('== "NOSCRIPT"', '== "UNKNOWN"'),),
         "tests/faults/test_server.py::test_script_flush",
     ),
     Break(
-        (25,),
+        ("out-of-memory",),
         "the last release writes before it deletes",
         "lua/lock/release.lua",
         (("if ARGV[2] == '0' then", "redis.call('hset', KEYS[1], '', 0)\nif ARGV[2] == '0' then"),),
         "tests/faults/test_memory.py::test_renewal_and_release_take_no_memory",
     ),
     Break(
-        (26,),
+        ("passing-refusal",),
         "a try is as patient as a wait",
         "cpp/sync/operation/callers_time.h",
         (("return waits_ ? command_timeout :", "return !waits_ || waits_ ? command_timeout :"),),
         "tests/faults/test_refusing_server.py::test_a_try_names_the_state_soon",
     ),
     Break(
-        (27,),
+        ("lasting-refusal",),
         "missing rights are waited for",
         "cpp/resp/error_reply.cpp",
         (('{"UNBLOCKED", ', '{"NOPERM", '),),
         "tests/faults/test_refused.py::test_missing_rights",
     ),
     Break(
-        (26, 27),
+        ("passing-refusal", "lasting-refusal"),
         "a release is given up when the server has another password",
         "cpp/resp/error_reply.cpp",
         (('{"WRONGPASS", kLogin}', '{"WRONGPASS", 0U}'),),
         "tests/faults/test_refused_releases.py::test_a_release_outlives_a_change_of_the_password",
     ),
     Break(
-        (28,),
+        ("changed-key",),
         "renewal does not look whose lock it is",
         "lua/lock/renew.lua",
         (
@@ -289,7 +289,7 @@ BREAKS = (
         "tests/wire/lua/test_lock_steps.py::test_renew_by_another_changes_nothing",
     ),
     Break(
-        (29,),
+        ("missing-commands",),
         "a waiter gets no error when it may not subscribe",
         "cpp/wait/wait_registry.cpp",
         (("  found->second.fail(calls, why);\n", "  (void)why;\n"),),
@@ -297,7 +297,7 @@ BREAKS = (
         "::test_a_user_without_the_right_to_subscribe_gets_an_error_when_it_waits",
     ),
     Break(
-        (34,),
+        ("failed-members",),
         "a majority out of reach is not kept apart from a slow one",
         "cpp/sync/quorum/quorum_machine.cpp",
         (
@@ -310,35 +310,35 @@ BREAKS = (
         "::test_a_majority_that_fails_is_an_error_and_not_held_by_another",
     ),
     Break(
-        (34,),
+        ("failed-members",),
         "a member that hangs ends a release before its second step",
         "cpp/sync/quorum/fan_out_call.cpp",
         (("      leave_missing();\n", "      leave_missing();\n      plan_.next = nullptr;\n"),),
         "tests/faults/test_quorum.py::test_a_lost_majority_is_released_though_a_minority_hangs",
     ),
     Break(
-        (35,),
+        ("server-clock-ahead",),
         "a renewal that finds nothing is no loss",
         "cpp/lease/watchdog.cpp",
         (("if (hold.may_be_gone()) {", "if (hold.may_be_gone() || hold.held()) {"),),
         "tests/faults/test_clocks.py::test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss",
     ),
     Break(
-        (36,),
+        ("server-clock-back",),
         "the length of a lease is not checked",
         "cpp/sync/operation/acquire_machine.cpp",
         (("answer.ttl > usual;", "answer.ttl < Millis(-1);"),),
         "tests/faults/test_clocks.py::test_a_lease_that_a_server_clock_made_too_long_is_reported",
     ),
     Break(
-        (37,),
+        ("client-clock-set",),
         "leases are counted on the wall clock",
         "cpp/base/clock.h",
         (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_REALTIME;"),),
         "tests/faults/test_clocks.py::test_a_step_of_the_clients_wall_clock_changes_nothing",
     ),
     Break(
-        (38,),
+        ("wrong-release",),
         "the last release does not look whose hold it is",
         "lua/lock/release.lua",
         (
@@ -350,7 +350,7 @@ BREAKS = (
         "tests/contract/test_release.py::test_a_late_release_leaves_the_new_owner_alone",
     ),
     Break(
-        (39,),
+        ("expired-on-arrival",),
         "a grant that arrives past its lease is taken",
         "cpp/sync/operation/acquire_machine.cpp",
         (
@@ -362,7 +362,7 @@ BREAKS = (
         "tests/faults/test_network.py::test_a_lease_shorter_than_the_way_is_no_grant",
     ),
     Break(
-        (41,),
+        ("many-waiters",),
         "a message wakes every waiter",
         "cpp/wait/wait_registry.cpp",
         (
@@ -375,7 +375,7 @@ BREAKS = (
         "tests/contract/test_waiting.py::test_one_message_makes_one_waiter_try",
     ),
     Break(
-        (41,),
+        ("many-waiters",),
         "each message makes every client try",
         "cpp/sync/recipes/backoff.h",
         (("if (others < kMany) return;", "if (others < 1'000'000) return;"),),
@@ -383,14 +383,14 @@ BREAKS = (
         "::test_commands_for_short_holds_do_not_grow_with_the_clients",
     ),
     Break(
-        (42,),
+        ("forgotten-hold",),
         "a hold that was collected is renewed",
         "python/holdfast/_locks/lock.py",
         (("_core.owner_ended(self._owner,", "_core.owner_ended(2**63,"),),
         "tests/contract/test_hold.py::test_a_collected_hold_expires_with_its_lease",
     ),
     Break(
-        (43,),
+        ("passed-on-hold",),
         "a hold whose detach has no answer is released under one owner",
         "cpp/lease/releases.cpp",
         (("if (hold.move() != nullptr) plan.other = hold.move()->other;", ""),),
@@ -398,7 +398,7 @@ BREAKS = (
         "::test_a_detach_without_an_answer_leaves_the_hold_to_its_lease",
     ),
     Break(
-        (44,),
+        ("minimum-hold-time",),
         "a lock is freed before its minimum hold time",
         "cpp/sync/recipes/recipe.cpp",
         (("if (step.stays > Millis(0) &&", "if (step.stays < Millis(0) &&"),),

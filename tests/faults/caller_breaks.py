@@ -14,7 +14,7 @@ NESTED = "tests/faults/test_nested_calls.py"
 
 CALLER_BREAKS = (
     Break(
-        (9, 62),
+        ("interrupted-acquire", "process-limits"),
         "an interrupted start of a thread is taken for a refused one",
         "python/holdfast/_engine/workers.py",
         (
@@ -27,21 +27,21 @@ CALLER_BREAKS = (
         "::test_an_interrupted_start_of_a_thread_is_no_refused_one",
     ),
     Break(
-        (66,),
+        ("acquire-after-loss",),
         "an attempt does not look for a loss",
         "cpp/lease/attempts.cpp",
         (("  return hidden_loss(name, owner).has_value();\n", "  return false;\n"),),
         f"{HIDDEN}::test_a_block_that_lost_its_grant_refuses_and_raises_at_its_end",
     ),
     Break(
-        (66,),
+        ("acquire-after-loss",),
         "the end of a lost block gives back what its owner has again",
         "cpp/sync/operation/hold_release.cpp",
         (("      if (!plan_.held_again) {\n", "      {\n"),),
         f"{HIDDEN}::test_the_owners_own_force_release_refuses_nothing",
     ),
     Break(
-        (45,),
+        ("interrupted-release",),
         "a release at rest is forgotten with its caller",
         "cpp/sync/operation/release.cpp",
         (
@@ -53,7 +53,7 @@ CALLER_BREAKS = (
         f"{PENDING}::test_ctrl_c_during_the_back_off_of_a_release_loses_nothing",
     ),
     Break(
-        (46,),
+        ("pending-release",),
         "an old release may go behind a new attempt",
         "cpp/lease/holds.cpp",
         (
@@ -63,56 +63,56 @@ CALLER_BREAKS = (
         f"{PENDING}::test_a_release_that_was_left_never_frees_the_next_hold",
     ),
     Break(
-        (46,),
+        ("pending-release",),
         "an attempt forgets the release that it takes over",
         "cpp/sync/operation/acquire_machine.cpp",
         (("in_doubt_ || leaves_place || takes_over_;", "in_doubt_ || leaves_place;"),),
         f"{PENDING}::test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused",
     ),
     Break(
-        (47,),
+        ("pending-at-close",),
         "close waits for nothing",
         "cpp/engine/closing.cpp",
         (("  if (context().keeper->idle()) return end();\n", "  end();\n"),),
         f"{PENDING}::test_close_finishes_what_cancelled_tasks_have_left",
     ),
     Break(
-        (48,),
+        ("grant-at-close",),
         "what is granted while the client is closed is taken",
         "cpp/lease/attempts.cpp",
         (("  if (book_.closing) return false;", "  if (book_.closed) return false;"),),
         f"{PENDING}::test_a_grant_that_arrives_during_close_is_given_back",
     ),
     Break(
-        (49,),
+        ("nothing-listens",),
         "a refused connection is tried again for all callers alike",
         "cpp/sync/operation/callers_time.h",
         ((": after(begun, kRestartBriefly);", ": kNever;"),),
         f"{REFUSED}::test_a_refused_connection_comes_out_by_the_deadline",
     ),
     Break(
-        (65,),
+        ("expired-wait",),
         "a command has its time-out, whatever time its caller has",
         "cpp/sync/operation/callers_time.h",
         (("      latest_ = after(deadline_, kLateAnswer);\n", ""),),
         "tests/faults/test_callers_time.py::test_a_server_that_stopped_before_the_wait",
     ),
     Break(
-        (50,),
+        ("tls-mismatch",),
         "silence in a handshake is waited out",
         "cpp/client/reconnecting_stream.cpp",
         (("constexpr Millis kSilence{400};", "constexpr Millis kSilence{400000};"),),
         f"{REFUSED}::test_tls_to_a_port_of_plain_text",
     ),
     Break(
-        (58,),
+        ("handler-during-acquire",),
         "an owner may acquire a lock that it is acquiring",
         "cpp/lease/attempts.cpp",
         (("exclusive() && entry->attempts > 0;", "exclusive() && entry->attempts < 0;"),),
         f"{NESTED}::test_an_acquire_inside_an_acquire_is_refused",
     ),
     Break(
-        (61,),
+        ("shortened-lease",),
         "what a renewal finds is not looked at",
         "cpp/sync/recipes/locks.cpp",
         (
@@ -125,14 +125,14 @@ CALLER_BREAKS = (
         "::test_a_renewed_reader_outlives_one_of_a_shorter_lease",
     ),
     Break(
-        (59,),
+        ("handler-during-release",),
         "a release that comes back goes behind a newer hold",
         "cpp/lease/holds.cpp",
         (("  entry.command->revoke();\n", ""),),
         f"{NESTED}::test_a_refused_release_does_not_free_what_its_handler_has_acquired",
     ),
     Break(
-        (62, 64),
+        ("process-limits", "blocked-handler"),
         "the thread of a client's handlers starts with the first loss",
         "python/holdfast/_engine/events.py",
         (("        handlers_of(client).keep()\n", "        handlers_of(client)\n"),),
@@ -140,7 +140,7 @@ CALLER_BREAKS = (
         "::test_a_handler_that_blocks_at_the_limit_of_threads_delays_no_other_report",
     ),
     Break(
-        (62,),
+        ("process-limits",),
         "logging is imported with the first record",
         "python/holdfast/_clients/base.py",
         (("        _log.logger()  # imports what the first record needs\n", ""),),

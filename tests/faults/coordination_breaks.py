@@ -12,7 +12,7 @@ _BARRIER = "tests/wire/lua/test_barrier_steps.py::"
 
 COORDINATION_BREAKS = (
     Break(
-        (17,),
+        ("lost-reply",),
         "a slot whose reply is lost is granted a second time",
         "lua/slots/take.lua",
         (("if owner == permit then", "if not permit then"),),
@@ -39,14 +39,14 @@ COORDINATION_BREAKS = (
         "tests/faults/test_slots.py::test_a_refused_slot_leaves_nothing_behind",
     ),
     Break(
-        (9,),
+        ("interrupted-acquire",),
         "what a call has taken is not given back where its next exchange fails",
         "cpp/bindings/keeping.h",
         (("    acquire_->cancel();\n", ""),),
         "tests/faults/test_slots.py::test_a_refused_slot_leaves_nothing_behind",
     ),
     Break(
-        (1,),
+        ("killed-process",),
         "a slot is asked for by the values that its object has by then",
         _SLOTS_PY,
         (
@@ -59,7 +59,7 @@ COORDINATION_BREAKS = (
         "::test_a_resize_beside_an_acquire_of_one_object_gives_no_value_twice",
     ),
     Break(
-        (65,),
+        ("expired-wait",),
         "a step has the command time-out, whatever time its call has",
         _STEPS,
         (
@@ -71,14 +71,14 @@ COORDINATION_BREAKS = (
         f"{_TIME}test_an_exchange_of_a_call_ends_with_the_time_of_its_call",
     ),
     Break(
-        (49,),
+        ("nothing-listens",),
         "a wait of no time is a wait that is over",
         "cpp/sync/operation/callers_time.h",
         (("return blocking && timeout > Duration::zero();", "return blocking;"),),
         f"{_TIME}test_a_wait_of_no_time_waits_for_the_answer",
     ),
     Break(
-        (1,),
+        ("killed-process",),
         "a party that has died counts for ever",
         "lua/barrier/arrive.lua",
         (("if of.dead_waiting > 0 then", "if not of then"),),
@@ -92,7 +92,7 @@ COORDINATION_BREAKS = (
         f"{_BARRIER}test_a_party_that_leaves_while_it_waits_breaks_it",
     ),
     Break(
-        (1,),
+        ("killed-process",),
         "a party that leaves removes one that has died, and nothing else",
         "lua/barrier/release.lua",
         (("if waits or of.dead_waiting > 0 then", "if waits then"),),
@@ -113,7 +113,7 @@ COORDINATION_BREAKS = (
         f"{_BARRIER}test_the_semaphore_of_another_kind_gets_its_permit_back_and_no_end",
     ),
     Break(
-        (1,),
+        ("killed-process",),
         "the others look late for a party with a shorter lease",
         "lua/barrier/arrive.lua",
         (("if not said[4] or of.next_end < said[4] + 0 then", "if not said[4] then"),),

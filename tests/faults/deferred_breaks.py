@@ -1,4 +1,4 @@
-"""The breaks of docs/faults.md, *Releases that are not awaited*: a part of tests.faults.breaks."""
+"""The breaks of docs/faults.md about deferred releases: a part of tests.faults.breaks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ CONTRACT = "tests/contract/test_deferred_release.py"
 
 DEFERRED_BREAKS = (
     Break(
-        (51,),
+        ("deferred-loss",),
         "a loss that a deferred release finds is not reported",
         "cpp/lease/releases.cpp",
         (("  book_.events.post(*hold, Event::Kind::kLostAfterRelease);\n", ""),),
         f"{CONTRACT}::test_a_loss_that_is_learnt_later_leaves_the_next_hold_alone",
     ),
     Break(
-        (51,),
+        ("deferred-loss",),
         "a loss that is learnt later cancels its task",
         "python/holdfast/_locks/task_lock.py",
         ((" and not self.lost_late:", ":"),),
         f"{CONTRACT}::test_a_loss_that_is_learnt_later_cancels_no_task",
     ),
     Break(
-        (52,),
+        ("unanswered-release",),
         "a deferred release waits for its reply",
         "cpp/sync/operation/hold_release.cpp",
         (
@@ -35,7 +35,7 @@ DEFERRED_BREAKS = (
         f"{FAULTS}::test_it_ends_although_no_reply_comes",
     ),
     Break(
-        (52,),
+        ("unanswered-release",),
         "the failure of a deferred release is not logged",
         "cpp/sync/operation/hold_release.cpp",
         (
@@ -48,14 +48,14 @@ DEFERRED_BREAKS = (
         f"{FAULTS}::test_a_release_without_an_answer_is_logged_and_goes_on",
     ),
     Break(
-        (53,),
+        ("greedy-client",),
         "newcomers do not wait for the answer that is owed",
         "cpp/wait/wait_registry.cpp",
         (("  ++releases_in_flight_[channel];\n", ""),),
         f"{FAULTS}::test_other_clients_have_their_turn",
     ),
     Break(
-        (54,),
+        ("deferred-at-close",),
         "a deferred release is done before its answer",
         "cpp/lease/releases.cpp",
         (
@@ -68,7 +68,7 @@ DEFERRED_BREAKS = (
         f"{FAULTS}::test_close_and_exit_wait_for_what_is_owed",
     ),
     Break(
-        (52,),
+        ("unanswered-release",),
         "a deferred release that is to be sent again comes behind its owner's next attempt",
         "cpp/client/direct_exchange.cpp",
         (("line.put_behind(unread_, std::move(", "line.put_behind(0, std::move("),),

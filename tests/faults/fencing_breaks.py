@@ -9,21 +9,21 @@ _TESTS = "tests/frameworks/contrib/test_fencing.py::"
 
 FENCING_BREAKS = (
     Break(
-        (2,),
+        ("stopped-process",),
         "a fence refuses the newest token",
         _FENCING,
         (("if seen > token:", "if seen >= token:"),),
         f"{_TESTS}test_a_token_passes_again_until_a_greater_one_was_seen",
     ),
     Break(
-        (2,),
+        ("stopped-process",),
         "a fence refuses no token",
         _FENCING,
         (("if seen > token:", "if seen < 0:"),),
         f"{_TESTS}test_no_late_write_passes_the_fence_when_threads_are_paused_at_random_points",
     ),
     Break(
-        (2,),
+        ("stopped-process",),
         "a check is committed alone, and locks nothing afterwards",
         "python/holdfast/contrib/_sql.py",
         (

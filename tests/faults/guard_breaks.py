@@ -171,7 +171,7 @@ PROCESS = (
         OF_GUARD,
         (
             ("    persistent = true;\n", "    impatient = true;\n"),
-            ("!reply.ok() || (reply.value()", "reply.ok() && (reply.value()"),
+            ("if (!reply.ok() || pace", "if (reply.ok() && pace"),
             ("(sent >= late_)", "(sent >= late_ || !reply.ok())"),
         ),
         "*",
@@ -179,8 +179,8 @@ PROCESS = (
     guarded(
         "a server that refuses for a while is given up",
         OF_GUARD,
-        "resp::is_temporary(reply.value().text())",
-        "resp::is_temporary(reply.value().text()) && false",
+        "pace != resp::Pace::kNever) {",
+        "pace != resp::Pace::kNever && false) {",
     ),
     guarded(
         "what a pipe keeps is released",

@@ -1,7 +1,7 @@
 """Ways to leak or double a lock that only a certain order of threads shows, put back on purpose.
 
-    python -m tests.faults.interleaving_breaks all          # or rows of docs/faults.md
-    python -m tests.faults.interleaving_breaks --count 2000 --folder build/dev 46
+    python -m tests.faults.interleaving_breaks all          # or faults of docs/faults.md
+    python -m tests.faults.interleaving_breaks --count 2000 --folder build/dev pending-release
 
 Each break is made in the working copy, test_interleavings is built, and has to find it within so
 many scenarios; printed is how many it took. Run nothing else in the working copy meanwhile.
@@ -22,7 +22,7 @@ from tests.support.breaking import ROOT, Break, broken, matches
 # A release without a caller is abandoned besides when it is revoked, which hides the look's being
 # too early; before the ledger there was no such second guard.
 NOT_ABANDONED = Break(
-    (46,),
+    ("pending-release",),
     "a revoked release is not abandoned",
     "cpp/lease/holds.cpp",
     (("  if (entry.command->persistent) entry.command->abandon();\n", ""),),
@@ -32,7 +32,7 @@ NOT_ABANDONED = Break(
 # `test` is who waits for the operations: threads or tasks.
 BREAKS = (
     Break(
-        (46,),
+        ("pending-release",),
         "a release at rest is sent behind its owner's next attempt when its timer fires",
         "cpp/lease/holds.cpp",
         (
@@ -42,7 +42,7 @@ BREAKS = (
         "tasks",
     ),
     Break(
-        (46,),
+        ("pending-release",),
         "a late release looks whether it is overtaken before it takes the connection's lock",
         "cpp/client/connection.cpp",
         (
@@ -59,14 +59,14 @@ BREAKS = (
         "threads",
     ),
     Break(
-        (48,),
+        ("grant-at-close",),
         "what is granted while the client is closed is taken",
         "cpp/lease/attempts.cpp",
         (("  if (book_.closing) return false;", "  if (book_.closed) return false;"),),
         "threads",
     ),
     Break(
-        (45,),
+        ("interrupted-release",),
         "a release at rest is forgotten with its caller",
         "cpp/sync/operation/release.cpp",
         (
@@ -78,42 +78,42 @@ BREAKS = (
         "tasks",
     ),
     Break(
-        (45,),
+        ("interrupted-release",),
         "an attempt that was refused when it was sent again is thought never to be granted",
         "cpp/sync/operation/contended.cpp",
         (("sent.times > 1));", "sent.times < 0));"),),
         "threads",
     ),
     Break(
-        (26,),
+        ("passing-refusal",),
         "a second thread gets the turn of a stream that one thread writes to",
         "cpp/client/send_buffer.h",
         (("    if (taken_) return std::nullopt;\n", ""),),
         "batching_threads",
     ),
     Break(
-        (41,),
+        ("many-waiters",),
         "a waiter whose attempt is under way waits for a message instead of its reply",
         "cpp/sync/operation/contended.cpp",
         (("  if (machine_.listens() && waiting", "  if (waiting"),),
         "threads",
     ),
     Break(
-        (41,),
+        ("many-waiters",),
         "messages may lie while a waiter sleeps where it waited for its reply",
         "cpp/sync/operation/operation.cpp",
         (("  if (!caller_.by_this_thread()) to->expect();\n", ""),),
         "deferring_threads",
     ),
     Break(
-        (41,),
+        ("many-waiters",),
         "after the last wait the loop does not look for other waiters",
         "cpp/client/subscriber.cpp",
         (("  perform(election_.leave(after(", "  (void)(election_.leave(after("),),
         "deferring_threads",
     ),
     Break(
-        (41,),
+        ("many-waiters",),
         "a thread goes on waiting for a message while its attempt is sent by another one",
         "cpp/sync/operation/operation.cpp",
         (
@@ -152,18 +152,20 @@ def scenarios_until_found(which: Break, folder: Path, count: int) -> int | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
+    parser.add_argument(
+        "faults", nargs="+", help="faults of docs/faults.md or parts of them, or: all"
+    )
     parser.add_argument("--count", type=int, default=100_000, help="scenarios at most, for each")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "dev")
     arguments = parser.parse_args()
     missed = 0
     for each in BREAKS:
-        if not matches(each, arguments.rows):
+        if not matches(each, arguments.faults):
             continue
         needed = scenarios_until_found(each, arguments.folder, arguments.count)
         missed += needed is None
         verdict = "NOT FOUND" if needed is None else f"found by scenario {needed}"
-        print(f"{each.rows}: {each.what}: {verdict} of {each.test}", flush=True)
+        print(f"{', '.join(each.faults)}: {each.what}: {verdict} of {each.test}", flush=True)
     return 1 if missed else 0
 
 

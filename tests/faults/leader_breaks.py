@@ -11,14 +11,14 @@ _TESTS = "tests/faults/test_leader.py::"
 
 LEADER_BREAKS = (
     Break(
-        (28,),
+        ("changed-key",),
         "a leader is announced that does not hold the lock",
         "lua/leader/set.lua",
         (("if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then", "if false then"),),
         f"{_STEPS}test_no_other_is_announced",
     ),
     Break(
-        (17,),
+        ("lost-reply",),
         "the repeat of a value is announced, and a late copy sets it back",
         "lua/leader/set.lua",
         (("tonumber(known[2]) >= tonumber(ARGV[3])", "false"),),
@@ -32,7 +32,7 @@ LEADER_BREAKS = (
         f"{_STEPS}test_the_state_of_a_leader_that_died_expires",
     ),
     Break(
-        (1,),
+        ("killed-process",),
         "a leader is shown that does not hold the lock any more",
         "lua/_revision/now.lua",
         (("if redis.call('hexists', lock, fields[2]) == 0 then", "if false then"),),
@@ -46,7 +46,7 @@ LEADER_BREAKS = (
         f"{_STEPS}test_an_owner_of_the_lock_is_announced",
     ),
     Break(
-        (28,),
+        ("changed-key",),
         "a leader that cannot be announced keeps the lock",
         _THREADS,
         (
@@ -59,7 +59,7 @@ LEADER_BREAKS = (
         f"{_TESTS}test_a_leader_that_cannot_be_announced_gives_the_lock_back",
     ),
     Break(
-        (9,),
+        ("interrupted-acquire",),
         "a candidate that is cancelled while it is announced leads",
         _THREADS,
         (
@@ -102,14 +102,14 @@ LEADER_BREAKS = (
         "::test_a_watch_sees_a_leadership_that_ends_without_a_resignation",
     ),
     Break(
-        (28,),
+        ("changed-key",),
         "the task of a leader goes on after the loss",
         _TASKS,
         (("self._term.cancel()", "pass"),),
         "tests/contract/test_leader.py::test_run_cancels_main_at_the_loss",
     ),
     Break(
-        (7,),
+        ("forked-process",),
         "a child of fork() campaigns for its parent",
         _THREADS,
         (("epoch, own = _core.epoch(), object()", "epoch, own = 0, object()"),),

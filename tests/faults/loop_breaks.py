@@ -6,42 +6,42 @@ from tests.support.breaking import Break
 
 LOOP_BREAKS = (
     Break(
-        (55,),
+        ("blocked-loop",),
         "nothing looks whether the loop reads",
         "cpp/client/connection.cpp",
         (("if (now < look_at_) return false;", "return false;"),),
         "tests/contract/process/test_dead_loops.py::test_what_a_stopped_loop_asked_for_is_finished",
     ),
     Break(
-        (56,),
+        ("due-cancellation",),
         "a task overtakes a callback that is due",
         "cpp/bindings/task_queue.cpp",
         (("  return size != 0;", "  return size < 0;"),),
         "tests/contract/process/test_steps.py::test_a_task_does_not_overtake_a_callback_that_is_due",
     ),
     Break(
-        (57,),
+        ("idle-loop",),
         "a deferred release is over in the next turn only",
         "cpp/engine/completion_queue.cpp",
         (("if (here && id == beginning_) {", "if (here && id == 0) {"),),
         "tests/contract/process/test_steps.py::test_a_deferred_release_takes_no_turn_of_the_loop",
     ),
     Break(
-        (64,),
+        ("blocked-handler",),
         "the thread that sorts events calls what is to be called",
         "python/holdfast/_engine/workers.py",
         (("        self._jobs.put(job)\n        self._start()", "        job()"),),
         "tests/contract/process/test_blocking_handlers.py::test_a_handler_of_a_client_delays_no_cancellation",
     ),
     Break(
-        (9,),
+        ("interrupted-acquire",),
         "a grant that a cancelled task does not know of is kept",
         "cpp/sync/operation/acquire.cpp",
         (("      give_back();  // with `again`, another acquisition does\n", ""),),
         "tests/contract/process/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
     ),
     Break(
-        (62,),
+        ("process-limits",),
         "an operation does not start the threads that it needs",
         "cpp/engine/client.cpp",
         (("  mine.start();\n", ""),),
@@ -49,7 +49,7 @@ LOOP_BREAKS = (
         "::test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted",
     ),
     Break(
-        (62,),
+        ("process-limits",),
         "a descriptor may have the number of a standard stream",
         "cpp/base/descriptor.cpp",
         (("if (fd < 0 || fd > STDERR_FILENO) return fd;", "if (fd < 1024) return fd;"),),
@@ -57,7 +57,7 @@ LOOP_BREAKS = (
         "::test_what_it_prints_reaches_no_descriptor_of_the_library",
     ),
     Break(
-        (63,),
+        ("missing-guard",),
         "a guard that may not fork goes on as a child of the program",
         "cpp/guard/main.cpp",
         (("if (guard != 0) _exit", "if (guard > 0) _exit"),),

@@ -15,7 +15,7 @@ _LABELS = "tests/faults/test_labels.py::"
 
 RENEWAL_BREAKS = (
     Break(
-        (67,),
+        ("no-new-connection",),
         "renewals wait for the connection for renewals",
         "cpp/lease/watchdog.cpp",
         (("  if (!usual->down()) return usual;\n", "  return usual;\n"),),
@@ -23,7 +23,7 @@ RENEWAL_BREAKS = (
         "::test_a_hold_is_renewed_by_the_connection_that_is_there",
     ),
     Break(
-        (67,),
+        ("no-new-connection",),
         "a silent connection for renewals is waited for as for calls",
         "cpp/topology/server_links.cpp",
         (
@@ -36,7 +36,7 @@ RENEWAL_BREAKS = (
         "::test_a_hold_survives_the_silence_of_its_connection",
     ),
     Break(
-        (10,),
+        ("crossing-renewal",),
         "a renewal whose connection has failed cannot arrive any more",
         "cpp/lease/watchdog.cpp",
         (
@@ -50,7 +50,7 @@ RENEWAL_BREAKS = (
         "::test_a_renewal_whose_connection_failed_may_still_arrive",
     ),
     Break(
-        (10,),
+        ("crossing-renewal",),
         "a renewal that was not written holds up the owner's next fixed lease",
         "cpp/lease/hold.h",
         ((" && (sending.written() || !sending.stopped());", ";"),),
@@ -58,42 +58,42 @@ RENEWAL_BREAKS = (
         "::test_a_renewal_that_waits_for_its_connection_holds_up_nothing",
     ),
     Break(
-        (28,),
+        ("changed-key",),
         "a batch has one owner for all its holds",
         "lua/lock/renew.lua",
         (("local owner = ARGV[i + 1]", "local owner = ARGV[2]"),),
         f"{_STEPS}test_all_locks_of_a_batch_are_renewed",
     ),
     Break(
-        (28,),
+        ("changed-key",),
         "a batch says of another hold that it is gone",
         "lua/lock/renew.lua",
         (("lost[#lost + 1] = i", "lost[#lost + 1] = 1"),),
         f"{_STEPS}test_the_numbers_of_locks_that_are_not_held_are_the_answer",
     ),
     Break(
-        (28,),
+        ("changed-key",),
         "a batch of readers renews the first one only",
         "lua/read_write_lock/read_renew.lua",
         (("renew(KEYS[3 * i - 2], KEYS[3 * i - 1],", "renew(KEYS[1], KEYS[2],"),),
         f"{_STEPS}test_each_reader_of_a_batch_learns_what_it_had_left",
     ),
     Break(
-        (28,),
+        ("changed-key",),
         "a batch of permits takes one that has expired for renewed",
         "lua/permit_semaphore/renew.lua",
         (("lost[#lost + 1] = i", "lost[#lost] = nil"),),
         f"{_STEPS}test_each_permit_of_a_batch_is_renewed_or_gone",
     ),
     Break(
-        (23,),
+        ("restart-without-data",),
         "a client's label is lost as a hold is",
         "cpp/lease/watchdog.cpp",
         (("  if (hold.internal && now >= hold.trusted()) ", "  if (false) "),),
         f"{_LABELS}test_a_label_is_there_again_after_a_restart_of_the_server",
     ),
     Break(
-        (27,),
+        ("lasting-refusal",),
         "a label that the server refuses is logged again and again",
         "cpp/lease/hold_events.cpp",
         (
@@ -105,7 +105,7 @@ RENEWAL_BREAKS = (
         f"{_LABELS}test_a_user_without_the_right_has_locks_and_one_warning",
     ),
     Break(
-        (7,),
+        ("forked-process",),
         "a child of fork() says nothing of itself",
         "cpp/engine/client.cpp",
         (
@@ -117,7 +117,7 @@ RENEWAL_BREAKS = (
         f"{_LABELS}test_a_child_of_fork_has_another_key",
     ),
     Break(
-        (65,),
+        ("expired-wait",),
         "a time-out asks who holds the lock for as long as any command may take",
         "cpp/sync/operation/command_operation.h",
         (

@@ -75,7 +75,10 @@ def secured(
 def test_the_second_address_is_used_while_the_first_is_silent(
     secured: tuple[Server, str, dict[str, Any]], names: Names, start: Any
 ) -> None:
-    """70: a quarter of a second later, within any `connect_timeout`; and first from then on."""
+    """several-addresses.
+
+    A quarter of a second later, within any `connect_timeout`; and first from then on.
+    """
     server, scheme, options = secured
     port = free_port()
     names.lead_to(FIRST, SECOND)
@@ -97,7 +100,7 @@ def test_the_second_address_is_used_while_the_first_is_silent(
 def test_an_address_that_has_failed_is_not_the_first_any_more(
     private_server: Server, names: Names, start: Any
 ) -> None:
-    """70: the one that was used is refused; the other one works."""
+    """several-addresses: the one that was used is refused; the other one works."""
     port = free_port()
     names.lead_to(FIRST, SECOND)
     with ExitStack() as stack:
@@ -125,7 +128,10 @@ with holdfast.Client(URL, lease=60.0) as client:
 
 
 def test_the_address_of_a_replica_is_not_used(server_kind: str, names: Names, start: Any) -> None:
-    """70: whatever the resolver's order; and after the two have changed their places."""
+    """several-addresses.
+
+    Whatever the resolver's order; and after the two have changed their places.
+    """
     port = free_port()
     names.lead_to(FIRST, SECOND)
     with ExitStack() as stack:
@@ -167,7 +173,7 @@ class OutOfOrder(Scripted):
 def test_a_server_that_is_out_of_order_is_left_for_a_new_address(
     state: str, private_server: Server, names: Names, start: Any
 ) -> None:
-    """68: it goes on refusing; a second later the name is resolved once more."""
+    """hidden-failover: it goes on refusing; a second later the name is resolved once more."""
     port = free_port()
     names.lead_to(FIRST)
     with (

@@ -87,7 +87,7 @@ def own(start_server: StartServer, make_client: MakeClient) -> Iterator[Server]:
 def test_a_server_that_stopped_before_the_wait(
     alice: Any, own: Server, make_client: MakeClient, kind: Kind
 ) -> None:
-    """65: each kind of lock, by `acquire`, `with` and `hold`; its grant is taken back."""
+    """expired-wait: each kind of lock, by `acquire`, `with` and `hold`; its grant is taken back."""
     client = make_client(own.url, **PATIENT)
     lock = kind.make(client, NAME, wait=TIME)
     alice.do(lock.acquire)
@@ -107,7 +107,7 @@ def test_a_server_that_stopped_before_the_wait(
 def test_a_server_that_stops_during_the_wait(
     alice: Any, bob: Any, own: Server, make_client: MakeClient, kind: Kind
 ) -> None:
-    """65: the lock was held by another owner when the server answered last."""
+    """expired-wait: the lock was held by another owner when the server answered last."""
     make = kind.make_rival or kind.make
     alice.do(make(make_client(own.url), NAME).acquire)
     lock = kind.make(make_client(own.url, **PATIENT), NAME)
@@ -126,7 +126,7 @@ def test_a_server_that_stops_during_the_wait(
 def test_what_is_no_lock_and_a_server_that_stopped_before(
     alice: Any, own: Server, make_client: MakeClient, name: str
 ) -> None:
-    """65: semaphores, several permits at once, and a latch."""
+    """expired-wait: semaphores, several permits at once, and a latch."""
     client = make_client(own.url, **PATIENT)
     thing = OTHERS[name](client)
     alice.do(client.lock("other").locked)
@@ -140,7 +140,7 @@ def test_what_is_no_lock_and_a_server_that_stopped_before(
 def test_what_is_no_lock_and_a_server_that_stops_during_the_wait(
     alice: Any, own: Server, make_client: MakeClient, name: str
 ) -> None:
-    """65: none was free, or it was closed, when the server answered last."""
+    """expired-wait: none was free, or it was closed, when the server answered last."""
     client = make_client(own.url, **PATIENT)
     other = OTHERS[name](make_client(own.url))
     if name == "count_down_latch":
@@ -160,7 +160,7 @@ def test_what_is_no_lock_and_a_server_that_stops_during_the_wait(
 def test_a_block_of_a_semaphore_whose_server_stops(
     alice: Any, own: Server, make_client: MakeClient, name: str
 ) -> None:
-    """65: the error says what is known."""
+    """expired-wait: the error says what is known."""
     other = OTHERS[name](make_client(own.url))
     alice.do(other.try_set_permits, 1)
     alice.do(other.acquire)
@@ -173,7 +173,7 @@ def test_a_block_of_a_semaphore_whose_server_stops(
 
 
 def test_a_try_at_a_server_that_hangs(alice: Any, own: Server, make_client: MakeClient) -> None:
-    """65: it has the time of a command."""
+    """expired-wait: it has the time of a command."""
     client = make_client(own.url, command_timeout=1)
     alice.do(client.lock("other").locked)
     own.pause()
@@ -191,14 +191,14 @@ def _absent(client: Any, alice: Any, match: str) -> None:
 
 
 def test_a_port_that_accepts_and_closes(alice: Any, make_client: MakeClient) -> None:
-    """49: such as a proxy without a server behind it."""
+    """nothing-listens: such as a proxy without a server behind it."""
     with impostor(b"", closes=True) as port:
         options = {**PATIENT, "command_timeout": 4}  # which a close waits for
         _absent(make_client(f"redis://127.0.0.1:{port}", **options), alice, f":{port}")
 
 
 def test_a_name_without_a_host(alice: Any, make_client: MakeClient) -> None:
-    """49: however the machine resolves names, a wait ends in time."""
+    """nothing-listens: however the machine resolves names, a wait ends in time."""
     client = make_client("redis://no-such-host.invalid:6379", **PATIENT)
     with no_answer("no-such-host.invalid"):
         alice.do(client.lock(NAME).acquire, timeout=TIME)
@@ -207,7 +207,7 @@ def test_a_name_without_a_host(alice: Any, make_client: MakeClient) -> None:
 def test_a_single_server_in_the_place_of_a_cluster(
     alice: Any, server: Server, make_client: MakeClient
 ) -> None:
-    """49: the error says which scheme to use."""
+    """nothing-listens: the error says which scheme to use."""
     client = make_client(f"redis+cluster://127.0.0.1:{server.port}", **PATIENT)
     _absent(client, alice, "it is a single server")
 
@@ -215,7 +215,10 @@ def test_a_single_server_in_the_place_of_a_cluster(
 def test_members_on_servers_of_which_one_has_stopped(
     alice: Any, own: Server, server: Server, make_client: MakeClient
 ) -> None:
-    """34, 65: a multi lock has no answer; what it was granted elsewhere is given back."""
+    """failed-members, expired-wait: a multi lock has no answer.
+
+    What it was granted elsewhere is given back.
+    """
     here = make_client(server.url, **PATIENT)
     there = make_client(own.url, **PATIENT)
     multi = here.multi_lock(here.lock(NAME), there.lock("other"))
@@ -230,7 +233,7 @@ def test_members_on_servers_of_which_one_has_stopped(
 def test_a_red_lock_whose_majority_has_stopped(
     alice: Any, own: Server, server: Server, make_client: MakeClient, flavour: Flavour
 ) -> None:
-    """34, 65: it is unknown whether another owner holds it."""
+    """failed-members, expired-wait: it is unknown whether another owner holds it."""
     module = importlib.import_module("holdfast.asyncio" if flavour.asyncio else "holdfast")
     there = [make_client(own.url, **PATIENT) for _ in range(2)]
     locks = [make_client(server.url).lock(NAME), there[0].lock("a"), there[1].lock("b")]
@@ -246,7 +249,7 @@ def test_a_red_lock_whose_majority_has_stopped(
 def test_a_wait_of_no_time_waits_for_the_answer(
     alice: Any, flavour: Flavour, make_client: MakeClient, proxy: FaultProxy, call: Call
 ) -> None:
-    """19: it does not wait for an owner, and the way to the server may be long."""
+    """slow-link: it does not wait for an owner, and the way to the server may be long."""
     thing = call.make(make_client(proxy.url))
     proxy.delay(0.15)
     granted = alice.do(call.begin(flavour, thing))
@@ -261,7 +264,7 @@ def test_a_wait_of_no_time_waits_for_the_answer(
 def test_an_exchange_of_a_call_ends_with_the_time_of_its_call(
     alice: Any, own: Server, make_client: MakeClient, what: str
 ) -> None:
-    """65: what leader, slots, once and barrier are built on."""
+    """expired-wait: what leader, slots, once and barrier are built on."""
     client = make_client(own.url, **PATIENT)
     core, key = client._core, b"key"
     alice.do(client.ping)
@@ -276,7 +279,7 @@ def test_an_exchange_of_a_call_ends_with_the_time_of_its_call(
 
 
 def test_no_descriptor_is_left(alice: Any, own: Server, make_client: MakeClient) -> None:
-    """49: for a new connection; with one again, the client works."""
+    """nothing-listens: for a new connection; with one again, the client works."""
     client = make_client(own.url, **PATIENT)
     alice.do(client.lock("other").locked)
     own.restart(keep_data=False)

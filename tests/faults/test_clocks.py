@@ -67,7 +67,10 @@ def skewed(start_server: StartServer, clocks: Clocks) -> Server:
 def test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss(
     alice: Any, bob: Any, skewed: Server, clocks: Clocks, make_client: MakeClient
 ) -> None:
-    """35: every lease on the server is over: the owner notices it with its next renewal."""
+    """server-clock-ahead: every lease on the server is over.
+
+    The owner notices it with its next renewal.
+    """
     told: list[Any] = []
     lease = 6.0
     lock = make_client(skewed.url, lease=lease).lock(NAME, on_lost=told.append)
@@ -89,7 +92,10 @@ def test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss(
 def test_a_renewed_hold_survives_a_server_clock_that_jumps_back(
     alice: Any, skewed: Server, clocks: Clocks, make_client: MakeClient
 ) -> None:
-    """36: the lease is then an hour longer, and the last release ends it as usual."""
+    """server-clock-back.
+
+    The lease is then an hour longer, and the last release ends it as usual.
+    """
     lock = make_client(skewed.url, lease=LEASE).lock(NAME)
     alice.do(lock.acquire)
     clocks.step(wall=-HOUR)
@@ -106,7 +112,10 @@ def test_a_renewed_hold_survives_a_server_clock_that_jumps_back(
 def test_a_lease_that_a_server_clock_made_too_long_is_reported(
     alice: Any, bob: Any, skewed: Server, clocks: Clocks, warnings: Warnings
 ) -> None:
-    """36: its owner learns of it in time, waiters log how long it lasts, force_release ends it."""
+    """server-clock-back.
+
+    Its owner learns of it in time, waiters log how long it lasts, force_release ends it.
+    """
     lock = warnings.client(skewed.url).lock(NAME)
     alice.do(lock.acquire, lease=LEASE)
     clocks.step(wall=-HOUR)
@@ -125,7 +134,7 @@ def test_a_lease_that_a_server_clock_made_too_long_is_reported(
 def test_a_lease_that_is_too_long_is_reported_once_a_minute(
     alice: Any, bob: Any, server: Server, warnings: Warnings
 ) -> None:
-    """36: not by each wait, and of each lock by itself."""
+    """server-clock-back: not by each wait, and of each lock by itself."""
     client = warnings.client(server.url)
     locks = [client.lock(name) for name in (NAME, "other")]
     for lock in locks:
@@ -141,7 +150,10 @@ def test_a_lease_that_is_too_long_is_reported_once_a_minute(
 def test_ordinary_leases_are_not_reported(
     alice: Any, bob: Any, server: Server, warnings: Warnings
 ) -> None:
-    """36: no warning for the watchdog's lease, nor for one that the waiter would take itself."""
+    """server-clock-back.
+
+    No warning for the watchdog's lease, nor for one that the waiter would take itself.
+    """
     client = warnings.client(server.url)
     for lease in (None, 3600):
         lock = client.lock(NAME, lease=lease)
@@ -156,7 +168,7 @@ def test_ordinary_leases_are_not_reported(
 def test_a_step_of_the_clients_wall_clock_changes_nothing(
     start_child: StartChild, server: Server, clocks: Clocks, step: float
 ) -> None:
-    """37: no lease, no wait and no renewal looks at it."""
+    """client-clock-set: no lease, no wait and no renewal looks at it."""
     child = start_child(
         """
         client = holdfast.Client(URL, lease=LEASE)
@@ -197,7 +209,10 @@ def test_a_step_of_the_clients_wall_clock_changes_nothing(
 def test_a_machine_that_slept_past_the_lease_knows_it(
     start_child: StartChild, server: Server, clocks: Clocks
 ) -> None:
-    """3: a suspended machine: only the boot clock has gone on, and it alone counts."""
+    """suspended-machine: a suspended machine.
+
+    Only the boot clock has gone on, and it alone counts.
+    """
     child = start_child(
         HOLDER, environment=clocks.environment, URL=server.url, LEASE=30.0, NAME=NAME
     )

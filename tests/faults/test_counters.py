@@ -69,7 +69,7 @@ def is_back(server: Server, expected: bytes) -> bool:
 def test_a_step_executed_but_its_reply_lost_counts_once(
     alice: Any, far: Far, server: Server, case: tuple[str, str], kept: int
 ) -> None:
-    """Fault 17."""
+    """lost-reply."""
     kind, step = case
     call, answer, after = (SEMAPHORE if kind == "semaphore" else LATCH)[step]
     counter, proxy = far(kind), far.proxy

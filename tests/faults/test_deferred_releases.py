@@ -36,7 +36,7 @@ def records(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
 def test_it_ends_although_no_reply_comes(
     make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """Fault 52."""
+    """unanswered-release."""
     client = make_client(proxy.url, releases="deferred", command_timeout=600)
     lock = client.lock(NAME, lease=LONG)
     lock.acquire()
@@ -50,7 +50,10 @@ def test_it_ends_although_no_reply_comes(
 def test_a_lost_reply_is_no_loss_and_frees_no_newer_hold(
     deferring: Any, proxy: FaultProxy, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """52: the connection sends the release again, in front of what its owner asks for since."""
+    """unanswered-release.
+
+    The connection sends the release again, in front of what its owner asks for since.
+    """
     told: list[Any] = []
     lock = deferring.lock(NAME, on_lost=told.append)
     for _ in range(20):
@@ -70,7 +73,7 @@ def test_a_lost_reply_is_no_loss_and_frees_no_newer_hold(
 def test_a_release_without_an_answer_is_logged_and_goes_on(
     deferring: Any, proxy: FaultProxy, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fault 52."""
+    """unanswered-release."""
     lock = deferring.lock(NAME, lease=LONG)
     lock.acquire()
     proxy.black_hole()
@@ -85,7 +88,7 @@ def test_a_release_without_an_answer_is_logged_and_goes_on(
 def test_a_lease_that_ends_before_the_release_arrives_is_a_loss(
     deferring: Any, proxy: FaultProxy
 ) -> None:
-    """Fault 52."""
+    """unanswered-release."""
     told: list[Any] = []
     lock = deferring.lock(NAME, lease=2 * IMPATIENT, on_lost=told.append)
     lock.acquire()
@@ -98,7 +101,7 @@ def test_a_lease_that_ends_before_the_release_arrives_is_a_loss(
 def test_a_refused_release_is_logged(
     make_client: MakeClient, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fault 52."""
+    """unanswered-release."""
     lock = make_client(server.url).lock(NAME, lease=LONG)
     lock.acquire()
     server.inspect.delete(NAME)
@@ -109,7 +112,10 @@ def test_a_refused_release_is_logged(
 
 
 def test_other_clients_have_their_turn(make_client: MakeClient, server: Server) -> None:
-    """53: a client that releases and acquires without a pause gets the lock only in turn."""
+    """greedy-client.
+
+    A client that releases and acquires without a pause gets the lock only in turn.
+    """
     eager = make_client(server.url, releases="deferred").lock(NAME)
     modest = make_client(server.url).lock(NAME)
     over = threading.Event()
@@ -139,7 +145,7 @@ def test_other_clients_have_their_turn(make_client: MakeClient, server: Server) 
 def test_close_and_exit_wait_for_what_is_owed(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """Fault 54."""
+    """deferred-at-close."""
     child = start_child(
         """
         client = holdfast.Client(URL, releases="deferred")
@@ -162,7 +168,7 @@ def test_close_and_exit_wait_for_what_is_owed(
 def test_a_child_of_fork_repeats_no_release_of_its_parent(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """Fault 54."""
+    """deferred-at-close."""
     child = start_child(
         """
         client = holdfast.Client(URL, releases="deferred")
@@ -184,7 +190,10 @@ def test_a_child_of_fork_repeats_no_release_of_its_parent(
 
 
 def test_ctrl_c_leaves_nothing_held(start_child: StartChild, private_server: Server) -> None:
-    """54: at whatever moment of pairs of acquisitions and deferred releases it comes."""
+    """deferred-at-close.
+
+    At whatever moment of pairs of acquisitions and deferred releases it comes.
+    """
     child = start_child(
         """
         import signal, random

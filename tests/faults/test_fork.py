@@ -47,7 +47,10 @@ hear("end")
 def test_fork_while_holding(
     start_child: StartChild, server: Server, options: dict[str, Any]
 ) -> None:
-    """7: the child has a new id and no holds; the parent's hold and connection stay."""
+    """forked-process: the child has a new id and no holds.
+
+    The parent's hold and connection stay.
+    """
     parent = start_child(HOLDING, URL=server.url, NAME=NAME, OPTIONS=options)
     parent.expect("ready")
     before = holds(server)
@@ -85,7 +88,7 @@ say("done")
 
 
 def test_a_hold_object_is_not_held_in_the_child(start_child: StartChild, server: Server) -> None:
-    """7: it warns of nothing there, and the parent's stays."""
+    """forked-process: it warns of nothing there, and the parent's stays."""
     parent = start_child(HOLD_OBJECT, URL=server.url, NAME=NAME)
     assert parent.expect("child") == ["None", "False", "None"]
     assert parent.expect("releases") == ["NotOwnedError"]
@@ -99,7 +102,10 @@ def test_a_hold_object_is_not_held_in_the_child(start_child: StartChild, server:
 
 @pytest.mark.servers("real")
 def test_the_child_never_uses_the_parents_sockets(start_child: StartChild, server: Server) -> None:
-    """7: what the child does and closes leaves the parent's connections as they were."""
+    """forked-process.
+
+    What the child does and closes leaves the parent's connections as they were.
+    """
     parent = start_child(HOLDING, URL=server.url, NAME=NAME, OPTIONS={})
     parent.expect("ready")
     before = {client["id"] for client in server.connections()}
@@ -112,7 +118,10 @@ def test_the_child_never_uses_the_parents_sockets(start_child: StartChild, serve
 
 @pytest.mark.realtime
 def test_only_the_parent_renews(start_child: StartChild, server: Server) -> None:
-    """7: with a living child, the hold ends with the parent: the child never renews it."""
+    """forked-process: with a living child, the hold ends with the parent.
+
+    The child never renews it.
+    """
     parent = start_child(
         """
         client = holdfast.Client(URL, lease=0.6)
@@ -136,7 +145,7 @@ def test_only_the_parent_renews(start_child: StartChild, server: Server) -> None
 
 
 def test_fork_while_a_thread_waits(start_child: StartChild, server: Server) -> None:
-    """7: the child is no waiter; the parent's waiter gets the lock when it is free."""
+    """forked-process: the child is no waiter; the parent's waiter gets the lock when it is free."""
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, 3_600_000)
     parent = start_child(
@@ -172,7 +181,10 @@ def test_fork_while_a_thread_waits(start_child: StartChild, server: Server) -> N
 
 
 def test_forked_workers_exclude_each_other(start_child: StartChild, server: Server) -> None:
-    """7: prefork: one client made before, used by all the children and by the parent."""
+    """forked-process: prefork.
+
+    One client made before, used by all the children and by the parent.
+    """
     parent = start_child(
         """
         import redis
@@ -206,7 +218,7 @@ def test_forked_workers_exclude_each_other(start_child: StartChild, server: Serv
 
 
 def test_fork_of_a_fork(start_child: StartChild, server: Server) -> None:
-    """7: each generation has a new id and separate holds."""
+    """forked-process: each generation has a new id and separate holds."""
     parent = start_child(
         """
         client = holdfast.Client(URL)
@@ -231,7 +243,10 @@ def test_fork_of_a_fork(start_child: StartChild, server: Server) -> None:
 
 
 def test_asyncio_after_a_fork(start_child: StartChild, server: Server) -> None:
-    """7: the same for an asyncio client: a new loop in the child works, and holds nothing."""
+    """forked-process: the same for an asyncio client.
+
+    A new loop in the child works, and holds nothing.
+    """
     parent = start_child(
         """
         client = holdfast.asyncio.Client(URL)
@@ -307,7 +322,7 @@ os._exit(0)
 def test_a_child_that_ends_as_a_program_does_leaves_its_parents_tasks_waiting(
     start_child: StartChild, server: Server
 ) -> None:
-    """7: the tasks that it destroys at its end are copies of its parent's."""
+    """forked-process: the tasks that it destroys at its end are copies of its parent's."""
     parent = start_child(
         TASKS_THAT_WAIT,
         URL=server.url,

@@ -85,7 +85,7 @@ def lock(server: Server) -> Any:
 def test_a_killed_holders_lock_is_taken_when_it_expires(
     holder: Child, lock: Any, server: Server
 ) -> None:
-    """1: kill -9: free when the last renewal's lease is over, and taken right then."""
+    """killed-process: kill -9: free when the last renewal's lease is over, and taken right then."""
     holder.kill()
     watch = Stopwatch()
     left = server.inspect.pttl(NAME) / 1000
@@ -98,7 +98,10 @@ def test_a_killed_holders_lock_is_taken_when_it_expires(
 def test_a_stopped_owner_learns_of_the_loss_before_anything_else(
     holder: Child, lock: Any, server: Server
 ) -> None:
-    """2, 3: SIGSTOP past the lease: nothing says "held" afterwards; the new owner is safe."""
+    """stopped-process, suspended-machine: SIGSTOP past the lease: nothing says "held" afterwards.
+
+    The new owner is safe.
+    """
     holder.pause()
     assert lock.acquire(timeout=BOUND, lease=3600)
     before = holds(server)
@@ -116,7 +119,10 @@ def test_a_stopped_owner_learns_of_the_loss_before_anything_else(
 
 
 def test_no_moment_past_the_lease_says_held(start_child: StartChild, server: Server) -> None:
-    """2, I2: asked without a pause, before, while and after it is stopped, `lost` is never late."""
+    """stopped-process, I2.
+
+    Asked without a pause, before, while and after it is stopped, `lost` is never late.
+    """
     child = start_child(
         """
         lock = holdfast.Client(URL).lock(NAME)
@@ -147,7 +153,7 @@ def test_no_moment_past_the_lease_says_held(start_child: StartChild, server: Ser
 def test_a_stopped_holder_comes_out_of_its_block_with_the_loss(
     start_child: StartChild, lock: Any, server: Server
 ) -> None:
-    """2: the end of `with` tells the loss; the error of a body stays what it was."""
+    """stopped-process: the end of `with` tells the loss; the error of a body stays what it was."""
     child = start_child(
         """
         client = holdfast.Client(URL, lease=LEASE)
@@ -182,7 +188,10 @@ def test_a_stopped_holder_comes_out_of_its_block_with_the_loss(
 def test_a_holder_that_is_stopped_briefly_keeps_its_lock(
     start_child: StartChild, server: Server, program: str
 ) -> None:
-    """2: stopped for less than the lease, though for longer than a third of it: it is renewed."""
+    """stopped-process: stopped for less than the lease, though for longer than a third of it.
+
+    It is renewed.
+    """
     holder = start_child(program, URL=server.url, LEASE=LASTING, NAME=NAME)
     holder.expect("held")
     holder.pause()
@@ -196,7 +205,7 @@ def test_a_holder_that_is_stopped_briefly_keeps_its_lock(
 
 
 def test_a_killed_waiter_leaves_nothing(start_child: StartChild, lock: Any, server: Server) -> None:
-    """1: a process killed while it waits is no holder, no subscriber, no obstacle."""
+    """killed-process: a process killed while it waits is no holder, no subscriber, no obstacle."""
     lock.acquire()
     child = start_child("holdfast.Client(URL).lock(NAME).acquire()", URL=server.url, NAME=NAME)
     channel = "redisson_lock__channel:{myLock}"
@@ -229,7 +238,10 @@ def test_processes_take_turns(start_child: StartChild, server: Server) -> None:
 
 
 def test_a_killed_holder_among_many(start_child: StartChild, server: Server) -> None:
-    """1: of several processes that take turns each is killed inside: the others go on."""
+    """killed-process: of several processes that take turns each is killed inside.
+
+    The others go on.
+    """
     program = """
         lock = holdfast.Client(URL, lease=LEASE).lock(NAME)
         while True:

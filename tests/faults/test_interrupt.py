@@ -65,7 +65,10 @@ def way(private_server: Server) -> Iterator[FaultProxy]:
 def test_ctrl_c_ends_a_wait(
     start_child: StartChild, held: Server, program: str, timeout: float
 ) -> None:
-    """9, I8: KeyboardInterrupt at once; no subscription and no hold stay behind."""
+    """interrupted-acquire, I8: KeyboardInterrupt at once.
+
+    No subscription and no hold stay behind.
+    """
     child = start_child(program, URL=held.url, NAME=NAME, TIMEOUT=timeout, ROUNDS=3)
     delays = []
     for _ in range(3):
@@ -90,7 +93,7 @@ def _interrupt(child: Child) -> float:
 def test_ctrl_c_while_the_acquire_is_in_flight(
     start_child: StartChild, private_server: Server, way: FaultProxy
 ) -> None:
-    """9, I7: the server is silent, then grants: the late grant is given back."""
+    """interrupted-acquire, I7: the server is silent, then grants: the late grant is given back."""
     child = start_child(
         """
         client = holdfast.Client(URL)
@@ -130,7 +133,10 @@ def test_ctrl_c_while_the_acquire_is_in_flight(
 
 @pytest.mark.realtime
 def test_ctrl_c_together_with_the_grant(start_child: StartChild, private_server: Server) -> None:
-    """9, I7: the caller gets its lock or the interrupt; with the interrupt nothing is held."""
+    """interrupted-acquire, I7: the caller gets its lock or the interrupt.
+
+    With the interrupt nothing is held.
+    """
     child = start_child(
         """
         lock = holdfast.Client(URL).lock(NAME)
@@ -161,7 +167,10 @@ def test_ctrl_c_together_with_the_grant(start_child: StartChild, private_server:
 
 
 def test_ctrl_c_in_the_body_releases(start_child: StartChild, server: Server) -> None:
-    """9: KeyboardInterrupt inside `with` comes out itself, and the lock is free."""
+    """interrupted-acquire.
+
+    KeyboardInterrupt inside `with` comes out itself, and the lock is free.
+    """
     child = start_child(
         """
         try:
@@ -181,7 +190,7 @@ def test_ctrl_c_in_the_body_releases(start_child: StartChild, server: Server) ->
 
 
 def test_a_signal_handler_runs_during_a_wait(start_child: StartChild, held: Server) -> None:
-    """9: a handler that returns does not end the wait; one that raises does."""
+    """interrupted-acquire: a handler that returns does not end the wait; one that raises does."""
     child = start_child(
         """
         class Alarm(Exception):
@@ -211,7 +220,7 @@ def test_a_signal_handler_runs_during_a_wait(start_child: StartChild, held: Serv
 
 
 def test_other_threads_wait_on_after_ctrl_c(start_child: StartChild, held: Server) -> None:
-    """9: only the main thread is interrupted."""
+    """interrupted-acquire: only the main thread is interrupted."""
     child = start_child(
         """
         lock = holdfast.Client(URL).lock(NAME)

@@ -134,7 +134,10 @@ say("free", semaphore.available_permits())
 def test_an_interrupted_block_holds_no_lock(
     start_child: StartChild, server: Server, kind: Kind, watched: bool
 ) -> None:
-    """9, I7: whenever the signal arrives, nothing is held, on the client and on the server."""
+    """interrupted-acquire, I7.
+
+    Whenever the signal arrives, nothing is held, on the client and on the server.
+    """
     child = start_child(
         LOCKS,
         URL=server.url,
@@ -155,7 +158,10 @@ def test_an_interrupted_block_holds_no_lock(
 def test_an_interrupted_call_of_a_decorated_function_holds_no_lock(
     start_child: StartChild, server: Server
 ) -> None:
-    """9, I7: nor does `client.locked` leave anything held, whenever the signal arrives."""
+    """interrupted-acquire, I7.
+
+    Nor does `client.locked` leave anything held, whenever the signal arrives.
+    """
     child = start_child(
         DECORATED, URL=server.url, NAME=NAME, INTERRUPTS=INTERRUPTS, ROUND=ROUND, SEED=1
     )
@@ -170,7 +176,7 @@ def test_an_interrupted_call_of_a_decorated_function_holds_no_lock(
 def test_an_interrupted_block_leaves_no_listener(
     start_child: StartChild, server: Server, separate: bool
 ) -> None:
-    """9: nothing that was prepared for ``on_lost`` stays with the client."""
+    """interrupted-acquire: nothing that was prepared for ``on_lost`` stays with the client."""
     child = start_child(
         LISTENERS,
         URL=server.url,
@@ -186,7 +192,7 @@ def test_an_interrupted_block_leaves_no_listener(
 def test_an_interrupt_right_after_the_preparation_leaves_no_listener(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """9: only Python 3.10 runs a signal handler there."""
+    """interrupted-acquire: only Python 3.10 runs a signal handler there."""
     watch = holdfast.Lock._watch
 
     def interrupted(lock: holdfast.Lock) -> None:
@@ -206,7 +212,7 @@ def test_an_interrupt_right_after_the_preparation_leaves_no_listener(
 def test_an_interrupted_block_holds_no_permit(
     start_child: StartChild, server: Server, kind: str
 ) -> None:
-    """9, I7: all permits are back."""
+    """interrupted-acquire, I7: all permits are back."""
     child = start_child(
         SEMAPHORES,
         URL=server.url,

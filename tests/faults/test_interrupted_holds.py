@@ -46,7 +46,7 @@ client.close()
 
 @pytest.mark.realtime
 def test_ctrl_c_leaves_no_hold_that_is_renewed(start_child: StartChild, server: Server) -> None:
-    """42: between the grant and the assignment, inside the block, in its release."""
+    """forgotten-hold: between the grant and the assignment, inside the block, in its release."""
     child = start_child(PROGRAM, URL=server.url, LEASE=1.0, ROUNDS=ROUNDS)
     [interrupted] = child.expect("interrupted", within=6 * BOUND)
     assert int(interrupted) > ROUNDS // 20
@@ -60,7 +60,7 @@ LEADING = PROGRAM.replace("client.lock(name).hold() as hold", "client.leader(nam
 
 @pytest.mark.realtime
 def test_ctrl_c_leaves_no_leader_that_is_renewed(start_child: StartChild, server: Server) -> None:
-    """42: while it is elected and announced, inside the block, while it resigns."""
+    """forgotten-hold: while it is elected and announced, inside the block, while it resigns."""
     child = start_child(
         LEADING.replace("hold.left", "leader.leading"), URL=server.url, LEASE=1.0, ROUNDS=ROUNDS
     )

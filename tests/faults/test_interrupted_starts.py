@@ -65,7 +65,10 @@ say("outcomes", *sorted(outcomes))
 def test_an_interrupted_start_of_a_thread_is_no_refused_one(
     start_child: StartChild, server: Server, own: bool, watched: bool
 ) -> None:
-    """Faults 9, 62: at each call of the start, the exception of the signal's handler comes out."""
+    """interrupted-acquire, process-limits.
+
+    At each call of the start, the exception of the signal's handler comes out.
+    """
     child = start_child(STARTS, URL=server.url, NAME=NAME, OWN=own, WATCHED=watched)
     assert int(child.expect("steps")[0]) > 10
     assert child.expect("outcomes") == ["acquired", "pressed"]
@@ -120,7 +123,10 @@ say("outcomes", *sorted(outcomes))
 def test_an_interrupt_is_not_lost_where_a_thread_explains_a_loss(
     start_child: StartChild, server: Server
 ) -> None:
-    """Faults 9, 62: a loop without a handler for Ctrl-C has KeyboardInterrupt come out."""
+    """interrupted-acquire, process-limits.
+
+    A loop without a handler for Ctrl-C has KeyboardInterrupt come out.
+    """
     child = start_child(EXPLAINED, URL=server.url, NAME=NAME)
     assert int(child.expect("steps")[0]) > 10
     assert child.expect("outcomes") == ["lost", "pressed"]

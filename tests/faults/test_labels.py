@@ -52,7 +52,7 @@ hear("end")
 
 
 def test_a_child_of_fork_has_another_key(start_child: StartChild, server: Server) -> None:
-    """7: and leaves its parent's alone."""
+    """forked-process: and leaves its parent's alone."""
     parent = start_child(FORKING, URL=server.url, NAME=NAME, LEASE=30.0)
     [identity] = parent.expect("ready")
     parent.send("fork")
@@ -78,7 +78,7 @@ hear("end")
 
 @pytest.mark.parametrize("guard", [False, True], ids=["lease", "guard"])
 def test_a_killed_programs_label_ends(start_child: StartChild, server: Server, guard: bool) -> None:
-    """1: with its lease, or by the guard."""
+    """killed-process: with its lease, or by the guard."""
     lease = 30.0 if guard else 0.5
     child = start_child(HOLDING, URL=server.url, NAME=NAME, LEASE=lease, GUARD=guard)
     [identity] = child.expect("held")
@@ -90,7 +90,7 @@ def test_a_killed_programs_label_ends(start_child: StartChild, server: Server, g
 def test_a_user_without_the_right_has_locks_and_one_warning(
     start_server: StartServer, make_client: MakeClient, alice: Any, caplog: Any
 ) -> None:
-    """27: what is refused is said once, and no lock fails by it."""
+    """lasting-refusal: what is refused is said once, and no lock fails by it."""
     server = start_server()
     server.inspect.acl_setuser(
         "few", enabled=True, passwords=["+secret"], keys=[f"{NAME}*", "redisson*"],
@@ -114,7 +114,10 @@ def test_a_user_without_the_right_has_locks_and_one_warning(
 def test_a_label_is_there_again_after_a_restart_of_the_server(
     private_server: Server, make_client: MakeClient, alice: Any
 ) -> None:
-    """23: it is never lost: the next renewal makes it, also long after the lease."""
+    """restart-without-data: it is never lost.
+
+    The next renewal makes it, also long after the lease.
+    """
     client = make_client(private_server.url, label=LABEL, lease=0.4)
     alice.do(client.ping)
     eventually(lambda: labels(private_server) == {LABEL.encode()})
@@ -131,7 +134,7 @@ def test_a_label_is_there_again_after_a_restart_of_the_server(
 def test_a_time_out_does_not_wait_for_a_server_that_hangs(
     private_server: Server, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
-    """65: it asks for 0.2 s who holds the lock."""
+    """expired-wait: it asks for 0.2 s who holds the lock."""
     alice.do(make_client(private_server.url).lock(NAME).acquire)
     waiting = make_client(private_server.url, command_timeout=600).lock(NAME, wait=0.5)
     assert not bob.do(waiting.acquire, blocking=False)
@@ -149,7 +152,7 @@ def test_a_time_out_does_not_wait_for_a_server_that_hangs(
 def test_a_close_waits_for_its_label_for_a_moment(
     private_server: Server, make_client: MakeClient, alice: Any
 ) -> None:
-    """65: the key ends with its lease in any case."""
+    """expired-wait: the key ends with its lease in any case."""
     client = make_client(private_server.url, label=LABEL, command_timeout=600)
     alice.do(client.ping)
     eventually(lambda: labels(private_server) == {LABEL.encode()})
@@ -164,7 +167,7 @@ def test_a_close_waits_for_its_label_for_a_moment(
 def test_a_client_that_closes_while_it_connects_leaves_no_label(
     private_server: Server, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
-    """54: only the connection for calls makes the key, as it removes it."""
+    """deferred-at-close: only the connection for calls makes the key, as it removes it."""
     alice.do(make_client(private_server.url).lock(NAME).acquire)
     for _ in range(20):
         client = make_client(private_server.url, label=LABEL)
@@ -177,7 +180,7 @@ def test_a_client_that_closes_while_it_connects_leaves_no_label(
 
 @pytest.mark.filterwarnings("ignore:.*was closed while it held:ResourceWarning")
 def test_a_close_amid_labelled_acquires_ends_the_connections(server: Server) -> None:
-    """54: also where a thread has just become the reader of the connection."""
+    """deferred-at-close: also where a thread has just become the reader of the connection."""
 
     def acquire_until_closed(client: Any, name: str) -> None:
         lock = client.lock(name, label="nightly")

@@ -33,7 +33,7 @@ def held_up(alice: Any, make_client: MakeClient, proxy: FaultProxy) -> Any:
 def test_the_owners_next_fixed_lease_is_not_lengthened(
     alice: Any, held_up: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """Fault 10."""
+    """crossing-renewal."""
     alice.do(held_up.release)
     acquiring = alice.begin(held_up.acquire, lease=FIXED)
     stays(lambda: not acquiring.done(), during=0.3)
@@ -45,7 +45,7 @@ def test_the_owners_next_fixed_lease_is_not_lengthened(
 def test_a_renewal_whose_connection_failed_may_still_arrive(
     alice: Any, held_up: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """Fault 10."""
+    """crossing-renewal."""
     alice.do(held_up.release)
     proxy.leave_renewals()
     acquiring = alice.begin(held_up.acquire, lease=FIXED)
@@ -58,7 +58,7 @@ def test_a_renewal_whose_connection_failed_may_still_arrive(
 def test_a_renewal_that_waits_for_its_connection_holds_up_nothing(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
-    """Fault 10."""
+    """crossing-renewal."""
     lock = make_client(proxy.url, lease=LEASE).lock(NAME)
 
     def held_up_for() -> float:
@@ -81,7 +81,7 @@ def test_a_renewal_that_waits_for_its_connection_holds_up_nothing(
 def test_an_extension_is_not_lengthened(
     alice: Any, held_up: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """Fault 10."""
+    """crossing-renewal."""
     extending = alice.begin(held_up.extend, FIXED)
     stays(lambda: not extending.done(), during=0.3)
     proxy.heal()

@@ -88,7 +88,7 @@ client.leader(NAME, value="child").campaign()
 def test_the_next_candidate_is_elected_and_seen_after_a_kill(
     alice: Any, bob: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
-    """1: when the lease is over, and soon with a guard."""
+    """killed-process: when the lease is over, and soon with a guard."""
     child = start_child(LEADING, URL=stage.server.url, NAME=NAME, OPTIONS=options)
     child.expect("leads")
     begin = stage.watch(bob, stage.leader())
@@ -108,7 +108,7 @@ def test_the_next_candidate_is_elected_and_seen_after_a_kill(
 def test_a_kill_is_seen_where_no_other_candidate_waits(
     bob: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
-    """1: no message says so; observers ask when the lease is over."""
+    """killed-process: no message says so; observers ask when the lease is over."""
     child = start_child(LEADING, URL=stage.server.url, NAME=NAME, OPTIONS=options)
     child.expect("leads")
     begin = stage.watch(bob, stage.leader())
@@ -123,7 +123,7 @@ def test_a_kill_is_seen_where_no_other_candidate_waits(
 def test_who_is_killed_between_election_and_announcement_leads_to_no_other_value(
     alice: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
-    """1: the lock is held, and no leader is announced, until it is free."""
+    """killed-process: the lock is held, and no leader is announced, until it is free."""
     first = stage.leader("first")
     alice.do(first.campaign)
     alice.do(first.resign)
@@ -138,7 +138,7 @@ def test_who_is_killed_between_election_and_announcement_leads_to_no_other_value
 def test_a_killed_candidate_leaves_nothing(
     alice: Any, bob: Any, stage: Stage, start_child: StartChild
 ) -> None:
-    """1: it held nothing, and announced nothing."""
+    """killed-process: it held nothing, and announced nothing."""
     first = stage.leader("first")
     alice.do(first.campaign)
     child = start_child(WAITING, URL=stage.server.url, NAME=NAME, OPTIONS={})
@@ -153,7 +153,7 @@ def test_a_killed_candidate_leaves_nothing(
 def test_a_change_while_an_observer_is_cut_off_is_seen(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy
 ) -> None:
-    """15: it asks anew once it listens again."""
+    """lost-subscription: it asks anew once it listens again."""
     leader = stage.leader("first")
     alice.do(leader.campaign)
     begin = stage.watch(bob, stage.leader(url=proxy.url))
@@ -169,7 +169,7 @@ def test_a_change_while_an_observer_is_cut_off_is_seen(
 def test_a_value_whose_reply_is_lost_is_set_once(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy, kept: int
 ) -> None:
-    """17: the repeat of the step changes and announces nothing."""
+    """lost-reply: the repeat of the step changes and announces nothing."""
     leader = stage.leader("first", proxy.url)
     alice.do(leader.campaign)
     with stage.server.listening(CHANNEL) as messages:
@@ -183,7 +183,7 @@ def test_a_value_whose_reply_is_lost_is_set_once(
 def test_an_election_whose_reply_is_lost_is_the_callers(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy
 ) -> None:
-    """17: the grant is that of the repeat, with its token."""
+    """lost-reply: the grant is that of the repeat, with its token."""
     leader = stage.leader("first", proxy.url)
     lost = proxy.lose_reply()
     assert alice.do(leader.campaign) is True
@@ -194,7 +194,7 @@ def test_an_election_whose_reply_is_lost_is_the_callers(
 def test_a_value_without_a_reply_may_be_set(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy
 ) -> None:
-    """14: its caller has an error, and goes on leading; the next value is set."""
+    """silent-network: its caller has an error, and goes on leading; the next value is set."""
     leader = stage.leader("first", proxy.url, command_timeout=IMPATIENT)
     alice.do(leader.campaign)
     proxy.pass_one_more()
@@ -210,7 +210,7 @@ def test_a_value_without_a_reply_may_be_set(
 def test_a_leader_that_cannot_be_announced_gives_the_lock_back(
     alice: Any, bob: Any, stage: Stage, server: Server
 ) -> None:
-    """28: another program has written to the key of the state."""
+    """changed-key: another program has written to the key of the state."""
     leader = stage.leader("first")
     server.inspect.set(STATE, "of another program")
     with pytest.raises(holdfast.ServerError, match="WRONGTYPE"):
@@ -222,7 +222,7 @@ def test_a_leader_that_cannot_be_announced_gives_the_lock_back(
 
 
 def test_without_a_server_there_is_an_error(alice: Any, stage: Stage, proxy: FaultProxy) -> None:
-    """13: of each call that needs it."""
+    """connection-reset: of each call that needs it."""
     leader = stage.leader("first", proxy.url, retries=0, command_timeout=0.5)
     proxy.refuse()
     for call in (leader.campaign, leader.current):
@@ -233,7 +233,7 @@ def test_without_a_server_there_is_an_error(alice: Any, stage: Stage, proxy: Fau
 def test_a_server_that_is_flushed_elects_anew(
     alice: Any, bob: Any, stage: Stage, server: Server
 ) -> None:
-    """23: the leader loses its lock, and the next token is greater."""
+    """restart-without-data: the leader loses its lock, and the next token is greater."""
     leader, other = stage.leader("first"), stage.leader("second")
     alice.do(leader.campaign)
     token = leader.token
@@ -250,7 +250,7 @@ def test_a_server_that_is_flushed_elects_anew(
 def test_a_candidate_that_is_cancelled_while_it_is_announced_leads_no_more(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy
 ) -> None:
-    """9: what it has announced is taken back with its lock."""
+    """interrupted-acquire: what it has announced is taken back with its lock."""
     leader = stage.leader("first", proxy.url)
     bob.do(leader.current)  # connects
     proxy.delay(0.2)
@@ -316,7 +316,7 @@ def test_a_campaign_that_is_interrupted_as_it_begins_can_be_begun_again(
 def test_a_leader_that_no_variable_refers_to_is_not_renewed(
     make_client: MakeClient, stage: Stage, server: Server
 ) -> None:
-    """4: it is reported, and its lease runs out."""
+    """ended-owner: it is reported, and its lease runs out."""
     client = make_client(server.url, lease=SHORT)
     kept = [client.leader(NAME, on_lost=print)]
     kept[0].campaign()
@@ -345,7 +345,7 @@ leader.resign()
 
 
 def test_a_child_of_fork_does_not_lead(start_child: StartChild, server: Server) -> None:
-    """7: the leadership is its parent's."""
+    """forked-process: the leadership is its parent's."""
     child = start_child(FORKING, URL=server.url, NAME=NAME)
     assert child.expect("child") == ["False", "False"]
     child.expect("refused")
@@ -375,7 +375,7 @@ leader.resign()
 def test_a_child_of_fork_is_a_candidate_while_its_parent_campaigns(
     start_child: StartChild, server: Server
 ) -> None:
-    """7: the campaign is its parent's, which goes on with it."""
+    """forked-process: the campaign is its parent's, which goes on with it."""
     with holdfast.Client(server.url) as client, client.leader(NAME) as leader:
         child = start_child(FORKING_CANDIDATE, URL=server.url, NAME=NAME)
         assert child.expect("child") == ["False"]

@@ -107,7 +107,7 @@ def first_line(child: Child) -> str:
 def test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted(
     start_child: StartChild, server: Server, refusals: Refusals, program: str, limits: str
 ) -> None:
-    """Fault 62."""
+    """process-limits."""
     rounds = f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{program}"
     child = start_child(rounds, URL=server.url, environment=refusals.environment)
     assert first_line(child) == "no start no start"
@@ -143,7 +143,7 @@ say("over")
 def test_the_next_operation_of_a_task_is_not_answered_for_one_that_could_not_begin(
     start_child: StartChild, server: Server, refusals: Refusals, limits: str
 ) -> None:
-    """Fault 62: a lock of several clients' locks is cancelled when it cannot begin."""
+    """process-limits: a lock of several clients' locks is cancelled when it cannot begin."""
     rounds = f"{REFUSALS}\nLIMITS = {limits}\n{ROUNDS}\n{NEXT_TASK}"
     child = start_child(rounds, URL=server.url, environment=refusals.environment)
     assert first_line(child) == "no start"
@@ -189,7 +189,7 @@ say("over")
 def test_close_needs_no_descriptor(
     start_child: StartChild, server: Server, refusals: Refusals, options: str
 ) -> None:
-    """Fault 62."""
+    """process-limits."""
     child = start_child(
         f"{REFUSALS}\n{ROUNDS}\nOPTIONS = {options}\n{CLOSING}",
         URL=server.url,
@@ -246,7 +246,7 @@ except holdfast.LockLostError as error:
 def test_a_record_and_the_error_of_a_loss_need_no_descriptor(
     start_child: StartChild, server: Server, refusals: Refusals
 ) -> None:
-    """Fault 62: what they need is imported before, or done without."""
+    """process-limits: what they need is imported before, or done without."""
     child = start_child(
         f"import sys\n{REFUSALS}\n{RECORDS}", URL=server.url, environment=refusals.environment
     )
@@ -314,7 +314,10 @@ def TAKE(client, name, on_lost):
 def test_a_handler_that_blocks_at_the_limit_of_threads_delays_no_other_report(
     start_child: StartChild, server: Server, refusals: Refusals, take: str
 ) -> None:
-    """Faults 62, 64: the thread of a client's handlers runs before there is a loss."""
+    """process-limits, blocked-handler.
+
+    The thread of a client's handlers runs before there is a loss.
+    """
     child = start_child(
         f"import threading\n{REFUSALS}\n{take}\n{HANDLERS}",
         URL=server.url,
@@ -376,7 +379,10 @@ say("over")
 def test_a_reporter_that_blocks_at_the_limit_of_threads_delays_no_handler(
     start_child: StartChild, server: Server, refusals: Refusals, blocks: str
 ) -> None:
-    """Faults 62, 64: the threads of the log and of observers run before there is a loss."""
+    """process-limits, blocked-handler.
+
+    The threads of the log and of observers run before there is a loss.
+    """
     child = start_child(
         f"import threading\nimport holdfast.observe\n{REFUSALS}\n{REPORTERS}",
         URL=server.url,
@@ -418,7 +424,10 @@ say("over")
 def test_an_observer_without_a_thread_is_refused(
     start_child: StartChild, server: Server, refusals: Refusals
 ) -> None:
-    """Fault 62: by the call that adds it, or, before there is a client, by the first acquire."""
+    """process-limits.
+
+    By the call that adds it, or, before there is a client, by the first acquire.
+    """
     observer = REPORTERS[REPORTERS.index("class Observer") : REPORTERS.index("logging.get")]
     child = start_child(
         f"import holdfast.observe\n{REFUSALS}\n{observer}\n{OBSERVED}",

@@ -52,7 +52,10 @@ def _wait(waiter: Any, semaphore: Any, server: Server) -> Any:
 def test_a_waiter_of_another_client_is_granted_one(
     alice: Any, bob: Any, make: Make, server: Server, make_client: MakeClient
 ) -> None:
-    """23: within five seconds, though the lease that it knows of lasts for an hour."""
+    """restart-without-data.
+
+    Within five seconds, though the lease that it knows of lasts for an hour.
+    """
     alice.do(make(make_client(lease=LONG)).acquire)
     waiting = _wait(bob, make(make_client(lease=LONG)), server)
     server.flush()
@@ -62,7 +65,7 @@ def test_a_waiter_of_another_client_is_granted_one(
 def test_a_waiter_that_is_not_the_first_is_granted_one(
     make_actor: MakeActor, bob: Any, make: Make, server: Server, make_client: MakeClient
 ) -> None:
-    """23: the one ahead of it gave up before the data were lost."""
+    """restart-without-data: the one ahead of it gave up before the data were lost."""
     alice, carol = make_actor(), make_actor()
     alice.do(make(make_client(lease=LONG)).acquire)
     theirs = make(make_client(lease=LONG))
@@ -79,7 +82,7 @@ def test_a_waiter_that_is_not_the_first_is_granted_one(
 def test_a_waiter_tries_at_once_where_its_client_has_seen_the_loss(
     alice: Any, bob: Any, make: Make, server: Server, make_client: MakeClient
 ) -> None:
-    """23: the server says that the permit of the other owner is gone."""
+    """restart-without-data: the server says that the permit of the other owner is gone."""
     client = make_client(lease=LONG)
     held = alice.do(make(client).acquire)
     eventually(lambda: server.inspect.info("stats")["tracking_total_keys"] > 0)

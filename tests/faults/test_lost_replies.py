@@ -56,7 +56,7 @@ def ways(kind: Kind, make_client: MakeClient, proxy: FaultProxy, server: Server)
 
 @KEPT
 def test_acquire_and_reentry_count_once(alice: Any, ways: Ways, kept: int) -> None:
-    """17: a repeated acquire finds its own hold: the count is what the caller believes."""
+    """lost-reply: a repeated acquire finds its own hold: the count is what the caller believes."""
     lock = ways.far()
     for expected in (1, 2, 3):
         lost = ways.proxy.truncate_reply(kept)
@@ -70,7 +70,7 @@ def test_acquire_and_reentry_count_once(alice: Any, ways: Ways, kept: int) -> No
 
 @KEPT
 def test_partial_and_final_release_count_once(alice: Any, ways: Ways, kept: int) -> None:
-    """18: a repeated release finds it done: no error, no hold too few, nothing left."""
+    """lost-release: a repeated release finds it done: no error, no hold too few, nothing left."""
     lock = ways.far()
     for _ in range(3):
         alice.do(lock.acquire)
@@ -87,7 +87,7 @@ def test_partial_and_final_release_count_once(alice: Any, ways: Ways, kept: int)
 @pytest.mark.costly
 @pytest.mark.realtime
 def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways, server: Server) -> None:
-    """13, 17: at once, not a third of the lease later."""
+    """connection-reset, lost-reply: at once, not a third of the lease later."""
     lock = ways.far(lease=LASTING)
     alice.do(lock.acquire)
     for _ in range(2):
@@ -102,7 +102,10 @@ def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways, server:
 
 @EXCLUSIVE
 def test_a_waiter_has_one_place_and_one_grant(alice: Any, bob: Any, ways: Ways) -> None:
-    """17: the attempt that finds it held loses its reply; of a fair lock it took its place."""
+    """lost-reply: the attempt that finds it held loses its reply.
+
+    Of a fair lock it took its place.
+    """
     near, far, line = ways.near(), ways.far(), ways.kind.line
     alice.do(near.acquire, lease=3600)
     lost = ways.proxy.lose_reply()
@@ -119,7 +122,7 @@ def test_a_waiter_has_one_place_and_one_grant(alice: Any, bob: Any, ways: Ways) 
 
 
 def test_a_try_in_vain_leaves_nothing(alice: Any, bob: Any, ways: Ways) -> None:
-    """17, I7: "held by another" is the answer, and nothing of the try is left."""
+    """lost-reply, I7: "held by another" is the answer, and nothing of the try is left."""
     near, far = ways.near(), ways.far()
     alice.do(near.acquire)
     before = ways.server.keys()
@@ -134,7 +137,10 @@ def test_a_try_in_vain_leaves_nothing(alice: Any, bob: Any, ways: Ways) -> None:
 def test_the_log_names_lock_and_server_of_each_lost_reply_once(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """17: in the order of the events, so that a second record of a lock would be among them."""
+    """lost-reply.
+
+    In the order of the events, so that a second record of a lock would be among them.
+    """
     client = make_client(proxy.url)
     locks = [client.lock(f"{NAME}:{number}\n") for number in range(3)]
     with caplog.at_level(logging.INFO, "holdfast"):
@@ -159,7 +165,7 @@ def test_the_log_names_lock_and_server_of_each_lost_reply_once(
 def test_a_slow_way_is_slower_and_nothing_else(
     alice: Any, bob: Any, ways: Ways, fault: str
 ) -> None:
-    """19: late replies, and replies in pieces, are not taken for "busy" or "lost"."""
+    """slow-link: late replies, and replies in pieces, are not taken for "busy" or "lost"."""
     near, far = ways.near(), ways.far()
     hurried = ways.kind.polls  # a red lock gives each server 50 ms
     if fault == "delay":

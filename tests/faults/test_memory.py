@@ -27,7 +27,10 @@ def fill(server: Server) -> None:
 def test_renewal_and_release_take_no_memory(
     alice: Any, bob: Any, kind: Kind, make_client: MakeClient, private_server: Server
 ) -> None:
-    """25: the owner keeps it and can free it; other owners get an error with the reason."""
+    """out-of-memory: the owner keeps it and can free it.
+
+    Other owners get an error with the reason.
+    """
     lock = kind.make(make_client(private_server.url, lease=LASTING), NAME)
     another = kind.make(make_client(private_server.url), "another")
     alice.do(lock.acquire)
@@ -47,7 +50,10 @@ def test_renewal_and_release_take_no_memory(
 def test_a_release_wakes_the_waiter_of_another_client(
     alice: Any, bob: Any, kind: Kind, make_client: MakeClient, private_server: Server
 ) -> None:
-    """25: it gets the lock, or an error that the server has no memory; it never sleeps on."""
+    """out-of-memory: it gets the lock, or an error that the server has no memory.
+
+    It never sleeps on.
+    """
     rival = (kind.make_rival or kind.make)(make_client(private_server.url), NAME)
     lock = kind.make(make_client(private_server.url), NAME)
     alice.do(lock.acquire, lease=3600)
@@ -72,7 +78,7 @@ def test_a_release_wakes_the_waiter_of_another_client(
 def test_an_evicted_lock_is_reported_as_a_loss(
     alice: Any, bob: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """28: by the next renewal; it is not made again behind the holder's back."""
+    """changed-key: by the next renewal; it is not made again behind the holder's back."""
     told: list[Any] = []
     lock = make_client(private_server.url, lease=3).lock(NAME, on_lost=told.append)
     alice.do(lock.acquire)

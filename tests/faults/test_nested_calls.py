@@ -100,7 +100,10 @@ def _refused(said: str, name: str = NAME) -> bool:
 def test_an_acquire_inside_an_acquire_is_refused(
     start_child: StartChild, proxy: FaultProxy, interrupted: Interrupted, kind: Kind, lease: str
 ) -> None:
-    """58: both would be first holds, and the release of one would free the other."""
+    """handler-during-acquire.
+
+    Both would be first holds, and the release of one would free the other.
+    """
     program = """
     def handler():
         with lock:
@@ -124,7 +127,10 @@ def test_an_acquire_inside_an_acquire_is_refused(
 def test_a_release_inside_an_acquire_is_refused(
     start_child: StartChild, proxy: FaultProxy, interrupted: Interrupted, kind: Kind, deferred: bool
 ) -> None:
-    """58: the second hold would be counted on top of a first one that is gone."""
+    """handler-during-acquire.
+
+    The second hold would be counted on top of a first one that is gone.
+    """
     program = """
     def handler():
         return lock.release(WAIT)
@@ -146,7 +152,9 @@ def test_a_release_inside_an_acquire_is_refused(
 def test_a_grant_that_another_thread_records_is_not_the_handlers(
     start_child: StartChild, proxy: FaultProxy, interrupted: Interrupted, kind: Kind, call: str
 ) -> None:
-    """58: the acquire ends for its caller when it returns, not when its reply is read.
+    """handler-during-acquire.
+
+    The acquire ends for its caller when it returns, not when its reply is read.
 
     Beside a waiter of the same client an acquire is an operation from the start, whose reply any
     thread of the engine records.
@@ -180,7 +188,7 @@ def test_a_grant_that_another_thread_records_is_not_the_handlers(
 def test_what_waits_for_another_owner_is_being_acquired(
     start_child: StartChild, proxy: FaultProxy, server: Server, kind: Kind, call: str
 ) -> None:
-    """58: from its beginning to its end, also where no command is under way."""
+    """handler-during-acquire: from its beginning to its end, also where no command is under way."""
     program = """
     rival = (kind.make_rival or kind.make)(holdfast.Client(URL), NAME)
     held, leave = threading.Event(), threading.Event()
@@ -220,7 +228,7 @@ def test_what_waits_for_another_owner_is_being_acquired(
 def test_an_interrupted_acquire_keeps_its_watcher(
     start_child: StartChild, proxy: FaultProxy, interrupted: Interrupted, server: Server
 ) -> None:
-    """58: the call that is refused does not take `on_lost` from the hold."""
+    """handler-during-acquire: the call that is refused does not take `on_lost` from the hold."""
     program = """
     lock = client.lock(NAME, on_lost=lambda lock: say("lost"), lease=LEASE)
 
@@ -246,7 +254,10 @@ def test_an_interrupted_acquire_keeps_its_watcher(
 def test_a_waiter_takes_its_turn_while_its_handler_waits_for_another_lock(
     start_child: StartChild, proxy: FaultProxy, server: Server, beside: bool
 ) -> None:
-    """58: else the lock stays free, or held without a record, until the handler has ended."""
+    """handler-during-acquire.
+
+    Else the lock stays free, or held without a record, until the handler has ended.
+    """
     program = """
     def handler():
         say("waits")
@@ -288,7 +299,10 @@ def test_a_waiter_takes_its_turn_while_its_handler_waits_for_another_lock(
 def test_a_lock_of_locks_and_its_members(
     start_child: StartChild, proxy: FaultProxy, interrupted: Interrupted, inner: str
 ) -> None:
-    """58: a lock made of locks acquires its members; another lock may be used meanwhile."""
+    """handler-during-acquire: a lock made of locks acquires its members.
+
+    Another lock may be used meanwhile.
+    """
     program = """
     lock, other, third = client.lock(NAME), client.lock("other"), client.lock("third")
     both = client.multi_lock(lock, other)
@@ -324,7 +338,7 @@ def test_a_lock_of_locks_and_its_members(
 def test_other_owners_and_other_locks_may_be_used(
     start_child: StartChild, proxy: FaultProxy, interrupted: Interrupted, kind: Kind
 ) -> None:
-    """58: the rule is for one owner and one name."""
+    """handler-during-acquire: the rule is for one owner and one name."""
     program = """
     other = kind.make(client, NAME + "-other")
 
@@ -369,7 +383,7 @@ def test_inside_a_release_each_call_counts(
     kind: Kind,
     calls: tuple[int, str, int],
 ) -> None:
-    """59: the release has been counted when its command is sent."""
+    """handler-during-release: the release has been counted when its command is sent."""
     program = """
     def handler():
         return HANDLER
@@ -395,7 +409,7 @@ def test_inside_a_release_each_call_counts(
 def test_a_refused_release_does_not_free_what_its_handler_has_acquired(
     start_child: StartChild, proxy: FaultProxy, interrupted: Interrupted, server: Server
 ) -> None:
-    """59: it is sent again when the server did not know the script."""
+    """handler-during-release: it is sent again when the server did not know the script."""
     program = """
     def handler():
         return lock.acquire()
@@ -417,7 +431,10 @@ def test_a_refused_release_does_not_free_what_its_handler_has_acquired(
 def test_a_lock_may_be_used_while_the_thread_of_events_starts(
     start_child: StartChild, server: Server
 ) -> None:
-    """58: a signal handler may come inside the first acquisition of a process, too."""
+    """handler-during-acquire.
+
+    A signal handler may come inside the first acquisition of a process, too.
+    """
     program = """
     from holdfast._engine import events as _events
     client = holdfast.Client(URL)

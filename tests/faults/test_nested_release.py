@@ -43,7 +43,7 @@ def others_get_in(bob: Any, kind: Kind, make_client: MakeClient) -> Callable[...
 def test_the_last_release_frees_the_lock(
     alice: Any, lock: Any, kind: Kind, proxy: FaultProxy, server: Server
 ) -> None:
-    """18: the rest is not renewed, and no caller waits for it."""
+    """lost-release: the rest is not renewed, and no caller waits for it."""
     for _ in range(2):
         alice.do(lock.acquire)
     proxy.refuse()
@@ -62,7 +62,10 @@ def test_the_last_release_frees_the_lock(
 def test_also_when_the_last_release_fails_too(
     alice: Any, lock: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """18: it goes on in the background, and frees the lock long before its lease is over."""
+    """lost-release.
+
+    It goes on in the background, and frees the lock long before its lease is over.
+    """
     for _ in range(2):
         alice.do(lock.acquire, lease=3600)
     proxy.refuse()
@@ -78,7 +81,7 @@ def test_also_when_the_last_release_fails_too(
 def test_what_is_still_held_is_kept(
     alice: Any, lock: Any, others_get_in: Callable[..., bool], proxy: FaultProxy, server: Server
 ) -> None:
-    """18: it is renewed, may be taken once more, and is free after as many releases."""
+    """lost-release: it is renewed, may be taken once more, and is free after as many releases."""
     for _ in range(2):
         alice.do(lock.acquire)
     proxy.refuse()
@@ -99,7 +102,7 @@ def test_what_is_still_held_is_kept(
 def test_a_server_that_says_nothing(
     alice: Any, lock: Any, proxy: FaultProxy, server: Server, fault: str
 ) -> None:
-    """14, 18: whether the call failed or not: one release is one release."""
+    """silent-network, lost-release: whether the call failed or not: one release is one release."""
     for _ in range(3):
         alice.do(lock.acquire, lease=3600)
     getattr(proxy, fault)()

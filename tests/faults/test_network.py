@@ -26,7 +26,7 @@ from tests.support.waiting import BOUND, Stopwatch, eventually, stays
 def test_a_cut_between_commands_is_not_noticed(
     alice: Any, far: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """13: a reset command connection is opened again; the hold and its count stay."""
+    """connection-reset: a reset command connection is opened again; the hold and its count stay."""
     alice.do(far.acquire)
     for expected in (2, 3):
         proxy.cut()
@@ -41,7 +41,7 @@ def test_a_cut_between_commands_is_not_noticed(
 def test_a_half_closed_connection_is_left(
     alice: Any, far: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """19: a server that will send nothing more is as good as gone."""
+    """slow-link: a server that will send nothing more is as good as gone."""
     alice.do(far.acquire)
     proxy.half_close()
     alice.do(far.release)
@@ -52,7 +52,10 @@ def test_a_half_closed_connection_is_left(
 def test_after_a_cut_holds_are_verified_at_once(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """13, I2: a hold that vanished during the cut is reported now, not at the next renewal."""
+    """connection-reset, I2.
+
+    A hold that vanished during the cut is reported now, not at the next renewal.
+    """
     far = make_client(proxy.url, lease=3600).lock(NAME)
     alice.do(far.acquire)
     proxy.refuse()
@@ -67,7 +70,10 @@ def test_after_a_cut_holds_are_verified_at_once(
 def test_acquire_executed_but_its_reply_lost(
     alice: Any, far: Any, proxy: FaultProxy, server: Server, kept: int
 ) -> None:
-    """17: the repeated acquire finds its own hold; the count stays what the caller believes."""
+    """lost-reply: the repeated acquire finds its own hold.
+
+    The count stays what the caller believes.
+    """
     for expected in (1, 2):
         lost = proxy.truncate_reply(kept)
         assert alice.do(far.acquire) is True
@@ -82,7 +88,7 @@ def test_acquire_executed_but_its_reply_lost(
 def test_release_executed_but_its_reply_lost(
     alice: Any, far: Any, proxy: FaultProxy, server: Server, kept: int
 ) -> None:
-    """18: the repeated release finds it done: no error, no hold too few, nothing left."""
+    """lost-release: the repeated release finds it done: no error, no hold too few, nothing left."""
     alice.do(far.acquire)
     alice.do(far.acquire)
     for expected in ([1], []):
@@ -119,7 +125,7 @@ def follower(request: pytest.FixtureRequest, bob: Any, server: Server) -> Follow
 def test_a_repeated_release_leaves_the_next_owner_alone(
     alice: Any, far: Any, follower: Follower, proxy: FaultProxy
 ) -> None:
-    """18: the waiter that the lost release let in keeps what it was granted."""
+    """lost-release: the waiter that the lost release let in keeps what it was granted."""
     alice.do(far.acquire)
     waiting = follower.wait()
     lost = proxy.lose_reply()
@@ -136,7 +142,10 @@ def test_a_repeated_release_leaves_the_next_owner_alone(
 def test_renewal_executed_but_its_reply_lost(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """13, 17: a renewal is repeated at once, not a third of the lease later."""
+    """connection-reset, lost-reply.
+
+    A renewal is repeated at once, not a third of the lease later.
+    """
     lock = make_client(proxy.url, lease=LASTING).lock(NAME)
     alice.do(lock.acquire)
     for _ in range(3):
@@ -152,7 +161,10 @@ def test_renewal_executed_but_its_reply_lost(
 def test_renewals_that_cross_a_release_tell_no_loss(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """10: while the release is on its way renewals fall due: nothing is lost, nothing renewed."""
+    """crossing-renewal: while the release is on its way renewals fall due.
+
+    Nothing is lost, nothing renewed.
+    """
     told: list[Any] = []
     # The grant takes 0.4 s on its way, the release as long; a renewal is due 0.5 s after the start.
     lock = make_client(proxy.url, lease=1.5).lock(NAME, on_lost=told.append)
@@ -172,7 +184,7 @@ def test_renewals_that_cross_a_release_tell_no_loss(
 def test_a_black_hole_is_reported_at_the_deadline(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
-    """14: no reset, no reply: the local timer tells the loss when the lease is over."""
+    """silent-network: no reset, no reply: the local timer tells the loss when the lease is over."""
     told: list[Any] = []
     lock = make_client(proxy.url, lease=SHORT).lock(NAME, on_lost=told.append)
     watch = Stopwatch()
@@ -188,7 +200,10 @@ def test_a_black_hole_is_reported_at_the_deadline(
 def test_a_black_hole_that_ends_in_time_costs_nothing(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """14, 21: a renewal that comes through before the deadline keeps the hold."""
+    """silent-network, stalled-server.
+
+    A renewal that comes through before the deadline keeps the hold.
+    """
     lock = make_client(proxy.url, lease=3).lock(NAME)
     alice.do(lock.acquire)
     proxy.black_hole()
@@ -204,7 +219,7 @@ def test_a_black_hole_that_ends_in_time_costs_nothing(
 def test_a_command_into_a_black_hole_ends(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
-    """14: command_timeout bounds the whole exchange; the message names the server."""
+    """silent-network: command_timeout bounds the whole exchange; the message names the server."""
     lock = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     assert not alice.do(lock.locked)
     proxy.black_hole()
@@ -233,7 +248,7 @@ def test_an_acquire_that_failed_leaves_no_hold_behind(
 def test_a_release_that_cannot_be_sent_goes_on_in_the_background(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """18: ConnectionError at once, and free long before the lease is over."""
+    """lost-release: ConnectionError at once, and free long before the lease is over."""
     lock = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(lock.acquire, lease=3600)
     proxy.refuse()
@@ -250,7 +265,7 @@ def test_a_release_that_cannot_be_sent_goes_on_in_the_background(
 def test_a_release_that_failed_may_be_called_again(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """18: and then it succeeds, whether the background or the caller was first."""
+    """lost-release: and then it succeeds, whether the background or the caller was first."""
     lock = make_client(proxy.url, command_timeout=2 * IMPATIENT).lock(NAME)
     alice.do(lock.acquire)
     proxy.refuse()
@@ -268,7 +283,7 @@ def test_a_release_that_failed_may_be_called_again(
 def test_slow_and_sliced_but_correct(
     alice: Any, bob: Any, near: Any, far: Any, proxy: FaultProxy
 ) -> None:
-    """19: 200 ms and single bytes are no reason to take a lock for busy or lost."""
+    """slow-link: 200 ms and single bytes are no reason to take a lock for busy or lost."""
     proxy.delay(0.2)
     assert alice.do(far.acquire)
     waiting = bob.begin(near.acquire)
@@ -286,7 +301,10 @@ def test_slow_and_sliced_but_correct(
 def test_a_lease_shorter_than_the_way_is_no_grant(
     alice: Any, far: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """39: expired on arrival is not held: never True for a lock that is already free again."""
+    """expired-on-arrival: expired on arrival is not held.
+
+    Never True for a lock that is already free again.
+    """
     assert not alice.do(far.locked)
     proxy.delay(0.1)
     outcome = alice.begin(far.acquire, blocking=False, lease=0.05)
@@ -299,7 +317,10 @@ def test_a_lease_shorter_than_the_way_is_no_grant(
 def test_messages_missed_while_deaf_are_made_up_for(
     alice: Any, bob: Any, near: Any, far: Any, proxy: FaultProxy
 ) -> None:
-    """15, I4: the release happens while the waiter has no connection; it asks when it has one."""
+    """lost-subscription, I4: the release happens while the waiter has no connection.
+
+    It asks when it has one.
+    """
     alice.do(near.acquire, lease=3600)
     server_side = bob.begin(far.acquire)
     eventually(lambda: proxy.connections >= 2 or server_side.done())
@@ -314,7 +335,10 @@ def test_messages_missed_while_deaf_are_made_up_for(
 def test_killed_connections_wake_no_waiter_in_vain(
     alice: Any, bob: Any, near: Any, server: Server, type_: str
 ) -> None:
-    """13, 15: CLIENT KILL of either connection under a holder and a waiter, many times."""
+    """connection-reset, lost-subscription.
+
+    CLIENT KILL of either connection under a holder and a waiter, many times.
+    """
     alice.do(near.acquire, lease=3600)
     waiting = bob.begin(near.acquire)
     eventually(lambda: server.subscribers(CHANNEL) == 1)
@@ -331,7 +355,7 @@ def test_killed_connections_wake_no_waiter_in_vain(
 def test_released_just_as_the_subscription_dies(
     alice: Any, bob: Any, near: Any, make_client: MakeClient, server: Server
 ) -> None:
-    """15: the message is lost with the connection: the waiter still gets in."""
+    """lost-subscription: the message is lost with the connection: the waiter still gets in."""
     other = make_client(server.url).lock(NAME)  # within a client it would be handed over
     for _ in range(20):
         alice.do(other.acquire, lease=3600)
@@ -346,7 +370,10 @@ def test_released_just_as_the_subscription_dies(
 def test_cuts_at_random_moments_break_no_promise(
     make_client: MakeClient, make_actor: Any, proxy: FaultProxy, server: Server
 ) -> None:
-    """13, 17, 18: sections under cuts and lost replies never overlap and leave nothing."""
+    """connection-reset, lost-reply, lost-release.
+
+    Sections under cuts and lost replies never overlap and leave nothing.
+    """
     inside: list[int] = []
 
     def sections(number: int, lock: Any) -> Any:

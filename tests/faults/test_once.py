@@ -37,7 +37,7 @@ holdfast.Client(URL, **OPTIONS).once(KEY).run(work)
 def test_the_run_of_a_killed_process_is_taken_over(
     alice: Any, stage: Stage, start_child: StartChild, options: dict[str, Any]
 ) -> None:
-    """1: a waiter runs it when the lease is over, and at once with a guard."""
+    """killed-process: a waiter runs it when the lease is over, and at once with a guard."""
     child = start_child(RUNNING, URL=stage.server.url, KEY=KEY, OPTIONS=options)
     child.expect("runs")
     runs = stage.work("taken over")
@@ -49,7 +49,7 @@ def test_the_run_of_a_killed_process_is_taken_over(
 
 
 def test_a_run_whose_lock_is_taken_away_keeps_nothing(alice: Any, bob: Any, stage: Stage) -> None:
-    """28: its caller has an error, and the result of the next one stays."""
+    """changed-key: its caller has an error, and the result of the next one stays."""
     first, second = stage.work("first", held=True), stage.work("second")
     running = stage.begin(alice, stage.once(), first)
     assert stage.server.inspect.delete(LOCK) == 1
@@ -62,7 +62,7 @@ def test_a_run_whose_lock_is_taken_away_keeps_nothing(alice: Any, bob: Any, stag
 
 
 def test_a_server_that_is_flushed_has_forgotten_all(alice: Any, bob: Any, stage: Stage) -> None:
-    """23: during a run nothing is kept; after it, it is new."""
+    """restart-without-data: during a run nothing is kept; after it, it is new."""
     once = stage.once()
     runs = stage.work(held=True)
     running = stage.begin(alice, once, runs)
@@ -82,7 +82,10 @@ def test_a_server_that_is_flushed_has_forgotten_all(alice: Any, bob: Any, stage:
 def test_a_run_that_outlasts_its_fixed_lease_keeps_nothing(
     alice: Any, bob: Any, stage: Stage
 ) -> None:
-    """39: a lease that is over while the function runs; another caller may run by then."""
+    """expired-on-arrival: a lease that is over while the function runs.
+
+    Another caller may run by then.
+    """
     first, second = stage.work("first", held=True), stage.work("second")
     running = stage.begin(alice, stage.once(lease=SHORT), first)
     assert bob.do(stage.once().run, second) == "second"
@@ -96,7 +99,7 @@ def test_a_run_that_outlasts_its_fixed_lease_keeps_nothing(
 def test_a_run_that_is_lost_by_its_clients_clock_keeps_nothing(
     alice: Any, bob: Any, stage: Stage
 ) -> None:
-    """35: also where the server still has its hold; nothing is sent."""
+    """server-clock-ahead: also where the server still has its hold; nothing is sent."""
     client, runs = stage.client(tracking="off"), stage.work(held=True)
     running = stage.begin(alice, stage.once(client, lease=SHORT), runs)
     assert stage.server.inspect.pexpire(LOCK, 3_600_000)
@@ -112,7 +115,7 @@ def test_a_run_that_is_lost_by_its_clients_clock_keeps_nothing(
 def test_a_result_whose_reply_is_lost_is_kept_once(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy, kept: int
 ) -> None:
-    """17: the step is sent again while the runner still holds the lock."""
+    """lost-reply: the step is sent again while the runner still holds the lock."""
     runs = stage.work(held=True)
     running = stage.begin(alice, stage.once(stage.client(proxy.url)), runs)
     lost = proxy.truncate_reply(kept)
@@ -127,7 +130,7 @@ def test_a_result_whose_reply_is_lost_is_kept_once(
 def test_a_result_without_a_reply_may_be_kept(
     alice: Any, bob: Any, stage: Stage, proxy: FaultProxy
 ) -> None:
-    """14: its caller has an error, and the status says which it is."""
+    """silent-network: its caller has an error, and the status says which it is."""
     runs = stage.work(held=True)
     client = stage.client(proxy.url, command_timeout=IMPATIENT)
     running = stage.begin(alice, stage.once(client), runs)
@@ -145,7 +148,7 @@ def test_a_result_without_a_reply_may_be_kept(
 def test_a_release_that_fails_does_not_hide_the_result(
     alice: Any, stage: Stage, proxy: FaultProxy
 ) -> None:
-    """52: it is kept by then."""
+    """unanswered-release: it is kept by then."""
     runs = stage.work(held=True)
     running = stage.begin(alice, stage.once(stage.client(proxy.url)), runs)
     stored = proxy.replace_reply(b":1\r\n")
@@ -159,7 +162,7 @@ def test_a_release_that_fails_does_not_hide_the_result(
 def test_a_server_without_memory_keeps_that_it_has_run(
     alice: Any, private_server: Server, make_client: MakeClient, flavour: Flavour
 ) -> None:
-    """25: the error has the value, and the server's reason."""
+    """out-of-memory: the error has the value, and the server's reason."""
     stage = Stage(flavour, private_server, make_client)
     client = stage.client(private_server.url, command_timeout=IMPATIENT)
     runs = stage.work(held=True)
@@ -197,7 +200,7 @@ def test_a_mark_that_the_server_refuses_goes_on_while_the_lock_stays(
 def test_a_lock_whose_mark_is_refused_is_over_with_its_lease(
     alice: Any, private_server: Server, make_client: MakeClient, flavour: Flavour
 ) -> None:
-    """27: also while the program keeps the error, and the hold with it."""
+    """lasting-refusal: also while the program keeps the error, and the hold with it."""
     may = ["on", "nopass", "+@all", "&*", "%R~holdfast_result:*"]
     private_server.inspect.execute_command("ACL", "SETUSER", "worker", *may, f"~{LOCK}")
     url = private_server.url.replace("://", "://worker:any@")
@@ -210,7 +213,7 @@ def test_a_lock_whose_mark_is_refused_is_over_with_its_lease(
 
 
 def test_without_a_server_nothing_runs(alice: Any, stage: Stage, proxy: FaultProxy) -> None:
-    """13: the error of a call comes before the function."""
+    """connection-reset: the error of a call comes before the function."""
     runs = stage.work()
     once = stage.once(stage.client(proxy.url, retries=0, command_timeout=0.5))
     proxy.refuse()
@@ -224,7 +227,7 @@ def test_without_a_server_nothing_runs(alice: Any, stage: Stage, proxy: FaultPro
 def test_a_waiter_that_is_cancelled_leaves_nothing(
     alice: Any, bob: Any, make_actor: Any, stage: Stage
 ) -> None:
-    """9: nor does it stop the run."""
+    """interrupted-acquire: nor does it stop the run."""
     runs = stage.work(held=True)
     client = stage.client()
     running = stage.begin(alice, stage.once(client), runs)
@@ -242,7 +245,7 @@ def test_a_waiter_that_is_cancelled_leaves_nothing(
 
 @pytest.mark.flavours("asyncio")
 def test_a_runner_that_is_cancelled_keeps_nothing(bob: Any, make_actor: Any, stage: Stage) -> None:
-    """9: the next caller runs it at once."""
+    """interrupted-acquire: the next caller runs it at once."""
     held, runs = stage.work(held=True), stage.work("second")
     leaving = make_actor()
     running = stage.begin(leaving, stage.once(), held)
@@ -278,7 +281,7 @@ say("status", once.status())
 def test_a_child_of_fork_keeps_no_result_of_its_parents_run(
     start_child: StartChild, server: Server
 ) -> None:
-    """7: the hold is the parent's."""
+    """forked-process: the hold is the parent's."""
     child = start_child(FORKING, URL=server.url, KEY=KEY)
     assert child.expect("lost") == ["running"]
     assert child.expect("result") == ["of", "the", "parent"]

@@ -31,7 +31,7 @@ def pass_on_once(alice: Any, client: Any, lock: Any) -> None:
 def test_a_detach_and_an_attach_whose_replies_are_lost_are_done_once(
     alice: Any, kind: Kind, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """43: the repeat finds the hold moved already, and says so."""
+    """passed-on-hold: the repeat finds the hold moved already, and says so."""
     client = make_client(proxy.url)
     hold = alice.do(kind.make(client, NAME).hold)
     token = hold.token
@@ -56,7 +56,7 @@ def test_a_detach_and_an_attach_whose_replies_are_lost_are_done_once(
 def test_a_detach_without_an_answer_leaves_the_hold_to_its_lease(
     alice: Any, kind: Kind, make_client: MakeClient, proxy: FaultProxy, executed: bool
 ) -> None:
-    """43: release and detach go by both owners, whichever the server has."""
+    """passed-on-hold: release and detach go by both owners, whichever the server has."""
     client = make_client(proxy.url, command_timeout=IMPATIENT)
     rival = kind.make(client, NAME)
     pass_on_once(alice, client, rival)
@@ -80,7 +80,7 @@ def test_a_detach_without_an_answer_leaves_the_hold_to_its_lease(
 def test_a_hold_is_not_renewed_after_a_detach_without_an_answer(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server, executed: bool
 ) -> None:
-    """43: it ends with its lease, which is shorter than the ticket's."""
+    """passed-on-hold: it ends with its lease, which is shorter than the ticket's."""
     lease = 1.5 * LASTING
     client = make_client(proxy.url, lease=lease, command_timeout=IMPATIENT)
     pass_on_once(alice, client, client.lock(NAME))
@@ -101,7 +101,7 @@ def test_a_hold_is_not_renewed_after_a_detach_without_an_answer(
 def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """43: the server may have set the ticket's lease, however late."""
+    """passed-on-hold: the server may have set the ticket's lease, however late."""
     client = make_client(proxy.url, command_timeout=IMPATIENT)
     pass_on_once(alice, client, client.lock(NAME))
     told: list[Any] = []
@@ -118,7 +118,7 @@ def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
 def test_an_attach_without_an_answer_may_be_tried_again(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """43: what it may have got is given back to the ticket."""
+    """passed-on-hold: what it may have got is given back to the ticket."""
     client = make_client(proxy.url, command_timeout=IMPATIENT)
     pass_on_once(alice, client, client.lock(NAME))
     ticket = alice.do(alice.do(client.lock(NAME).hold).detach)
@@ -138,7 +138,7 @@ def test_an_attach_without_an_answer_may_be_tried_again(
 def test_of_two_processes_one_attaches_a_ticket(
     alice: Any, kind: Kind, make_client: MakeClient, server: Server, start_child: StartChild
 ) -> None:
-    """43: the other gets the error that it is used."""
+    """passed-on-hold: the other gets the error that it is used."""
     program = """
         client = holdfast.Client(URL)
         client.ping()
@@ -176,7 +176,7 @@ def test_of_two_processes_one_attaches_a_ticket(
 def test_a_death_between_detach_and_attach_costs_the_lease_of_the_ticket(
     alice: Any, make_client: MakeClient, server: Server, start_child: StartChild
 ) -> None:
-    """43: it is not renewed; a waiter gets the lock when it is over."""
+    """passed-on-hold: it is not renewed; a waiter gets the lock when it is over."""
     program = """
         client = holdfast.Client(URL, lease=SHORT)
         say("ticket", client.lock(NAME).hold().detach(2 * SHORT))

@@ -93,7 +93,9 @@ hear("end")
 def test_ctrl_c_during_the_back_off_of_a_release_loses_nothing(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """45: locks, a permit with an id, a permit and a count: each is given back when the state ends.
+    """interrupted-release: locks, a permit with an id, a permit and a count.
+
+    Each is given back when the state ends.
 
     Some of the interrupts find a release on its way: at rest are those of about half of the locks.
     """
@@ -117,7 +119,10 @@ def test_ctrl_c_during_the_back_off_of_a_release_loses_nothing(
 def test_a_release_that_was_left_never_frees_the_next_hold(
     private_server: Server, way: FaultProxy
 ) -> None:
-    """46: the caller leaves a refused release, a second one succeeds, and the owner acquires."""
+    """pending-release.
+
+    The caller leaves a refused release, a second one succeeds, and the owner acquires.
+    """
 
     async def one_round(lock: holdfast.asyncio.Lock) -> None:
         await lock.acquire(lease=LONG)
@@ -140,7 +145,10 @@ def test_a_release_that_was_left_never_frees_the_next_hold(
 def test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused(
     private_server: Server,
 ) -> None:
-    """46: the owner tries to acquire again and is refused: its former hold is still given back."""
+    """pending-release: the owner tries to acquire again and is refused.
+
+    Its former hold is still given back.
+    """
 
     async def main() -> None:
         async with holdfast.asyncio.Client(private_server.url) as client:
@@ -158,7 +166,10 @@ def test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused(
 def test_close_finishes_what_cancelled_tasks_have_left(
     private_server: Server, way: FaultProxy
 ) -> None:
-    """47: thirty tasks are cancelled as by Ctrl-C; the client is closed at once; no key stays."""
+    """pending-at-close: thirty tasks are cancelled as by Ctrl-C; the client is closed at once.
+
+    No key stays.
+    """
 
     async def worker(client: Any, number: int) -> None:
         while True:
@@ -182,7 +193,7 @@ def test_close_finishes_what_cancelled_tasks_have_left(
 def test_close_releases_what_is_held_if_asked_to(
     flavour: Flavour, alice: Any, bob: Any, private_server: Server
 ) -> None:
-    """47: all kinds of holds, and no warning; the owner's own release is content."""
+    """pending-at-close: all kinds of holds, and no warning; the owner's own release is content."""
     client = flavour.client(private_server.url)
     locks = [client.lock("one"), client.fair_lock("two"), client.read_write_lock("three").read]
     for lock in locks:
@@ -198,7 +209,10 @@ def test_close_releases_what_is_held_if_asked_to(
 def test_close_gives_up_in_time_and_names_what_may_be_held(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """47: the server is silent: after `command_timeout`, one warning names each unreleased lock."""
+    """pending-at-close: the server is silent.
+
+    After `command_timeout`, one warning names each unreleased lock.
+    """
     client = make_client(private_server.url, command_timeout=IMPATIENT)
     alice.do(client.lock("held").acquire)
     private_server.pause()
@@ -215,7 +229,7 @@ def test_close_gives_up_in_time_and_names_what_may_be_held(
 def test_a_grant_that_arrives_during_close_is_given_back(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server, way: FaultProxy
 ) -> None:
-    """48: the caller gets ConnectionError, and the lock is free."""
+    """grant-at-close: the caller gets ConnectionError, and the lock is free."""
     client = make_client(way.url)
     alice.do(client.ping)
     private_server.pause()
@@ -233,7 +247,7 @@ def test_a_grant_that_arrives_during_close_is_given_back(
 
 
 def test_a_forgotten_client_finishes_what_is_pending(private_server: Server) -> None:
-    """47: the finalizer does not wait; the engine's thread sees to it."""
+    """pending-at-close: the finalizer does not wait; the engine's thread sees to it."""
 
     async def main() -> None:
         client = holdfast.asyncio.Client(private_server.url)
@@ -251,7 +265,10 @@ def test_a_forgotten_client_finishes_what_is_pending(private_server: Server) -> 
 def test_the_interpreters_end_finishes_what_is_pending(
     start_child: StartChild, private_server: Server, way: FaultProxy
 ) -> None:
-    """47: a task is cancelled with its acquire under way, and the program ends without a close."""
+    """pending-at-close.
+
+    A task is cancelled with its acquire under way, and the program ends without a close.
+    """
     child = start_child(
         """
         async def main():
@@ -273,7 +290,7 @@ def test_the_interpreters_end_finishes_what_is_pending(
 def test_a_forked_child_has_nothing_pending(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """47: it neither finishes nor names what its parent has left."""
+    """pending-at-close: it neither finishes nor names what its parent has left."""
     child = start_child(
         """
         import warnings

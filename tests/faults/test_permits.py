@@ -71,7 +71,7 @@ def far(make_client: MakeClient, proxy: FaultProxy) -> Any:
 def test_the_permits_of_a_killed_process_come_back_and_wake_waiters(
     permits: Permits, start_child: StartChild, program: str
 ) -> None:
-    """Fault 1."""
+    """killed-process."""
     semaphore = permits.semaphore(2)
     child = start_child(program, URL=permits.server.url, NAME=NAME, LEASE=SHORT)
     taken = set(child.expect("took"))
@@ -111,7 +111,7 @@ def test_a_child_of_fork_does_not_give_its_parents_permit_back(
 def test_an_acquire_whose_reply_is_lost_takes_one_permit(
     permits: Permits, far: Any, proxy: FaultProxy, lease: float | None
 ) -> None:
-    """Fault 17."""
+    """lost-reply."""
     permits.semaphore(3)
     permits.do(far.release, permits.take(far, lease=lease))  # now the server knows the scripts
     lost = proxy.lose_reply()
@@ -125,7 +125,7 @@ def test_an_acquire_whose_reply_is_lost_takes_one_permit(
 def test_a_release_whose_reply_is_lost_gives_one_permit_back(
     permits: Permits, far: Any, proxy: FaultProxy, mine: bool, lease: float | None
 ) -> None:
-    """Fault 18."""
+    """lost-release."""
     near = permits.semaphore(3)
     permits.take(near, lease=LONG)
     permits.do(far.release, permits.take(far, lease=lease))
@@ -206,7 +206,7 @@ def test_what_an_acquire_out_of_reach_may_have_got_is_given_back(
 def test_a_server_that_loses_its_data_is_reported_as_a_loss(
     make_client: MakeClient, private_server: Server, alice: Any
 ) -> None:
-    """Fault 23."""
+    """restart-without-data."""
     semaphore = make_client(private_server.url, lease=2).permit_semaphore(NAME)
     alice.do(semaphore.try_set_permits, 1)
     permit = alice.do(semaphore.acquire)
@@ -225,7 +225,7 @@ def test_a_server_that_loses_its_data_is_reported_as_a_loss(
 def test_a_permit_whose_lease_is_over_on_arrival_is_given_back(
     permits: Permits, far: Any, proxy: FaultProxy
 ) -> None:
-    """39: the caller gets an error, never the id of a permit that is free again."""
+    """expired-on-arrival: the caller gets an error, never the id of a permit that is free again."""
     permits.semaphore(1)
     assert permits.do(far.available_permits) == 1
     proxy.delay(0.1)

@@ -38,7 +38,7 @@ def held(near: Any, bob: Any) -> None:
 def test_a_reply_that_no_command_asked_for_grants_nothing(
     behind: Any, proxy: FaultProxy, alice: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fault 60."""
+    """stray-bytes."""
     lock = behind.lock(NAME)
     with caplog.at_level(logging.ERROR, "holdfast"):
         proxy.inject(GRANTED)
@@ -53,7 +53,7 @@ def test_a_reply_that_no_command_asked_for_grants_nothing(
 def test_a_reply_of_a_kind_that_the_command_cannot_have_is_not_believed(
     behind: Any, proxy: FaultProxy, server: Server, alice: Any
 ) -> None:
-    """Fault 60."""
+    """stray-bytes."""
     lock = behind.lock(NAME)
     sprung = proxy.replace_reply(b"+OK\r\n")
     assert alice.do(lock.acquire, blocking=False), "a status is no reply to an acquire"
@@ -131,7 +131,7 @@ PROTECTED = (
 def test_a_server_in_protected_mode_is_an_error_with_its_words(
     make_client: MakeClient, alice: Any, caplog: pytest.LogCaptureFixture, resp: str
 ) -> None:
-    """27, 60: at the usual pace, and without a word of broken proxies."""
+    """lasting-refusal, stray-bytes: at the usual pace, and without a word of broken proxies."""
     connections: list[float] = []
     with impostor(PROTECTED, closes=True, unasked=True, connections=connections) as port:
         url = f"redis://127.0.0.1:{port}?protocol={resp}"
@@ -153,7 +153,7 @@ def test_a_server_in_protected_mode_is_an_error_with_its_words(
 def test_an_error_that_a_connection_begins_with_is_its_end_not_a_reply(
     make_client: MakeClient, alice: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """27, 60: whatever its word is, also beside a wait."""
+    """lasting-refusal, stray-bytes: whatever its word is, also beside a wait."""
     connections: list[float] = []
     with impostor(b"-ERR go away\r\n", closes=True, unasked=True, connections=connections) as port:
         client = make_client(f"redis://127.0.0.1:{port}", command_timeout=2, client_name="")
@@ -167,7 +167,7 @@ def test_an_error_that_a_connection_begins_with_is_its_end_not_a_reply(
 def test_a_command_whose_reply_never_fits_is_sent_twice(
     make_client: MakeClient, alice: Any
 ) -> None:
-    """60: then its caller gets the error."""
+    """stray-bytes: then its caller gets the error."""
     connections: list[float] = []
     with parrot(b"+OK\r\n", connections) as port:
         client = make_client(f"redis://127.0.0.1:{port}", command_timeout=600)
@@ -182,7 +182,7 @@ def test_a_command_whose_reply_never_fits_is_sent_twice(
 def test_only_a_reply_that_fits_ends_the_row_of_failures(
     make_client: MakeClient, make_actor: MakeActor
 ) -> None:
-    """60: the callers in line meet such a server ever more rarely."""
+    """stray-bytes: the callers in line meet such a server ever more rarely."""
     connections: list[float] = []
     with parrot(b"+OK\r\n", connections) as port:
         client = make_client(f"redis://127.0.0.1:{port}", command_timeout=600, retries=100_000)
@@ -197,7 +197,7 @@ def test_only_a_reply_that_fits_ends_the_row_of_failures(
 def test_an_error_of_any_length_is_an_exception_with_an_end(
     make_client: MakeClient, alice: Any, word: str
 ) -> None:
-    """60: its beginning says what there is to say."""
+    """stray-bytes: its beginning says what there is to say."""
     with parrot(f"-{word} {'x' * 100_000}\r\n".encode(), []) as port:
         client = make_client(f"redis://127.0.0.1:{port}")
         with pytest.raises(holdfast.ServerError) as refused:

@@ -128,7 +128,7 @@ def test_all_servers_hold_it(alice: Any, bob: Any, cluster: Cluster) -> None:
 def test_a_minority_may_fail(
     alice: Any, bob: Any, cluster: Cluster, broken: Break, place: int
 ) -> None:
-    """Fault 34."""
+    """failed-members."""
     mine, theirs = cluster.red_lock(), cluster.red_lock()
     alice.do(mine.acquire)
     alice.do(mine.release)
@@ -147,7 +147,7 @@ def test_a_minority_may_fail(
 def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
     alice: Any, cluster: Cluster, broken: Break
 ) -> None:
-    """Fault 34."""
+    """failed-members."""
     lock = cluster.red_lock()
     for server in cluster.servers[1:]:
         broken(server)
@@ -162,7 +162,7 @@ def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
 
 @pytest.mark.costly
 def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cluster) -> None:
-    """Fault 26."""
+    """passing-refusal."""
     lock = cluster.red_lock()
     assert not alice.do(lock.locked)
     for server in cluster.servers[1:]:
@@ -180,7 +180,7 @@ def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cl
 
 
 def test_what_a_hanging_server_grants_late_is_taken_back(alice: Any, cluster: Cluster) -> None:
-    """Fault 34."""
+    """failed-members."""
     lock = cluster.red_lock()
     alice.do(lock.acquire)
     alice.do(lock.release)
@@ -196,7 +196,7 @@ def test_what_a_hanging_server_grants_late_is_taken_back(alice: Any, cluster: Cl
 def test_what_is_taken_back_from_a_dead_server_is_taken_back_once(
     alice: Any, cluster: Cluster
 ) -> None:
-    """34: rounds that it missed do not pile up for the server that comes back."""
+    """failed-members: rounds that it missed do not pile up for the server that comes back."""
     lock, back = cluster.red_lock(), cluster.servers[0]
     back.stop()
     for _ in range(20):
@@ -257,7 +257,7 @@ def test_the_log_tells_a_members_loss_from_that_of_the_red_lock(
 
 
 def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
-    """Fault 34."""
+    """failed-members."""
     told: list[Any] = []
     lock = cluster.red_lock(watchdog=SHORT, on_lost=told.append)
     acquire_everywhere(alice, lock, cluster)
@@ -274,7 +274,7 @@ def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
 
 @pytest.mark.costly
 def test_a_lost_majority_is_released_though_a_minority_hangs(alice: Any, five: Cluster) -> None:
-    """34: the outer release releases the members that the inner one left held."""
+    """failed-members: the outer release releases the members that the inner one left held."""
     lock = five.red_lock(watchdog=LASTING)
     acquire_everywhere(alice, lock, five)
     for server in five.servers[3:]:
@@ -324,7 +324,7 @@ def test_an_inner_hold_is_released_alone(alice: Any, cluster: Cluster) -> None:
 
 
 def test_a_validity_is_the_lease_less_elapsed_time_and_drift(alice: Any, cluster: Cluster) -> None:
-    """34: the seconds granted, and later those of them that are left."""
+    """failed-members: the seconds granted, and later those of them that are left."""
     lock = cluster.red_lock(lease=10)
     assert alice.do(lambda: lock.validity) is None
     watch = Stopwatch()
@@ -364,7 +364,7 @@ def test_a_cancelled_wait_leaves_nothing(alice: Any, bob: Any, cluster: Cluster)
 def test_a_close_amid_a_multi_lock_leaves_no_member(
     alice: Any, bob: Any, carol: Any, cluster: Cluster, make_client: MakeClient
 ) -> None:
-    """54: its client waits for the other member's answer, then for the release."""
+    """deferred-at-close: its client waits for the other member's answer, then for the release."""
     free, taken = (make_client(server.url, command_timeout=BOUND) for server in cluster.servers[:2])
     carol.do(make_client(cluster.servers[1].url).lock(NAME).acquire)
     bob.do(taken.ping)
@@ -433,7 +433,7 @@ hear("end")
 def test_a_multi_lock_waits_for_a_server_that_refuses_as_for_a_holder(
     alice: Any, bob: Any, cluster: Cluster, place: int
 ) -> None:
-    """26: the state is named at the end, and until then no other member is held up."""
+    """passing-refusal: the state is named at the end, and until then no other member is held up."""
     lock, other = cluster.multi_lock(), cluster.multi_lock(but=place)
     refusing = cluster.servers[place]
     assert not alice.do(lock.locked)

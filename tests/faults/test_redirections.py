@@ -63,7 +63,7 @@ def url(node: Node) -> str:
 def test_a_redirection_without_a_host_leads_to_the_same_host(
     alice: Any, nodes: tuple[Node, Node], make_client: MakeClient
 ) -> None:
-    """69: at another port, as nodes say that do not know their own address."""
+    """replaced-node: at another port, as nodes say that do not know their own address."""
     first, second = nodes
     first.slots, second.slots = (b"", first.port), (b"", second.port)
     first.answer = MOVED % (b"", second.port)
@@ -75,7 +75,7 @@ def test_a_redirection_without_a_host_leads_to_the_same_host(
 def test_a_redirection_to_where_it_was_asked_is_an_error_in_time(
     alice: Any, nodes: tuple[Node, Node], make_client: MakeClient
 ) -> None:
-    """69: for ever, and without a host; few commands, and few for a wait."""
+    """replaced-node: for ever, and without a host; few commands, and few for a wait."""
     node, _ = nodes
     node.slots, node.answer = (b"", node.port), MOVED % (b"", node.port)
     lock = make_client(url(node), command_timeout=IMPATIENT).lock(NAME)
@@ -85,7 +85,7 @@ def test_a_redirection_to_where_it_was_asked_is_an_error_in_time(
 def test_two_nodes_that_point_at_each_other_are_an_error_in_time(
     alice: Any, nodes: tuple[Node, Node], make_client: MakeClient
 ) -> None:
-    """69: the client follows a few times, and tries again as for a state that passes."""
+    """replaced-node: the client follows a few times, and tries again as for a state that passes."""
     for node, other in (nodes, nodes[::-1]):
         node.slots, node.answer = (b"", other.port), MOVED % (b"", other.port)
     lock = make_client(url(nodes[0]), command_timeout=IMPATIENT).lock(NAME)
@@ -113,7 +113,7 @@ with holdfast.Client(URL) as client:
 
 
 def test_two_nodes_behind_one_name(names: Names, start_child: StartChild) -> None:
-    """69: the first address is of a node that has no slots, and names the name itself."""
+    """replaced-node: the first address is a node without slots that names the name itself."""
     port, name = free_port(), Names.NAME.encode()
     wrong = Node(answer=MOVED % (name, port), slots=(name, port))
     right = Node(slots=(name, port))

@@ -33,7 +33,7 @@ IMPOSTORS: dict[str, tuple[bytes | None, bool]] = {
 
 @pytest.mark.costly
 def test_no_server_listens(alice: Any, make_client: MakeClient) -> None:
-    """13: a refused connection is a ConnectionError that names the address."""
+    """connection-reset: a refused connection is a ConnectionError that names the address."""
     with closed_port() as port:
         client = make_client(f"redis://127.0.0.1:{port}", command_timeout=IMPATIENT)
         for _ in range(3):
@@ -63,7 +63,10 @@ def test_no_such_host(alice: Any, make_client: MakeClient) -> None:
 def test_not_a_redis_server(
     alice: Any, make_client: MakeClient, answer: tuple[bytes | None, bool]
 ) -> None:
-    """27: whatever it answers: an error that names the address, within the timeouts."""
+    """lasting-refusal: whatever it answers.
+
+    An error that names the address, within the timeouts.
+    """
     with impostor(answer[0], closes=answer[1]) as port:
         url = f"redis://127.0.0.1:{port}"
         client = make_client(url, connect_timeout=0.3, command_timeout=0.3)
@@ -114,7 +117,7 @@ def _with_login(server: Server, login: str) -> str:
 def test_a_wrong_password_fails_at_once(
     alice: Any, make_client: MakeClient, guarded: Server, login: str
 ) -> None:
-    """27: ServerError with the server's code; the password is in no message."""
+    """lasting-refusal: ServerError with the server's code; the password is in no message."""
     url = _with_login(guarded, login) if login else guarded.url
     client = make_client(url, command_timeout=600)
     with pytest.raises(holdfast.ServerError, match=str(guarded.port)) as refused:
@@ -143,7 +146,7 @@ def test_the_right_password(alice: Any, make_client: MakeClient, guarded: Server
 
 
 def test_missing_rights(alice: Any, make_client: MakeClient, guarded: Server) -> None:
-    """27: NOPERM is an exact error at once, not a wait."""
+    """lasting-refusal: NOPERM is an exact error at once, not a wait."""
     guarded.inspect.acl_setuser(
         "guest", enabled=True, passwords=[f"+{SECRET}"], keys=["other*"], channels=["*"],
         categories=["+@all"],

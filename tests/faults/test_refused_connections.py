@@ -38,7 +38,10 @@ def _refused_after(actor: Any, acquire: Any, **how: Any) -> float:
 def test_a_refused_connection_comes_out_by_the_deadline(
     alice: Any, make_client: MakeClient, how: dict[str, Any], least: float
 ) -> None:
-    """49: a lock and a semaphore, again and again; not before, since a server may restart."""
+    """nothing-listens: a lock and a semaphore, again and again.
+
+    Not before, since a server may restart.
+    """
     with closed_port() as port:
         client = make_client(f"redis://127.0.0.1:{port}", **PATIENT)
         for each in (client.lock(NAME), client.semaphore("s"), client.lock(NAME)):
@@ -49,7 +52,10 @@ def test_a_refused_connection_comes_out_by_the_deadline(
 def test_an_impatient_caller_is_answered_while_a_patient_one_waits(
     alice: Any, bob: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
-    """49: each has its own time; the patient one gets the lock once the server is back."""
+    """nothing-listens: each has its own time.
+
+    The patient one gets the lock once the server is back.
+    """
     server = start_server()
     client = make_client(server.url, **PATIENT)
     server.stop()
@@ -65,7 +71,10 @@ def test_an_impatient_caller_is_answered_while_a_patient_one_waits(
 def test_a_server_that_restarts_in_time_is_found(
     alice: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
-    """49: however long the rests between attempts have become, the last moment is used."""
+    """nothing-listens.
+
+    However long the rests between attempts have become, the last moment is used.
+    """
     server = start_server()
     client = make_client(server.url, **PATIENT)
     server.stop()
@@ -79,7 +88,7 @@ def test_a_server_that_restarts_in_time_is_found(
 def test_a_red_lock_of_servers_that_refuse_connections(
     alice: Any, make_client: MakeClient, flavour: Flavour
 ) -> None:
-    """49, 34: a majority that is gone is reported by the deadline too."""
+    """nothing-listens, failed-members: a majority that is gone is reported by the deadline too."""
     module = importlib.import_module("holdfast.asyncio" if flavour.asyncio else "holdfast")
     with closed_port() as one, closed_port() as two, closed_port() as three:
         clients = [make_client(f"redis://127.0.0.1:{p}", **PATIENT) for p in (one, two, three)]
@@ -94,7 +103,7 @@ def test_a_red_lock_of_servers_that_refuse_connections(
 def test_a_deployment_that_refuses_connections(
     alice: Any, make_client: MakeClient, kind: str
 ) -> None:
-    """49: where the servers are not known since those that know refuse connections."""
+    """nothing-listens: where the servers are not known since those that know refuse connections."""
     with closed_port() as one, closed_port() as two:
         path = "/service" if kind == "sentinel" else ""
         client = make_client(f"redis+{kind}://127.0.0.1:{one},127.0.0.1:{two}{path}", **PATIENT)
@@ -106,7 +115,10 @@ def test_a_deployment_that_refuses_connections(
 def test_tls_to_a_port_of_plain_text(
     alice: Any, make_client: MakeClient, start_server: StartServer, answer: bytes | None
 ) -> None:
-    """50: Redis waits for the end of the line; others answer in words. Told in a second."""
+    """tls-mismatch: Redis waits for the end of the line.
+
+    Others answer in words. Told in a second.
+    """
 
     def refused(port: int) -> float:
         client = make_client(f"rediss://127.0.0.1:{port}", **PATIENT)
@@ -124,7 +136,7 @@ def test_tls_to_a_port_of_plain_text(
 
 @pytest.mark.costly
 def test_a_slow_handshake_is_waited_for(alice: Any, make_client: MakeClient) -> None:
-    """50: silence alone is no sign of plain text."""
+    """tls-mismatch: silence alone is no sign of plain text."""
     with impostor(None) as port:
         client = make_client(f"rediss://127.0.0.1:{port}", command_timeout=2)
         watch = Stopwatch()

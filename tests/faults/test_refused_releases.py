@@ -58,7 +58,10 @@ def url_of(server: Server) -> str:
 def test_a_release_outlives_a_change_of_the_password(
     alice: Any, kind: Kind, make_client: MakeClient, guarded: Server
 ) -> None:
-    """26, 27: of each kind: an error that says so; the lock is free once the password is back."""
+    """passing-refusal, lasting-refusal: of each kind: an error that says so.
+
+    The lock is free once the password is back.
+    """
     lock = kind.make(make_client(url_of(guarded), command_timeout=IMPATIENT), NAME)
     alice.do(lock.acquire, lease=LEASE)
     with another_password(guarded):
@@ -76,7 +79,10 @@ def test_a_release_outlives_a_change_of_the_password(
 def test_a_release_waits_for_the_password_of_its_client(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """26, 27: its caller sees nothing of a change that is over before `command_timeout` is."""
+    """passing-refusal, lasting-refusal.
+
+    Its caller sees nothing of a change that is over before `command_timeout` is.
+    """
     lock = make_client(private_server.url, command_timeout=BOUND).lock(NAME)
     alice.do(lock.acquire, lease=LEASE)
     with another_password(private_server):
@@ -91,7 +97,10 @@ def test_a_release_waits_for_the_password_of_its_client(
 def test_a_login_is_tried_once_a_second_for_all_releases(
     make_actor: MakeActor, make_client: MakeClient, guarded: Server
 ) -> None:
-    """26, 27: no storm of refused logins, however many owners of a client release."""
+    """passing-refusal, lasting-refusal.
+
+    No storm of refused logins, however many owners of a client release.
+    """
     semaphore = make_client(url_of(guarded), command_timeout=IMPATIENT).semaphore(NAME)
     owners = [make_actor() for _ in range(6)]
     owners[0].do(semaphore.release)
@@ -109,7 +118,10 @@ def test_a_login_is_tried_once_a_second_for_all_releases(
 def test_a_grant_is_given_back_after_a_change_of_the_password(
     alice: Any, make_client: MakeClient, guarded: Server
 ) -> None:
-    """9, 27: of an attempt whose caller got an error instead of the answer."""
+    """interrupted-acquire, lasting-refusal.
+
+    Of an attempt whose caller got an error instead of the answer.
+    """
     lock = make_client(url_of(guarded), command_timeout=IMPATIENT).lock(NAME, lease=LEASE)
     alice.do(lock.acquire)
     alice.do(lock.release)
@@ -175,7 +187,7 @@ COUNTERS: dict[str, tuple[Give, bytes]] = {
 def test_a_permit_and_a_count_outlive_a_change_of_the_password(
     alice: Any, make_client: MakeClient, guarded: Server, counter: str
 ) -> None:
-    """26, 27: each is given back once, when the password is back."""
+    """passing-refusal, lasting-refusal: each is given back once, when the password is back."""
     begin, after = COUNTERS[counter]
     client = make_client(url_of(guarded), command_timeout=IMPATIENT)
     guarded.inspect.set(NAME, 5)
@@ -191,7 +203,7 @@ def test_a_permit_and_a_count_outlive_a_change_of_the_password(
 def test_a_release_without_the_right_is_an_error_at_once(
     alice: Any, make_client: MakeClient, guarded: Server
 ) -> None:
-    """27: rights do not come back by themselves; the next release tries again."""
+    """lasting-refusal: rights do not come back by themselves; the next release tries again."""
     user = {
         "enabled": True,
         "passwords": [f"+{SECRET}"],

@@ -103,7 +103,7 @@ def refusing(request: pytest.FixtureRequest, start_server: StartServer) -> Itera
 def test_a_try_names_the_state_soon(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
-    """26: `blocking=False` is a ServerError whatever the command_timeout."""
+    """passing-refusal: `blocking=False` is a ServerError whatever the command_timeout."""
     lock = make_client(refusing.server.url, command_timeout=600).lock(NAME)
     with pytest.raises(holdfast.ServerError, match=refusing.code) as refused:
         alice.do(lock.acquire, blocking=False)
@@ -115,7 +115,10 @@ def test_a_try_names_the_state_soon(
 def test_a_hold_object_that_does_not_wait_names_the_state(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
-    """26: `hold(wait=0)` is a try, too: its LockTimeout always means "held by another"."""
+    """passing-refusal: `hold(wait=0)` is a try, too.
+
+    Its LockTimeout always means "held by another".
+    """
     lock = make_client(refusing.server.url, command_timeout=600).lock(NAME)
     with pytest.raises(holdfast.ServerError, match=refusing.code):
         alice.do(lock.hold, wait=0)
@@ -125,7 +128,10 @@ def test_a_hold_object_that_does_not_wait_names_the_state(
 def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
-    """26: LockTimeout, not False, which would mean "held by another"; its cause is the state."""
+    """passing-refusal: LockTimeout, not False, which would mean "held by another".
+
+    Its cause is the state.
+    """
     lock = make_client(refusing.server.url, command_timeout=IMPATIENT).lock(NAME)
     watch = Stopwatch()
     with pytest.raises(holdfast.LockTimeout, match=refusing.code) as late:
@@ -139,7 +145,7 @@ def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
 def test_a_wait_without_a_limit_ends_with_the_command_timeout(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
-    """26: no caller waits for ever for a server that is out of order."""
+    """passing-refusal: no caller waits for ever for a server that is out of order."""
     lock = make_client(refusing.server.url, command_timeout=IMPATIENT).lock(NAME)
     with pytest.raises(holdfast.ServerError, match=refusing.code):
         alice.do(lock.acquire)
@@ -148,7 +154,7 @@ def test_a_wait_without_a_limit_ends_with_the_command_timeout(
 def test_a_wait_lasts_longer_than_the_state(
     alice: Any, refusing: Refusing, make_client: MakeClient, flavour: Flavour
 ) -> None:
-    """26: a waiter gets the lock when the server works again."""
+    """passing-refusal: a waiter gets the lock when the server works again."""
     client = make_client(refusing.server.url, command_timeout=BOUND)
     waiting: list[Future[Any]] = [
         alice.begin(client.lock("first").acquire),
@@ -172,7 +178,7 @@ def _refused(server: Server) -> int:
 def test_other_kinds_do_not_take_the_state_for_held_or_empty(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
-    """26: the same for whatever is waited for."""
+    """passing-refusal: the same for whatever is waited for."""
     client = make_client(refusing.server.url)
     waited_for = (
         client.semaphore(PERMITS),
@@ -192,7 +198,10 @@ def test_other_kinds_do_not_take_the_state_for_held_or_empty(
 def test_a_release_is_carried_on_until_the_state_has_passed(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """18, 26: the caller gets an error; the lock is free soon after the server works again."""
+    """lost-release, passing-refusal: the caller gets an error.
+
+    The lock is free soon after the server works again.
+    """
     lock = make_client(private_server.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(lock.acquire, lease=3600)
     with read_only(private_server):
@@ -208,7 +217,7 @@ def test_a_release_is_carried_on_until_the_state_has_passed(
 def test_a_late_release_leaves_a_new_hold_alone(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """18, 26: an owner that has acquired again meanwhile keeps its grant."""
+    """lost-release, passing-refusal: an owner that has acquired again meanwhile keeps its grant."""
     lock = make_client(private_server.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(lock.acquire, lease=3600)
     with read_only(private_server):

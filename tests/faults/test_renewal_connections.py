@@ -72,7 +72,7 @@ def test_a_hold_is_renewed_by_the_connection_that_is_there(
     make_client: MakeClient,
     refusal: Callable[[Server], AbstractContextManager[None]],
 ) -> None:
-    """67: none can be made for renewals, and the one for calls works."""
+    """no-new-connection: none can be made for renewals, and the one for calls works."""
     options: dict[str, Any] = {"lease": LEASE, "tracking": "off"}
     if refusal is other_password:
         rights = ("on", ">old", "allkeys", "allchannels", "allcommands")
@@ -92,7 +92,10 @@ def test_a_hold_is_renewed_by_the_connection_that_is_there(
 def test_a_hold_survives_the_silence_of_its_connection(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
-    """67: nothing passes the connection for renewals, and nothing resets it; others work."""
+    """no-new-connection: nothing passes the connection for renewals, and nothing resets it.
+
+    Others work.
+    """
     client = make_client(proxy.url, lease=LEASE)
     lost: list[Any] = []
     lock = client.lock(NAME, on_lost=lost.append)
@@ -108,7 +111,10 @@ def test_a_hold_survives_the_silence_of_its_connection(
 def test_a_full_server_is_not_asked_again_and_again(
     alice: Any, own: Server, make_client: MakeClient
 ) -> None:
-    """67: the pause between two attempts grows to a second, also beside holds that are renewed."""
+    """no-new-connection.
+
+    The pause between two attempts grows to a second, also beside holds that are renewed.
+    """
     client = make_client(own.url, lease=LEASE, tracking="off")
     for number in range(20):
         alice.do(client.lock(f"{NAME}{number}").acquire)
@@ -121,7 +127,7 @@ def test_a_full_server_is_not_asked_again_and_again(
 
 
 def test_a_loss_says_what_the_server_said(alice: Any, own: Server, make_client: MakeClient) -> None:
-    """67: no connection is left, and the server takes none."""
+    """no-new-connection: no connection is left, and the server takes none."""
     client = make_client(own.url, lease=SHORT, tracking="off")
     lost: list[Any] = []
     lock = client.lock(NAME, on_lost=lost.append)
@@ -134,7 +140,7 @@ def test_a_loss_says_what_the_server_said(alice: Any, own: Server, make_client: 
 
 
 def test_an_acquire_at_a_full_server(alice: Any, own: Server, make_client: MakeClient) -> None:
-    """67: it is out of reach, which is no answer to a command."""
+    """no-new-connection: it is out of reach, which is no answer to a command."""
     client = make_client(own.url)
     with full(own):
         for how in ({"blocking": False}, {"timeout": 0.5}):
@@ -146,7 +152,10 @@ def test_an_acquire_at_a_full_server(alice: Any, own: Server, make_client: MakeC
 def test_a_waiter_outlasts_a_full_server(
     alice: Any, bob: Any, own: Server, make_client: MakeClient
 ) -> None:
-    """67: it goes on, and is granted the lock when the server takes clients again."""
+    """no-new-connection.
+
+    It goes on, and is granted the lock when the server takes clients again.
+    """
     client = make_client(own.url)
     with full(own):
         waiting = bob.begin(client.lock(NAME).acquire)

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.realtime, pytest.mark.servers("real"
 
 
 def test_thousands_of_holds_are_renewed(server: Server) -> None:
-    """40: 5 000 holds with a lease of 2 s: none is lost, none is renewed late."""
+    """many-holds: 5 000 holds with a lease of 2 s: none is lost, none is renewed late."""
     lost: list[Any] = []
     with holdfast.Client(server.url, lease=2) as client:
         locks = [client.lock(f"lock {number}", on_lost=lost.append) for number in range(5000)]
@@ -31,7 +31,7 @@ def test_thousands_of_holds_are_renewed(server: Server) -> None:
 
 
 def test_a_thousand_tasks_wait_for_one_lock(server: Server) -> None:
-    """41: each gets it once, one at a time, and nothing is left."""
+    """many-waiters: each gets it once, one at a time, and nothing is left."""
     inside: list[int] = []
     done: list[int] = []
 
@@ -55,7 +55,7 @@ def test_a_thousand_tasks_wait_for_one_lock(server: Server) -> None:
 
 
 def test_two_hundred_threads_wait_for_one_lock(server: Server) -> None:
-    """41: as above, with threads."""
+    """many-waiters: as above, with threads."""
     done: list[int] = []
     with holdfast.Client(server.url) as client:
         lock = client.lock(NAME)

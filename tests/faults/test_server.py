@@ -31,7 +31,7 @@ def _wait(actor: Any, lock: Any, server: Server) -> Any:
 @pytest.mark.costly
 @pytest.mark.realtime
 def test_short_stalls(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
-    """21: 60 ms of silence, again and again: no caller hangs, nothing is lost."""
+    """stalled-server: 60 ms of silence, again and again: no caller hangs, nothing is lost."""
     for _ in range(15):
         private_server.pause()
         first = alice.begin(lock.acquire)
@@ -54,7 +54,7 @@ def test_short_stalls(alice: Any, bob: Any, lock: Any, private_server: Server) -
 def test_a_stall_of_twenty_seconds(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """21: a lease of 30 s survives it, and the waiter is not stuck."""
+    """stalled-server: a lease of 30 s survives it, and the waiter is not stuck."""
     lost: list[Any] = []
     lock = make_client(private_server.url, command_timeout=40).lock(NAME, on_lost=lost.append)
     alice.do(lock.acquire)
@@ -73,7 +73,7 @@ def test_a_stall_of_twenty_seconds(
 def test_a_stall_delays_only_its_own_clients(
     alice: Any, make_client: MakeClient, private_server: Server, server: Server
 ) -> None:
-    """21: renewals of other servers go on while one server is silent."""
+    """stalled-server: renewals of other servers go on while one server is silent."""
     stalled = make_client(private_server.url, lease=LASTING)
     for number in range(5):
         alice.do(stalled.lock(f"stalled {number}").acquire)
@@ -87,7 +87,10 @@ def test_a_stall_delays_only_its_own_clients(
 
 @pytest.mark.realtime
 def test_restart_with_data(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
-    """22: present after kill -9 and restart: still held, still released, waiters woken."""
+    """restart-with-data: present after kill -9 and restart.
+
+    Still held, still released, waiters woken.
+    """
     alice.do(lock.acquire)
     waiting = _wait(bob, lock, private_server)
     private_server.restart(keep_data=True)
@@ -101,7 +104,7 @@ def test_restart_with_data(alice: Any, bob: Any, lock: Any, private_server: Serv
 
 @pytest.mark.realtime
 def test_restart_without_data(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
-    """23: forgotten by the server: told at once, and the waiter gets in."""
+    """restart-without-data: forgotten by the server: told at once, and the waiter gets in."""
     alice.do(lock.acquire)
     waiting = _wait(bob, lock, private_server)
     private_server.restart(keep_data=False)
@@ -117,7 +120,10 @@ def test_restart_without_data(alice: Any, bob: Any, lock: Any, private_server: S
 def test_renewal_goes_on_after_a_restart(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """22, 23: a hold from before (data kept) and one from after are both renewed."""
+    """restart-with-data, restart-without-data.
+
+    A hold from before (data kept) and one from after are both renewed.
+    """
     client = make_client(private_server.url, lease=3)
     before, after = client.lock("before"), client.lock("after")
     alice.do(before.acquire)
@@ -129,7 +135,10 @@ def test_renewal_goes_on_after_a_restart(
 
 
 def test_a_server_that_is_away_while_asked(alice: Any, lock: Any, private_server: Server) -> None:
-    """22: a release meets a server that is just starting; a server that comes back is found."""
+    """restart-with-data: a release meets a server that is just starting.
+
+    A server that comes back is found.
+    """
     alice.do(lock.acquire)
     private_server.stop()
     releasing = alice.begin(lock.release)
@@ -143,7 +152,7 @@ def test_a_server_that_is_away_while_asked(alice: Any, lock: Any, private_server
 @pytest.mark.costly
 @pytest.mark.realtime
 def test_script_flush(alice: Any, bob: Any, private_server: Server, make_client: Any) -> None:
-    """24: scripts are loaded again, unseen: acquire, release, renewal, waiters."""
+    """script-flush: scripts are loaded again, unseen: acquire, release, renewal, waiters."""
     lock = make_client(private_server.url, lease=LASTING).lock(NAME)
     for _ in range(3):
         private_server.inspect.script_flush()
@@ -162,7 +171,10 @@ def test_script_flush(alice: Any, bob: Any, private_server: Server, make_client:
 def test_a_hand_over_is_known_to_the_server_after_the_first(
     alice: Any, bob: Any, lock: Any, private_server: Server
 ) -> None:
-    """24: where the server knows the other scripts, so that no acquisition loads them all."""
+    """script-flush.
+
+    Where the server knows the other scripts, so that no acquisition loads them all.
+    """
     alice.do(lock.acquire)
     waiting = _wait(bob, lock, private_server)
     private_server.inspect.script_flush()
@@ -178,7 +190,7 @@ def test_a_hand_over_is_known_to_the_server_after_the_first(
 @pytest.mark.costly
 @pytest.mark.realtime
 def test_out_of_memory(alice: Any, bob: Any, private_server: Server, make_client: Any) -> None:
-    """25: no new lock, with a clear error; renewal and release work."""
+    """out-of-memory: no new lock, with a clear error; renewal and release work."""
     lock = make_client(private_server.url, lease=LASTING).lock(NAME)
     alice.do(lock.acquire)
     with private_server.listening(CHANNEL) as messages:
@@ -196,7 +208,10 @@ def test_out_of_memory(alice: Any, bob: Any, private_server: Server, make_client
 def test_a_waiter_that_comes_when_memory_is_out(
     alice: Any, bob: Any, lock: Any, private_server: Server
 ) -> None:
-    """25: it waits as ever, or raises OOM at once where SUBSCRIBE is refused, as by Redis 8.6."""
+    """out-of-memory.
+
+    It waits as ever, or raises OOM at once where SUBSCRIBE is refused, as by Redis 8.6.
+    """
     alice.do(lock.acquire, lease=3600)
     private_server.inspect.config_set("maxmemory", 1)
     waiting = bob.begin(lock.acquire)
@@ -214,7 +229,10 @@ def test_a_waiter_that_comes_when_memory_is_out(
 def test_out_of_memory_with_a_waiter(
     alice: Any, bob: Any, lock: Any, private_server: Server
 ) -> None:
-    """25: whether the release wakes the waiter or hands the lock over: it is never stuck."""
+    """out-of-memory: whether the release wakes the waiter or hands the lock over.
+
+    It is never stuck.
+    """
     alice.do(lock.acquire, lease=3600)
     waiting = _wait(bob, lock, private_server)
     private_server.inspect.config_set("maxmemory", 1)
@@ -228,7 +246,7 @@ def test_out_of_memory_with_a_waiter(
 
 
 def test_out_of_memory_under_a_nested_hold(alice: Any, lock: Any, private_server: Server) -> None:
-    """25: partial releases work too."""
+    """out-of-memory: partial releases work too."""
     for _ in range(3):
         alice.do(lock.acquire)
     private_server.inspect.config_set("maxmemory", 1)
@@ -240,7 +258,10 @@ def test_out_of_memory_under_a_nested_hold(alice: Any, lock: Any, private_server
 def test_a_read_only_server_is_not_a_held_lock(
     alice: Any, lock: Any, private_server: Server
 ) -> None:
-    """26: READONLY is an error, whether the caller waits or not; never "held by another"."""
+    """passing-refusal: READONLY is an error, whether the caller waits or not.
+
+    Never "held by another".
+    """
     alice.do(lock.acquire)
     alice.do(lock.release)
     private_server.inspect.replicaof("127.0.0.1", 1)
@@ -259,7 +280,10 @@ def test_a_read_only_server_is_not_a_held_lock(
 def test_a_refused_renewal_is_tried_again_soon(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """21: each 250 ms, not a third of the lease later: that were two before the lease is over."""
+    """stalled-server: each 250 ms, not a third of the lease later.
+
+    That were two before the lease is over.
+    """
     client = make_client(private_server.url, lease=6)
     lock = client.lock(NAME)
     alice.do(lock.acquire)
@@ -271,7 +295,7 @@ def test_a_refused_renewal_is_tried_again_soon(
 
 
 def test_too_few_replicas(alice: Any, lock: Any, private_server: Server) -> None:
-    """26: NOREPLICAS is an error, not a held lock."""
+    """passing-refusal: NOREPLICAS is an error, not a held lock."""
     private_server.inspect.config_set("min-replicas-to-write", 1)
     with pytest.raises(holdfast.ServerError) as refused:
         alice.do(lock.acquire, blocking=False)
@@ -282,7 +306,10 @@ def test_too_few_replicas(alice: Any, lock: Any, private_server: Server) -> None
 def test_a_busy_server_is_waited_for(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """21, 26: another's endless script: the hold is kept, and the release comes through after."""
+    """stalled-server, passing-refusal: another's endless script.
+
+    The hold is kept, and the release comes through after.
+    """
     lock = make_client(private_server.url, lease=SHORT).lock(NAME)
     alice.do(lock.acquire, lease=60)
     with endless_script(private_server):
@@ -300,7 +327,7 @@ def test_a_busy_server_is_waited_for(
 def test_a_loading_server_is_waited_for(
     alice: Any, private_server: Server, make_client: MakeClient
 ) -> None:
-    """26: LOADING is no answer: a waiter gets the lock when the data are there."""
+    """passing-refusal: LOADING is no answer: a waiter gets the lock when the data are there."""
     server = private_server
     pipeline = server.inspect.pipeline()
     for number in range(3000):
@@ -317,7 +344,7 @@ def test_a_loading_server_is_waited_for(
 
 
 def test_too_many_clients(alice: Any, lock: Any, private_server: Server) -> None:
-    """26: a server that takes no more connections says so, and is not a held lock."""
+    """passing-refusal: a server that takes no more connections says so, and is not a held lock."""
     private_server.inspect.config_set("maxclients", 1)
     with pytest.raises(holdfast.HoldfastError, match=r"max number of clients|onnect"):
         alice.do(lock.acquire, blocking=False)
@@ -330,7 +357,10 @@ def test_too_many_clients(alice: Any, lock: Any, private_server: Server) -> None
 def test_a_slow_consumer_is_cut_off_and_comes_back(
     alice: Any, bob: Any, start_server: Any, make_client: MakeClient
 ) -> None:
-    """20: the server drops a subscriber that does not read; it subscribes again and asks."""
+    """slow-subscriber: the server drops a subscriber that does not read.
+
+    It subscribes again and asks.
+    """
     server = start_server({"client-output-buffer-limit": "pubsub 65536 65536 1"})
     lock = make_client(server.url).lock(NAME)
     alice.do(lock.acquire, lease=3600)

@@ -1,4 +1,4 @@
-"""Fault 60, of each script and command of the library: a reply of another shape is not believed."""
+"""Stray bytes: a reply of another shape than its script or command has is not believed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def carried_out(client: holdfast.Client, step: steps.Step) -> Any:
 def test_a_reply_that_a_script_cannot_give_ends_the_connection(
     impostor: Scripted, caplog: pytest.LogCaptureFixture, name: str, how: int
 ) -> None:
-    """Fault 60."""
+    """stray-bytes."""
     script = FIXED[name]
     keys, args = [b"key"] * script["keys"], [b"1"] * script["args"]
     right = given(script["results"][0])
@@ -128,7 +128,7 @@ COMMANDS: dict[tuple[bytes, ...], tuple[Any, list[Any]]] = {
 def test_a_reply_that_a_command_cannot_have_ends_the_connection(
     impostor: Scripted, caplog: pytest.LogCaptureFixture, words: tuple[bytes, ...], how: int
 ) -> None:
-    """Fault 60."""
+    """stray-bytes."""
     right, wrong = COMMANDS[words]
     sent = Status(right) if words[0] == b"SET" else right
     with (
@@ -145,7 +145,7 @@ def test_a_reply_that_a_command_cannot_have_ends_the_connection(
 def test_slots_of_another_shape_end_the_connection(
     impostor: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fault 60, of the topology's own question: no node is taken from such a reply."""
+    """stray-bytes: of the topology's own question, no node is taken from such a reply."""
     sharded, granted = encoded([], 2), encoded(None, 2)
     own = [0, 16383, [b"", impostor.port, b"id"]]
     wrong = [

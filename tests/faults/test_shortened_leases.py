@@ -86,7 +86,10 @@ def left(server: Server) -> Callable[[], float]:
 def test_a_renewed_reader_outlives_one_of_a_shorter_lease(
     make_actor: MakeActor, make_client: MakeClient, theirs: Reader, left: Callable[[], float]
 ) -> None:
-    """61: seen once, the shorter lease decides when the next renewal comes: no writer gets in."""
+    """shortened-lease: seen once, the shorter lease decides when the next renewal comes.
+
+    No writer gets in.
+    """
     alice, bob = make_actor(), make_actor()
     mine = make_client(lease=OURS).read_write_lock(NAME).read
     write = make_client().read_write_lock(NAME).write

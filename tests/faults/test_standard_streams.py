@@ -112,7 +112,7 @@ def guarded(server: Server) -> Iterator[Streamless]:
 def test_what_it_prints_reaches_no_descriptor_of_the_library(
     guarded: Streamless, server: Server
 ) -> None:
-    """62: nor the memory that its guard reads, which frees the lock after its death."""
+    """process-limits: nor the memory that its guard reads, which frees the lock after its death."""
     assert guarded.expect("standard") == []
     [guard] = guarded.expect("guard")
     assert guard != "0"
@@ -127,7 +127,7 @@ def test_what_it_prints_reaches_no_descriptor_of_the_library(
 
 
 def test_nor_those_of_an_event_loop(server: Server) -> None:
-    """62: the streams are closed while the loop runs."""
+    """process-limits: the streams are closed while the loop runs."""
     program = Streamless(TASKS, server, closed=False)
     try:
         assert program.expect("standard") == []

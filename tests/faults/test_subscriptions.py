@@ -22,7 +22,10 @@ LEASE = 1.5
 def test_a_waiter_that_hears_nothing_looks_when_the_lease_ends(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """15, 16: the messages go into a black hole, commands do not: no wait depends on a message."""
+    """lost-subscription, lost-message: the messages go into a black hole, commands do not.
+
+    No wait depends on a message.
+    """
     near = make_client(server.url).lock(NAME)
     far = make_client(proxy.url).lock(NAME)
     alice.do(near.acquire, lease=LEASE)
@@ -39,7 +42,10 @@ def test_a_waiter_that_hears_nothing_looks_when_the_lease_ends(
 def test_a_lost_message_costs_no_more_than_the_lease(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """16: one message vanishes on a connection that stays: the next look is not put off."""
+    """lost-message: one message vanishes on a connection that stays.
+
+    The next look is not put off.
+    """
     near = make_client(server.url).lock(NAME)
     far = make_client(proxy.url).lock(NAME)
     for _ in range(2):
@@ -57,7 +63,10 @@ def test_a_lost_message_costs_no_more_than_the_lease(
 def test_a_waiter_that_cannot_subscribe_again_gets_an_error(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """15: no subscription for longer than command_timeout: an error, not a sleep without end."""
+    """lost-subscription: no subscription for longer than command_timeout.
+
+    An error, not a sleep without end.
+    """
     near = make_client(server.url).lock(NAME)
     far = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(near.acquire, lease=3600)
@@ -75,7 +84,10 @@ def test_a_waiter_that_cannot_subscribe_again_gets_an_error(
 def test_commands_without_a_reply_fail_while_messages_arrive(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """14, 15: the message says "free", and the try that follows has no answer: ConnectionError."""
+    """silent-network, lost-subscription.
+
+    The message says "free", and the try that follows has no answer: ConnectionError.
+    """
     near = make_client(server.url).lock(NAME)
     far = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     alice.do(near.acquire, lease=3600)
@@ -94,7 +106,10 @@ def test_commands_without_a_reply_fail_while_messages_arrive(
 def test_what_was_granted_unheard_is_given_back(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
-    """14, I7: half open: the server executes and is not heard. The grant does not stay."""
+    """silent-network, I7: half open: the server executes and is not heard.
+
+    The grant does not stay.
+    """
     far = make_client(proxy.url, command_timeout=IMPATIENT).lock(NAME)
     near = make_client(server.url).lock(NAME)
     assert not bob.do(far.locked)
@@ -113,7 +128,10 @@ def test_what_was_granted_unheard_is_given_back(
 def test_a_user_without_the_right_to_subscribe_gets_an_error_when_it_waits(
     alice: Any, bob: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
-    """27, 29: a try needs no subscription; a wait without one would be a sleep: NOPERM at once."""
+    """lasting-refusal, missing-commands: a try needs no subscription.
+
+    A wait without one would be a sleep: NOPERM at once.
+    """
     server = start_server()
     server.inspect.execute_command(
         "ACL", "SETUSER", "deaf", "on", ">secret", "~*", "resetchannels", "+@all"

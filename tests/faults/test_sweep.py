@@ -34,7 +34,7 @@ pytestmark = pytest.mark.servers("real")
 def test_a_refused_call_is_an_error_of_the_library_and_the_program_works_afterwards(
     server: Server, refusals: Refusals, mode: str, call: str, numbers: list[int]
 ) -> None:
-    """Fault 62."""
+    """process-limits."""
     swept = sweep(refusals.shim, server.url, mode, call, numbers)
     assert len(swept.lines) == len(numbers), swept.lines
     assert not swept.wrong

@@ -66,7 +66,7 @@ ENDS: dict[str, Act] = {
 def test_a_removed_hold_is_lost_at_once(
     alice: Any, make_client: MakeClient, private_server: Server, end: str
 ) -> None:
-    """Fault 28."""
+    """changed-key."""
     client = make_client(private_server.url, lease=HOUR)
     lock, lost = hold(alice, client)
     ENDS[end](private_server)
@@ -92,7 +92,7 @@ def test_a_forced_release_by_another_client(
 def test_a_renewed_hold_is_still_tracked(
     alice: Any, make_client: MakeClient, private_server: Server, kind: str
 ) -> None:
-    """28: the renewal's own write ends what a reading began: it reads once more."""
+    """changed-key: the renewal's own write ends what a reading began: it reads once more."""
     client = make_client(private_server.url, lease=HOUR)
     _, lost = hold(alice, client, kind)
     for _ in range(2):  # a lease that another client has cut is renewed at once
@@ -130,7 +130,7 @@ def test_a_reader_whose_time_another_client_ends(
 def test_other_readers_are_no_loss(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """Fault 28."""
+    """changed-key."""
     client = make_client(private_server.url, lease=HOUR)
     theirs = make_client(private_server.url, lease=HOUR).read_write_lock(NAME).read
     _, lost = hold(alice, client, "read")
@@ -156,7 +156,7 @@ CHANGES: dict[str, Act] = {
 def test_other_changes_are_no_loss(
     alice: Any, make_client: MakeClient, private_server: Server, change: str
 ) -> None:
-    """Fault 28."""
+    """changed-key."""
     client = make_client(private_server.url, lease=HOUR)
     _, lost = hold(alice, client)
     CHANGES[change](private_server)
@@ -167,7 +167,7 @@ def test_other_changes_are_no_loss(
 def test_a_shorter_expiry_is_renewed_at_once(
     alice: Any, make_client: MakeClient, private_server: Server
 ) -> None:
-    """Fault 28."""
+    """changed-key."""
     client = make_client(private_server.url, lease=HOUR)
     _, lost = hold(alice, client)
     for _ in range(3):
@@ -329,7 +329,10 @@ def test_a_short_hold_opens_no_connection_for_renewals(
 def test_a_server_that_has_become_a_replica_has_lost_nothing(
     alice: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
-    """28: it reports that its data are replaced by another server's: the hold is not lost yet."""
+    """changed-key: it reports that its data are replaced by another server's.
+
+    The hold is not lost yet.
+    """
     server, empty = start_server(), start_server()
     client = make_client(server.url)
     _, lost = hold(alice, client)

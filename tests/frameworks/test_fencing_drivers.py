@@ -158,7 +158,7 @@ def test_a_database_that_is_not_supported_is_refused() -> None:
 def test_no_late_write_passes_the_fence_at_random_points_of_a_transaction(
     stop: str, kind: str, databases: Databases, server: Server
 ) -> None:
-    """2: processes, threads and the network."""
+    """stopped-process: processes, threads and the network."""
     where = f"sqlite:{databases.file}" if kind == "sqlite" else f"postgresql:{databases.conninfo}"
     proved = fencing_proof.prove(stop, where, server.url, points=200, fence=True)
     assert (proved.points, proved.late, proved.lost) == (200, 0, 0)

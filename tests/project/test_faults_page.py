@@ -14,6 +14,8 @@ from tests.faults.renewal_breaks import BATCHES
 from tests.support.breaking import Break
 from tools.lint.tree import ROOT
 
+PAGE = ROOT / "docs" / "faults.md"
+
 
 def is_there(test: str) -> bool:
     """`tests/folder/file.py::test_name`."""
@@ -23,8 +25,19 @@ def is_there(test: str) -> bool:
     return re.search(rf"^(?:async )?def {name}\(", text, re.MULTILINE) is not None
 
 
-def test_all_faults_are_there() -> None:
-    assert sorted(faults()) == list(range(1, 71))
+def test_all_faults_are_there_in_five_groups() -> None:
+    assert len(faults()) == 70
+    assert len(re.findall(r"^## ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)) == 5
+
+
+def test_the_identifier_of_a_fault_is_the_anchor_of_its_heading() -> None:
+    shown = [fault for fault in faults() if not re.fullmatch(r"[a-z]+(-[a-z]+){1,4}", fault)]
+    assert shown == []
+
+
+def test_no_identifier_is_a_part_of_another() -> None:
+    known = faults()
+    assert [(one, more) for one in known for more in known if one != more and one in more] == []
 
 
 def test_every_fault_has_a_test_that_names_it() -> None:
@@ -36,28 +49,43 @@ def test_no_test_names_a_fault_that_is_not_there() -> None:
 
 
 def test_every_fault_has_a_break() -> None:
-    assert set(faults()) - {row for each in ALL_BREAKS for row in each.rows} == set()
+    assert set(faults()) - {fault for each in ALL_BREAKS for fault in each.faults} == set()
+
+
+def test_no_break_names_a_fault_that_is_not_there() -> None:
+    of_others = (*FIRST_STEP_BREAKS, *INTERLEAVING_BREAKS, *RECORDS, *PROCESS, *BATCHES)
+    named_there = {fault for each in (*ALL_BREAKS, *of_others) for fault in each.faults}
+    assert named_there - set(faults()) == set()
 
 
 def test_the_docstring_of_a_test_names_its_faults() -> None:
     source = """
 def test_one():
-    "17, I4: with text."
+    "lost-reply, I4: with text."
 async def test_two():
-    "Faults 18, 19."
+    "lost-release, slow-link."
 def test_three():
-    "100 tasks wait."
+    "a hundred tasks: they wait."
 def helper():
-    "17: no test."
+    "lost-reply: no test."
 """
-    assert list(named(source)) == [("test_one", [17]), ("test_two", [18, 19])]
+    assert list(named(source)) == [
+        ("test_one", ["lost-reply"]),
+        ("test_two", ["lost-release", "slow-link"]),
+    ]
 
 
 def test_the_command_prints_the_tests_of_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["8"]) == 0
+    assert main(["interpreter"]) == 0
     printed = capsys.readouterr().out
+    assert printed.startswith("interpreter-exit\n")
     assert "    break: the names of the remaining holds are not reported\n" in printed
     assert "    contract/process/test_exit.py::test_exit_names_what_was_held\n" in printed
+
+
+def test_the_command_says_that_there_is_no_such_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["13"]) == 1
+    assert "'13'" in capsys.readouterr().err
 
 
 def test_every_break_can_still_be_made() -> None:

@@ -27,7 +27,8 @@ BUILD = "pip install --quiet --editable ."
 class Break:
     """In `file`, `old` (which is there once) becomes `new`; `test` is red then."""
 
-    rows: tuple[int, ...]
+    #: Identifiers of faults of docs/faults.md.
+    faults: tuple[str, ...]
     what: str
     file: str
     edits: tuple[tuple[str, str], ...]
@@ -62,29 +63,33 @@ def is_found(which: Break, build: str, options: list[str]) -> bool:
 
 
 def main(breaks: tuple[Break, ...]) -> int:
-    """The command: rows of docs/faults.md whose breaks to make, and options of pytest."""
+    """The command: faults of docs/faults.md whose breaks to make, and options of pytest."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="+", help="rows of docs/faults.md, or: all")
+    parser.add_argument(
+        "faults", nargs="+", help="faults of docs/faults.md or parts of them, or: all"
+    )
     parser.add_argument("--list", action="store_true", help="only print which test finds which")
     parser.add_argument("--build", default=BUILD, help=f"how to build; {BUILD!r} unless told")
     arguments, options = parser.parse_known_args()
-    wanted = [each for each in breaks if matches(each, arguments.rows)]
+    wanted = [each for each in breaks if matches(each, arguments.faults)]
     if arguments.list:
         for each in wanted:
-            print(f"{each.rows}: {each.what} ({each.file}): {each.test}")
+            print(f"{', '.join(each.faults)}: {each.what} ({each.file}): {each.test}")
         return 0
     missed = 0
     for each in wanted:
         found = is_found(each, arguments.build, options)
         missed += not found
-        print(f"{each.rows}: {each.what}: {'found' if found else 'NOT FOUND'} by {each.test}")
+        verdict = "found" if found else "NOT FOUND"
+        print(f"{', '.join(each.faults)}: {each.what}: {verdict} by {each.test}")
         sys.stdout.flush()
     subprocess.run(shlex.split(arguments.build), cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return 1 if missed else 0
 
 
-def matches(which: Break, rows: list[str]) -> bool:
-    return "all" in rows or not {str(row) for row in which.rows}.isdisjoint(rows)
+def matches(which: Break, wanted: list[str]) -> bool:
+    """Whether the break is one of the faults that are wanted, by identifiers or parts of them."""
+    return "all" in wanted or any(part in fault for part in wanted for fault in which.faults)
 
 
 def failed_cpp_tests(which: Break, folder: Path, target: str) -> list[str]:

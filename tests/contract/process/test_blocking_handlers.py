@@ -61,7 +61,7 @@ def log_gate(gate: Gate) -> Iterator[Gate]:
 def test_a_handler_of_another_client_delays_no_handler_and_no_record(
     make_client: MakeClient, server: Server, gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Fault 64."""
+    """blocked-handler."""
     told = threading.Event()
     make_client().lock(NAME, on_lost=gate).acquire(lease=0.4)
     assert gate.entered.wait(BOUND)
@@ -104,7 +104,7 @@ def _see_a_cancellation(server: Server) -> None:
 def test_a_handler_of_a_client_delays_no_cancellation(
     make_client: MakeClient, server: Server, gate: Gate
 ) -> None:
-    """Fault 64."""
+    """blocked-handler."""
     make_client().lock(NAME, on_lost=gate).acquire(lease=0.4)
     assert gate.entered.wait(BOUND)
     _see_a_cancellation(server)
@@ -113,7 +113,7 @@ def test_a_handler_of_a_client_delays_no_cancellation(
 def test_a_log_handler_delays_no_loss_and_no_cancellation(
     make_client: MakeClient, server: Server, log_gate: Gate
 ) -> None:
-    """Fault 64."""
+    """blocked-handler."""
     told = threading.Event()
     make_client().lock(NAME).acquire(lease=0.4)
     assert log_gate.entered.wait(BOUND)
@@ -137,7 +137,7 @@ def _fail_after_a_loss(lock: Any, server: Server) -> None:
 def test_a_log_handler_delays_no_caller(
     make_client: MakeClient, server: Server, log_gate: Gate
 ) -> None:
-    """64: errors of releases behind errors of bodies are notes on them, and logged."""
+    """blocked-handler: errors of releases behind errors of bodies are notes on them, and logged."""
     lock = make_client().lock(NAME)
     for _ in range(20):
         _fail_after_a_loss(lock, server)
@@ -176,7 +176,7 @@ def test_what_the_log_drops_is_counted(
 def test_a_pipe_that_is_not_read_as_standard_error_delays_no_loss(
     start_child: StartChild, server: Server
 ) -> None:
-    """Fault 64."""
+    """blocked-handler."""
     child = start_child(
         """
         import fcntl

@@ -42,7 +42,10 @@ async def _section(lock: Any) -> None:
 
 
 def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None:
-    """9, 56: before it is sent, in flight, granted but not delivered."""
+    """interrupted-acquire, due-cancellation.
+
+    Before it is sent, in flight, granted but not delivered.
+    """
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -59,7 +62,10 @@ def test_cancelled_after_any_number_of_turns_of_the_loop(server: Server) -> None
 
 
 def test_a_lock_of_locks_cancelled_after_any_number_of_turns(server: Server) -> None:
-    """9: its members are released before the end of the task, after which nothing renews them."""
+    """interrupted-acquire.
+
+    Its members are released before the end of the task, after which nothing renews them.
+    """
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -78,7 +84,7 @@ def test_a_lock_of_locks_cancelled_after_any_number_of_turns(server: Server) -> 
 
 
 def test_cancelled_when_it_is_granted_and_does_not_know(server: Server) -> None:
-    """9: a callback that was due comes between the reply and the task's step."""
+    """interrupted-acquire: a callback that was due comes between the reply and the task's step."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -99,7 +105,7 @@ def test_cancelled_when_it_is_granted_and_does_not_know(server: Server) -> None:
 
 
 def test_cancelled_while_waiting(server: Server) -> None:
-    """9: the wait ends, the holder notices nothing, no subscription is left."""
+    """interrupted-acquire: the wait ends, the holder notices nothing, no subscription is left."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -120,7 +126,7 @@ def test_cancelled_while_waiting(server: Server) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 2, 5, 20, 100])
 def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, number: int) -> None:
-    """9: a waiter that is cancelled at its wake-up passes it on."""
+    """interrupted-acquire: a waiter that is cancelled at its wake-up passes it on."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -141,7 +147,10 @@ def test_a_cancelled_waiter_passes_its_wake_up_on(server: Server, number: int) -
 
 
 def test_cancelled_while_the_server_is_silent(private_server: Server) -> None:
-    """9, I7: the task is free at once; the late grant is given back when it arrives."""
+    """interrupted-acquire, I7: the task is free at once.
+
+    The late grant is given back when it arrives.
+    """
 
     async def main() -> None:
         async with holdfast.asyncio.Client(private_server.url) as client:
@@ -163,7 +172,10 @@ def test_cancelled_while_the_server_is_silent(private_server: Server) -> None:
 
 
 def test_a_cancelled_release_is_a_release(private_server: Server) -> None:
-    """9: cancelled in flight, it still happens; the hold is gone without waiting for its lease."""
+    """interrupted-acquire: cancelled in flight, it still happens.
+
+    The hold is gone without waiting for its lease.
+    """
     silent = asyncio.Event()
 
     async def hold_and_release(lock: Any) -> None:
@@ -223,7 +235,10 @@ class NestedRelease:
 
 
 def test_a_cancelled_nested_release_is_one_release(server: Server) -> None:
-    """9: cancelled in flight or when it is done: one hold is given back, and one is left."""
+    """interrupted-acquire: cancelled in flight or when it is done.
+
+    One hold is given back, and one is left.
+    """
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -236,7 +251,10 @@ def test_a_cancelled_nested_release_is_one_release(server: Server) -> None:
 
 
 def test_a_nested_release_that_is_cancelled_in_silence(private_server: Server) -> None:
-    """9: whether the server will have heard of it or not, the outer release frees the lock."""
+    """interrupted-acquire.
+
+    Whether the server will have heard of it or not, the outer release frees the lock.
+    """
 
     async def main() -> None:
         async with holdfast.asyncio.Client(private_server.url) as client:
@@ -249,7 +267,10 @@ def test_a_nested_release_that_is_cancelled_in_silence(private_server: Server) -
 
 
 def test_cancelled_just_when_it_failed(new_loop: NewLoop) -> None:
-    """9: a cancellation that meets the error of its operation on the way is not swallowed by it."""
+    """interrupted-acquire.
+
+    A cancellation that meets the error of its operation on the way is not swallowed by it.
+    """
     asked: list[bool] = []
 
     async def main() -> None:
@@ -271,7 +292,10 @@ def test_cancelled_just_when_it_failed(new_loop: NewLoop) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
-    """9: contended sections cancelled at seeded moments never overlap and leave nothing."""
+    """interrupted-acquire.
+
+    Contended sections cancelled at seeded moments never overlap and leave nothing.
+    """
     rounds = 1500 if server.real else 200
     chance = random.Random(seed)
     inside: dict[int, int] = {}
@@ -310,7 +334,10 @@ def test_thousands_of_random_cancellations(server: Server, seed: int) -> None:
 
 
 def test_a_late_answer_reaches_no_other_task(server: Server, run: Run) -> None:
-    """56: an answer waits for the loop when its task is cancelled and another one asks."""
+    """due-cancellation.
+
+    An answer waits for the loop when its task is cancelled and another one asks.
+    """
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, 60_000)
 

@@ -215,7 +215,10 @@ say("gone", HOLDS and lock.lost)
 def test_threads_stay_until_the_last_loss_is_reported(
     start_child: StartChild, server: Server, holds: bool
 ) -> None:
-    """6: those of the reports, one of the watchdog; without a hold they end with the client."""
+    """forgotten-client: those of the reports, one of the watchdog.
+
+    Without a hold they end with the client.
+    """
     child = start_child(CLOSED_WHILE_IT_HELD, URL=server.url, NAME=NAME, LEASE=SHORT, HOLDS=holds)
     stay = ["holdfast-dog", "holdfast-events", "holdfast-log"] if holds else []
     assert child.expect("closed") == stay

@@ -88,7 +88,10 @@ def _close(new_loop: NewLoop, client: Any) -> None:
 def test_renewal_stops_when_the_loop_is_forgotten(
     server: Server, new_loop: NewLoop, notices: Notices, body: Body
 ) -> None:
-    """4: loop and task are collected, a warning names the lock, and it expires with its lease."""
+    """ended-owner.
+
+    Loop and task are collected, a warning names the lock, and it expires with its lease.
+    """
     server.inspect.hset(OTHER, "somebody-else:1", 1)
     client, held = holdfast.asyncio.Client(server.url, lease=SHORT), list[str]()
     are_there = _leave(new_loop, body(client, held), lambda: held)
@@ -102,7 +105,7 @@ def test_renewal_stops_when_the_loop_is_forgotten(
 def test_a_forgotten_loop_waits_for_nothing(
     server: Server, new_loop: NewLoop, notices: Notices
 ) -> None:
-    """9: nor does it stay subscribed to a lock that its task waited for."""
+    """interrupted-acquire: nor does it stay subscribed to a lock that its task waited for."""
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, 30_000)
     client = holdfast.asyncio.Client(server.url)
@@ -135,7 +138,7 @@ async def _take_for_a_hold(client: Any) -> None:
 def test_a_closed_loop_takes_nothing(
     server: Server, new_loop: NewLoop, body: Callable[[Any], Coroutine[Any, Any, Any]]
 ) -> None:
-    """55: its wait ends, also while the program keeps the task."""
+    """blocked-loop: its wait ends, also while the program keeps the task."""
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, 30_000)
     client = holdfast.asyncio.Client(server.url)
@@ -153,7 +156,7 @@ def test_a_closed_loop_takes_nothing(
 def test_renewal_stops_when_the_loop_is_closed(
     server: Server, new_loop: NewLoop, notices: Notices
 ) -> None:
-    """55: also while the program keeps the task; one warning names the lock."""
+    """blocked-loop: also while the program keeps the task; one warning names the lock."""
     client, held = holdfast.asyncio.Client(server.url, lease=SHORT), list[str]()
     loop = new_loop()
     task = loop.create_task(_hold(client, held))
@@ -170,7 +173,10 @@ def test_renewal_stops_when_the_loop_is_closed(
 
 
 def test_what_a_stopped_loop_asked_for_is_finished(server: Server, new_loop: NewLoop) -> None:
-    """55: though its loop stopped, the answer to a release is read: it is to be sent again."""
+    """blocked-loop: though its loop stopped, the answer to a release is read.
+
+    It is to be sent again.
+    """
     client = holdfast.asyncio.Client(server.url, lease=3600, command_timeout=60)
     released = asyncio.Event()
 
@@ -222,7 +228,7 @@ class _Spans(observe.Observer):
 
 
 def test_a_task_that_its_observer_knows_is_collected_with_its_loop(server: Server) -> None:
-    """57: the observer's object refers to the task whose wait it belongs to."""
+    """idle-loop: the observer's object refers to the task whose wait it belongs to."""
     holder = holdfast.Client(server.url)
     holder.lock("myLock").acquire()
     spans = _Spans()

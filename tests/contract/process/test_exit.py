@@ -96,7 +96,10 @@ def _ends(child: Child, code: int) -> None:
 def test_the_interpreter_ends_at_once(
     start_child: StartChild, server: Server, program: str, code: int
 ) -> None:
-    """8: no hang, no crash, the exit code is the program's; what was held has a time to live."""
+    """interpreter-exit: no hang, no crash, the exit code is the program's.
+
+    What was held has a time to live.
+    """
     child = start_child("client = holdfast.Client(URL)\n" + program, URL=server.url, NAME=NAME)
     _ends(child, code)
     for key in sorted(server.keys()):
@@ -107,7 +110,10 @@ def test_the_interpreter_ends_at_once(
 def test_the_interpreter_ends_while_others_wait(
     start_child: StartChild, server: Server, program: str
 ) -> None:
-    """8: daemon threads and tasks in a wait do not keep the process, and do not crash it."""
+    """interpreter-exit.
+
+    Daemon threads and tasks in a wait do not keep the process, and do not crash it.
+    """
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, 3_600_000)
     head = "        client = holdfast.Client(URL)\n"
@@ -119,7 +125,10 @@ def test_the_interpreter_ends_while_others_wait(
 
 
 def test_a_thread_that_waits_is_waited_for(start_child: StartChild, server: Server) -> None:
-    """8: as with threading: the interpreter joins it, and it gets its lock and ends."""
+    """interpreter-exit: as with threading.
+
+    The interpreter joins it, and it gets its lock and ends.
+    """
     server.inspect.hset(NAME, "somebody-else:1", 1)
     server.inspect.pexpire(NAME, 3_600_000)
     child = start_child(
@@ -228,7 +237,10 @@ atexit.register(work)
 
 
 def test_exit_names_what_was_held(start_child: StartChild, server: Server) -> None:
-    """8: with -W default a ResourceWarning at exit names the lock that was not released."""
+    """interpreter-exit.
+
+    With -W default a ResourceWarning at exit names the lock that was not released.
+    """
     child = start_child(
         "client = holdfast.Client(URL)\nclient.lock(NAME).acquire()",
         python=("-W", "default"),
@@ -241,7 +253,7 @@ def test_exit_names_what_was_held(start_child: StartChild, server: Server) -> No
 
 
 def test_exit_closes_every_client(start_child: StartChild, server: Server) -> None:
-    """8: also those that come after one whose ResourceWarning is an error."""
+    """interpreter-exit: also those that come after one whose ResourceWarning is an error."""
     child = start_child(
         """
         class Late:
@@ -268,7 +280,7 @@ def test_exit_closes_every_client(start_child: StartChild, server: Server) -> No
 
 @pytest.mark.parametrize("moment", range(8))
 def test_exit_in_the_middle_of_things(start_child: StartChild, server: Server, moment: int) -> None:
-    """8: sections, waits and renewals are all under way at the moment of the end."""
+    """interpreter-exit: sections, waits and renewals are all under way at the moment of the end."""
     child = start_child(
         """
         def churn(number):

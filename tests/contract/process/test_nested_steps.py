@@ -26,7 +26,10 @@ Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 @pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_a_task_acquires_a_lock_once_at_a_time(server: Server, run: Run, kind: Kind) -> None:
-    """58: what it steps by hand is under way until its end, and leaves nothing behind."""
+    """handler-during-acquire.
+
+    What it steps by hand is under way until its end, and leaves nothing behind.
+    """
 
     async def main() -> None:
         async with (
@@ -64,7 +67,10 @@ async def _try(lock: Any) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS, ids=repr)
 def test_a_cancelled_task_may_acquire_again_at_once(server: Server, run: Run, kind: Kind) -> None:
-    """58: its attempt ends with the wait, also where the engine's thread cancels the members."""
+    """handler-during-acquire.
+
+    Its attempt ends with the wait, also where the engine's thread cancels the members.
+    """
 
     async def main() -> None:
         async with (
@@ -85,7 +91,7 @@ def test_a_cancelled_task_may_acquire_again_at_once(server: Server, run: Run, ki
 
 
 def test_a_callback_of_a_signal_has_no_owner(server: Server, run: Run) -> None:
-    """58: the loop calls it while the task waits, outside of any task."""
+    """handler-during-acquire: the loop calls it while the task waits, outside of any task."""
     errors: list[BaseException] = []
 
     def step(*_: object) -> None:

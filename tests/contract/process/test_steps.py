@@ -25,7 +25,7 @@ async def _read_by_the_loop(lock: Any) -> None:
 
 
 def test_a_task_that_only_its_wait_knows_is_kept(server: Server, run: Run) -> None:
-    """57: the loop has weak references to tasks: what a task waits for has to keep it."""
+    """idle-loop: the loop has weak references to tasks: what a task waits for has to keep it."""
 
     async def section(lock: Any, done: asyncio.Event) -> None:
         async with lock:
@@ -46,7 +46,7 @@ def test_a_task_that_only_its_wait_knows_is_kept(server: Server, run: Run) -> No
 
 
 def test_a_deferred_release_takes_no_turn_of_the_loop(server: Server, run: Run) -> None:
-    """57: it is written when the call returns, though the loop does not run."""
+    """idle-loop: it is written when the call returns, though the loop does not run."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url) as client:
@@ -68,7 +68,7 @@ def test_a_deferred_release_takes_no_turn_of_the_loop(server: Server, run: Run) 
 def test_a_system_exit_leaves_the_other_tasks_to_the_next_run(
     server: Server, new_loop: NewLoop
 ) -> None:
-    """57: both replies are read by one callback, and the first task ends the loop."""
+    """idle-loop: both replies are read by one callback, and the first task ends the loop."""
 
     async def end(lock: Any) -> None:
         await lock.acquire()
@@ -116,7 +116,7 @@ def test_a_step_runs_as_its_task_and_in_its_context(server: Server, run: Run) ->
 
 
 def test_a_task_does_not_overtake_a_callback_that_is_due(server: Server) -> None:
-    """56: such a callback may cancel it: the loss of a lock is reported by one."""
+    """due-cancellation: such a callback may cancel it: the loss of a lock is reported by one."""
     order: list[str] = []
 
     async def acquire(lock: Any) -> None:

@@ -110,7 +110,7 @@ def test_one_loop_after_another(server: Server, run: Run) -> None:
 
 @pytest.mark.realtime
 def test_renewal_stops_when_the_task_is_done(server: Server, run: Run, notices: Notices) -> None:
-    """4: a hold of a task that is done is not renewed; a warning names the lock."""
+    """ended-owner: a hold of a task that is done is not renewed; a warning names the lock."""
 
     async def main() -> None:
         async with holdfast.asyncio.Client(server.url, lease=SHORT) as client:

@@ -27,7 +27,7 @@ def run(target: Any) -> None:
 
 @pytest.mark.realtime
 def test_renewal_stops_when_the_thread_ends(server: Server, notices: Notices) -> None:
-    """4: a hold of a thread that ended is not renewed; a warning names the lock."""
+    """ended-owner: a hold of a thread that ended is not renewed; a warning names the lock."""
     with holdfast.Client(server.url, lease=SHORT) as client:
         run(client.lock(NAME).acquire)
         assert holds(server)
@@ -39,7 +39,7 @@ def test_renewal_stops_when_the_thread_ends(server: Server, notices: Notices) ->
 
 @pytest.mark.realtime
 def test_other_threads_keep_theirs(server: Server, notices: Notices) -> None:
-    """4: only the holds of the thread that ended go."""
+    """ended-owner: only the holds of the thread that ended go."""
     with holdfast.Client(server.url, lease=SHORT) as client:
         mine = client.lock("mine")
         assert mine.acquire()
@@ -52,7 +52,7 @@ def test_other_threads_keep_theirs(server: Server, notices: Notices) -> None:
 
 
 def test_a_thread_that_released_ends_without_a_word(server: Server, notices: Notices) -> None:
-    """4: no warning for an orderly end."""
+    """ended-owner: no warning for an orderly end."""
 
     def section() -> None:
         with client.lock(NAME):
@@ -65,7 +65,7 @@ def test_a_thread_that_released_ends_without_a_word(server: Server, notices: Not
 
 
 def test_a_threads_number_is_never_used_again(server: Server) -> None:
-    """11: `get_ident` is reused by the system, an owner is not."""
+    """reused-thread-id: `get_ident` is reused by the system, an owner is not."""
     owners: list[bytes] = []
     idents: list[int] = []
 
@@ -84,7 +84,7 @@ def test_a_threads_number_is_never_used_again(server: Server) -> None:
 
 
 def test_a_new_thread_does_not_own_what_a_dead_one_held(server: Server, notices: Notices) -> None:
-    """11: not even with the same ident."""
+    """reused-thread-id: not even with the same ident."""
     tries: list[tuple[int, bool, int]] = []
 
     def look() -> None:
@@ -109,7 +109,10 @@ def test_a_new_thread_does_not_own_what_a_dead_one_held(server: Server, notices:
 )
 @pytest.mark.realtime
 def test_renewed_while_python_holds_the_gil(start_child: StartChild, server: Server) -> None:
-    """12, I9: one C call that keeps the GIL for longer than the lease: it is renewed throughout."""
+    """busy-gil, I9: one C call that keeps the GIL for longer than the lease.
+
+    It is renewed throughout.
+    """
     child = start_child(
         """
         read = ctypes.PyDLL(None).read      # PyDLL: the GIL is not released
@@ -180,7 +183,10 @@ def test_locks_in_a_thread_pool(server: Server) -> None:
 
 @pytest.mark.realtime
 def test_a_client_that_is_forgotten_stops_renewing(server: Server, notices: Notices) -> None:
-    """6: neither a lock nor its client are referenced any more: the hold ends with its lease."""
+    """forgotten-client: neither a lock nor its client are referenced any more.
+
+    The hold ends with its lease.
+    """
     assert holdfast.Client(server.url, lease=SHORT).lock(NAME).acquire()
     assert holds(server)
     eventually(lambda: holds(server) == {})

@@ -43,7 +43,7 @@ def test_what_replicas_have_is_granted(alice: Any, granted: Granted) -> None:
 
 @pytest.mark.costly
 def test_what_a_replica_does_not_have_is_given_back(alice: Any, bob: Any, granted: Granted) -> None:
-    """31: the error says how many have it, and nothing is left held."""
+    """failover-without-lock: the error says how many have it, and nothing is left held."""
     granted.group.replicas[0].pause()
     error = _refused(granted.begin(alice, blocking=False))
     assert NAME in str(error)
@@ -107,7 +107,7 @@ def test_more_replicas_than_there_are(
 def test_a_server_that_has_become_a_replica_is_waited_for(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:
-    """26: its refusal of WAIT is a state that passes, as its refusal to write is."""
+    """passing-refusal: its refusal of WAIT is a state that passes, as its refusal to write is."""
     lock = make_client(replicated.replicas[0].url, replicas_to_wait=1).lock(NAME)
     error = alice.begin(lock.acquire, blocking=False).exception(BOUND)
     assert isinstance(error, holdfast.ServerError), error
@@ -272,7 +272,10 @@ def test_a_lone_server_has_no_replicas_to_wait_for(
 def test_what_a_replica_refuses_to_take_back_is_taken_back_when_it_is_a_primary_again(
     alice: Any, start_server: StartServer, make_client: MakeClient, how: dict[str, Any]
 ) -> None:
-    """26: it was granted, and the server is a replica before that could be confirmed."""
+    """passing-refusal.
+
+    It was granted, and the server is a replica before that could be confirmed.
+    """
     server = start_server()
     lock = make_client(server.url, replicas_to_wait=1).lock(NAME)
     asked = alice.begin(lock.acquire, lease=3600, **how)
@@ -291,7 +294,7 @@ def test_what_a_replica_refuses_to_take_back_is_taken_back_when_it_is_a_primary_
 def test_a_server_without_wait_is_an_error_before_anything_is_granted(
     alice: Any, start_server: StartServer, make_client: MakeClient, denied: str, tmp_path: Path
 ) -> None:
-    """29: never guessed. Without the option nothing of it is needed."""
+    """missing-commands: never guessed. Without the option nothing of it is needed."""
     without = tmp_path / "without.conf"
     without.write_text('rename-command WAIT ""\n')
     server = start_server({} if denied == "a right" else {"include": str(without)})

@@ -332,7 +332,10 @@ def test_what_is_built_on_a_kind_needs_its_rights_and_those_of_its_row(
 def test_each_right_is_needed_and_its_absence_reported(
     kind: Kind, live: Callable[[list[str]], None]
 ) -> None:
-    """27: the code is NOPERM, the message says what to do, and no caller waits for ever."""
+    """lasting-refusal.
+
+    The code is NOPERM, the message says what to do, and no caller waits for ever.
+    """
     rights = rights_of(kind.title)
     told = {missing: _told(live, [r for r in rights if r != missing]) for missing in rights}
     assert {missing for missing in told if told[missing] is None} == kind.quiet

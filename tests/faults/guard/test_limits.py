@@ -23,7 +23,7 @@ with holdfast.Client(URL, guard=True) as client, client.lock("myLock"):
 def test_a_guard_that_may_not_fork_is_reported_and_the_client_goes_on(
     start_child: StartChild, server: Server, refusals: Refusals
 ) -> None:
-    """Fault 63."""
+    """missing-guard."""
     child = start_child(
         f"os.environ['HOLDFAST_TEST_REFUSALS'] = 'fork 1 1 11'\n{UNGUARDED}",
         URL=server.url,
@@ -41,7 +41,7 @@ def test_a_guard_that_may_not_fork_is_reported_and_the_client_goes_on(
 def test_a_guard_that_is_refused_is_reported_with_its_limit(
     start_child: StartChild, server: Server, refusals: Refusals, call: str, error: str
 ) -> None:
-    """Fault 63."""
+    """missing-guard."""
     child = start_child(
         f"{REFUSALS}\nrefuse({call!r}, 1, 0, errno.{error})\n{UNGUARDED}",
         URL=server.url,
@@ -53,7 +53,7 @@ def test_a_guard_that_is_refused_is_reported_with_its_limit(
 
 
 def test_a_stopped_guard_stops_no_other_thread(start_child: StartChild, server: Server) -> None:
-    """Fault 63."""
+    """missing-guard."""
     child = start_child(
         """
         first = holdfast.Client(URL, guard=True)
@@ -81,7 +81,7 @@ def test_a_stopped_guard_stops_no_other_thread(start_child: StartChild, server: 
 def test_close_leaves_a_child_of_the_program_alone_that_has_the_number_of_a_dead_guard(
     start_child: StartChild, server: Server
 ) -> None:
-    """Fault 63."""
+    """missing-guard."""
     last = Path("/proc/sys/kernel/ns_last_pid")
     child = start_child(
         """
@@ -121,7 +121,10 @@ def test_close_leaves_a_child_of_the_program_alone_that_has_the_number_of_a_dead
 def test_a_guard_that_may_not_read_ends(
     start_child: StartChild, server: Server, refusals: Refusals
 ) -> None:
-    """63: it inherits the program's rules, such as a seccomp filter, and must not spin for them."""
+    """missing-guard.
+
+    It inherits the program's rules, such as a seccomp filter, and must not spin for them.
+    """
     child = start_child(
         f"os.environ['HOLDFAST_TEST_REFUSALS'] = 'recvmsg 1 0 1'\n{UNGUARDED}",
         URL=server.url,

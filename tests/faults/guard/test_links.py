@@ -20,7 +20,7 @@ PAUSE = 0.01
 def test_holds_that_need_seconds_of_the_link_are_freed_and_each_release_is_sent_once(
     start_program: StartProgram, server: Server
 ) -> None:
-    """Fault 1."""
+    """killed-process."""
     names = [f"lock {number}" for number in range(MANY)]
     with FaultProxy(server.port) as proxy:
         program = start_program(*names, url=proxy.url, lease=240.0)

@@ -43,7 +43,7 @@ class Refusing(Scripted):
 def test_a_release_goes_on_until_it_is_accepted(
     start_program: StartProgram, word: str, apart: float
 ) -> None:
-    """Fault 1, by the table of errors that pass."""
+    """killed-process: by the table of errors that pass."""
     with scripted(Refusing(refusal=f"-{word} not now\r\n".encode())) as server:
         assert isinstance(server, Refusing)
         program = start_program("orders", url=server.url, lease=240.0)

@@ -19,7 +19,7 @@ NAME = "myPermits"
 def test_all_permits_of_a_request_without_an_answer_are_given_back(
     start_program: StartProgram, next_owner: holdfast.Client, server: Server, lease: float | None
 ) -> None:
-    """Fault 1."""
+    """killed-process."""
     permits = next_owner.permit_semaphore(NAME)
     permits.try_set_permits(4)
     permits.release_many(permits.acquire_many(1))  # the server knows the scripts from now on

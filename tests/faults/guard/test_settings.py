@@ -28,7 +28,7 @@ while True:
 def test_credentials_that_came_while_the_guard_was_stopped_are_known(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """Fault 63."""
+    """missing-guard."""
     inspect = private_server.inspect
     inspect.execute_command("ACL", "SETUSER", "app", *RIGHTS, ">old")
     child = start_child(f"GIVEN = ['old']\n{HOLDER}", URL=private_server.url, NAME=NAME)
@@ -51,7 +51,7 @@ def test_credentials_that_came_while_the_guard_was_stopped_are_known(
 def test_the_connection_of_another_program_is_left_alone_that_has_the_number_by_now(
     start_child: StartChild, private_server: Server
 ) -> None:
-    """Fault 1."""
+    """killed-process."""
     program = f"GIVEN = ['']\n{HOLDER}".replace(', password=lambda: ("app", GIVEN[-1])', "")
     child = start_child(program, URL=private_server.url, NAME=NAME)
     child.expect("held")

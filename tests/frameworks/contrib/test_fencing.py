@@ -353,7 +353,10 @@ def test_a_block_is_left_by_the_task_that_entered_it() -> None:
 def test_no_late_write_passes_the_fence_when_threads_are_paused_at_random_points(
     server: Server, tmp_path: Path
 ) -> None:
-    """2: and without the fence some do, which shows that the points are those that matter."""
+    """stopped-process.
+
+    And without the fence some do, which shows that the points are those that matter.
+    """
     with_fence, without = (
         prove("thread", f"sqlite:{tmp_path}/{fence}", server.url, points=60, fence=fence)
         for fence in (True, False)

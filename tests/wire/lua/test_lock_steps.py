@@ -238,7 +238,7 @@ def test_extend_by_another_changes_nothing(lock: Lock) -> None:
 
 
 def test_renew_by_another_changes_nothing(lock: Lock) -> None:
-    """Fault 28."""
+    """changed-key."""
     lock.acquire(ALICE, MINUTE)
     assert lock.renew(BOB, 5 * MINUTE) == 0
     assert lock.left == about(MINUTE)
