@@ -95,7 +95,7 @@ def texts(name: str) -> list[tuple[str, object, str]]:
 def text_of(value: object) -> str:
     """The docstring; of a class together with that of its constructor."""
     text = inspect.getdoc(value) or ""
-    if inspect.isclass(value) and inspect.isfunction(constructor := value.__init__):  # type: ignore[misc]
+    if inspect.isclass(value) and inspect.isfunction(constructor := value.__init__):
         text += "\n\n" + (inspect.getdoc(constructor) or "")
     return text.strip()
 
