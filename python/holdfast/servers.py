@@ -248,11 +248,14 @@ class Deployment:
         return self._cluster
 
     def ask(self, key: bytes, commands: Sequence[Command]) -> list[Any]:
-        """As ``Server.ask()``, for the server that currently answers for the key."""
+        """The replies of the server that currently answers for the key; see ``Server.ask()``.
+
+        The commands are sent together and must be safe to repeat.
+        """
         return self._router.ask(commands, key)
 
     def ask_gently(self, key: bytes, commands: Sequence[Command]) -> list[Any]:
-        """As ``Server.ask_gently()``, for the server that currently answers for the key."""
+        """``ask()`` as one step of many: pauses so that all of them take little of the server."""
         if self._cluster:
             return self._router.ask(commands, key)  # few: other servers would answer the clock
         return self._router.ask_gently(commands, key)

@@ -70,7 +70,10 @@ def remove(lock: BaseLock) -> None:
 
 
 def start_remove(lock: BaseLock) -> Awaitable[Any]:
-    """As ``remove()``, awaited, for a lock of an asyncio client."""
+    """Remove all holds from the server, as another program would; to be awaited.
+
+    For a lock of an asyncio client, whose event loop goes on meanwhile.
+    """
     from holdfast._engine.loop import request
 
     return request(lock._core.force_release(NO_OWNER))

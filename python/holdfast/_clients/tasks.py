@@ -119,8 +119,11 @@ class Client(TaskClient):
         """A lock that is granted in the order of the requests; nothing is sent yet.
 
         ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
-        the client's ``lease``. ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``, ``label``: as
-        of ``lock``.
+        the client's ``lease``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``async with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once, on the owner's loop, with the lock when a
+        hold is found lost. ``label``: what its holds are for, see ``Lock.holders``.
         """
         return FairLock(
             self,
@@ -145,8 +148,11 @@ class Client(TaskClient):
     ) -> ReadWriteLock:
         """A lock of this name with many readers or one writer; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``, ``label``: as of ``lock``, of either
-        side.
+        ``lease``: seconds after which a hold of either side ends by itself, not renewed; ``None``:
+        it is renewed until it is released. ``wait``: seconds that ``async with`` waits before
+        ``LockTimeout``; ``None``: without limit. ``on_lost``: called once, on the owner's loop,
+        with the side of which a hold is found lost. ``label``: what its holds are for, see
+        ``Lock.holders``.
         """
         return ReadWriteLock(
             self,
@@ -171,8 +177,12 @@ class Client(TaskClient):
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``, ``label``: as of
-        ``lock``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``async with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once, on the owner's loop, with the lock when a
+        hold is found lost. It may be a coroutine function. ``cancel_on_lost``: the loss of a hold
+        cancels its owner inside ``async with``, which then raises ``LockLostError``. ``at_least``:
+        the minimum hold time in seconds. ``label``: what its holds are for, see ``Lock.holders``.
         """
         return FencedLock(
             self,
@@ -200,8 +210,12 @@ class Client(TaskClient):
         """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
         ``backoff``: the pause between attempts, a ``Backoff`` or a fixed number of seconds.
-        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``cancel_on_lost``, ``label``: as of
-        ``lock``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``async with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once, on the owner's loop, with the lock when a
+        hold is found lost. It may be a coroutine function. ``cancel_on_lost``: the loss of a hold
+        cancels its owner inside ``async with``, which then raises ``LockLostError``. ``at_least``:
+        the minimum hold time in seconds. ``label``: what its holds are for, see ``Lock.holders``.
         """
         return SpinLock(
             self,
@@ -226,8 +240,11 @@ class Client(TaskClient):
     ) -> MultiLock:
         """Several ``locks`` as one, all or none; they may belong to several clients.
 
-        ``lease``, ``wait``, ``on_lost``, ``cancel_on_lost``, ``label``: as of ``lock``; those of
-        the members are not used.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``async with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once, on the owner's loop, with the multi lock
+        when a hold of it is found lost. ``label``: what its holds are for, see ``Lock.holders``.
+        Those of the members are not used.
         """
         return MultiLock(
             self,
@@ -307,9 +324,11 @@ class Client(TaskClient):
     ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
         """Decorate a coroutine function: it runs once for each key, which its arguments name.
 
-        ``template``: as of ``locked``: ``"invoice:{number}"``. ``keep``, ``lease``, ``wait``,
-        ``codec``: as of ``once``; a ``lease`` is not renewed. Raises as ``locked`` does, before the
-        first call.
+        ``template``: as of ``locked``: ``"invoice:{number}"``. ``keep``: seconds for which a result
+        stays on the server. ``lease``: seconds after which another caller may run it although the
+        first one has not ended, not renewed; ``None``: renewed while the function runs. ``wait``:
+        seconds that the others wait for the result; ``None``: without limit. ``codec``: as of
+        ``once``. Raises as ``locked`` does, before the first call.
         """
         from holdfast._locks.task_once import once_each
 

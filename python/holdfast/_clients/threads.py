@@ -108,7 +108,11 @@ class Client(BaseClient):
         """A lock that is granted in the order of the requests; nothing is sent yet.
 
         ``queue_timeout``: how many seconds a waiter that has died may keep its place; by default
-        the client's ``lease``. ``lease``, ``wait``, ``on_lost``, ``label``: as of ``lock``.
+        the client's ``lease``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once with the lock when a
+        hold is found lost. ``label``: what its holds are for, see ``Lock.holders``.
         """
         return FairLock(
             self,
@@ -131,7 +135,10 @@ class Client(BaseClient):
     ) -> ReadWriteLock:
         """A lock of this name with many readers or one writer; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``, ``label``: as of ``lock``, of either side.
+        ``lease``: seconds after which a hold of either side ends by itself, not renewed; ``None``:
+        it is renewed until it is released. ``wait``: seconds that ``with`` waits before
+        ``LockTimeout``; ``None``: without limit. ``on_lost``: called once with the side of which a
+        hold is found lost. ``label``: what its holds are for, see ``Lock.holders``.
         """
         return ReadWriteLock(self, name, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
@@ -147,7 +154,11 @@ class Client(BaseClient):
     ) -> FencedLock:
         """A reentrant lock of this name with fencing tokens; nothing is sent yet.
 
-        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``label``: as of ``lock``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once with the lock when a
+        hold is found lost. ``at_least``: the minimum hold time in seconds. ``label``: what its
+        holds are for, see ``Lock.holders``.
         """
         return FencedLock(
             self, name, lease=lease, wait=wait, on_lost=on_lost, at_least=at_least, label=label
@@ -167,7 +178,11 @@ class Client(BaseClient):
         """A reentrant lock of this name with polling waiters; nothing is sent yet.
 
         ``backoff``: the pause between attempts, a ``Backoff`` or a fixed number of seconds.
-        ``lease``, ``wait``, ``on_lost``, ``at_least``, ``label``: as of ``lock``.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once with the lock when a
+        hold is found lost. ``at_least``: the minimum hold time in seconds. ``label``: what its
+        holds are for, see ``Lock.holders``.
         """
         return SpinLock(
             self,
@@ -190,8 +205,11 @@ class Client(BaseClient):
     ) -> MultiLock:
         """Several ``locks`` as one, all or none; they may belong to several clients.
 
-        ``lease``, ``wait``, ``on_lost``, ``label``: as of ``lock``; those of the members are not
-        used.
+        ``lease``: seconds after which a hold ends by itself, not renewed; ``None``: it is renewed
+        until it is released. ``wait``: seconds that ``with`` waits before ``LockTimeout``;
+        ``None``: without limit. ``on_lost``: called once with the multi lock
+        when a hold of it is found lost. ``label``: what its holds are for, see ``Lock.holders``.
+        Those of the members are not used.
         """
         return MultiLock(self, *locks, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
@@ -262,9 +280,11 @@ class Client(BaseClient):
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Decorate a function: it runs once for each key, which its arguments name.
 
-        ``template``: as of ``locked``: ``"invoice:{number}"``. ``keep``, ``lease``, ``wait``,
-        ``codec``: as of ``once``; a ``lease`` is not renewed. Raises as ``locked`` does, before the
-        first call.
+        ``template``: as of ``locked``: ``"invoice:{number}"``. ``keep``: seconds for which a result
+        stays on the server. ``lease``: seconds after which another caller may run it although the
+        first one has not ended, not renewed; ``None``: renewed while the function runs. ``wait``:
+        seconds that the others wait for the result; ``None``: without limit. ``codec``: as of
+        ``once``. Raises as ``locked`` does, before the first call.
         """
         from holdfast._locks.once import once_each
 

@@ -270,7 +270,7 @@ def checked_timeout(blocking: Any, timeout: Any) -> float:
 
 
 def checked_wait(wait: Any) -> float:
-    """The time that ``with`` waits, as a timeout: -1 for ``None``, no limit."""
+    """The seconds that ``with`` waits, as a timeout: -1 for ``None``, no limit."""
     if wait is None:
         return -1.0
     seconds = checked_number("wait", wait)

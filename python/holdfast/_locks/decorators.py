@@ -135,7 +135,7 @@ def _async_locked(naming: Naming, function: Callable[..., Any], /) -> Callable[.
 
 
 class Naming:
-    """The arguments of ``locked``, checked: which lock belongs to a call."""
+    """The arguments of ``locked``, checked: which lock belongs to a call. Times are seconds."""
 
     def __init__(
         self,

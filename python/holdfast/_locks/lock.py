@@ -396,7 +396,11 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return run(self._holders())
 
     def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
+
+        Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
+        for a lease that is not a positive number of seconds.
+        """
         ms = milliseconds("lease", lease)
         return next(answers(self._core.extend, THIS_THREAD, ms)) == 1 and not self.lost
 

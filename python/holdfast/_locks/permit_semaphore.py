@@ -315,8 +315,11 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
     ) -> list[str] | None:
         """Take ``n`` permits at once, all or none; ``None`` when they were not free in time.
 
-        Returns their ids. ``n``: 1 to 10 000; the rest as of ``acquire``. Each permit has its own
-        lease, and may be released alone. A request for many may be overtaken by requests for fewer.
+        Returns their ids. ``n``: 1 to 10 000. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit; ``blocking=False`` does not wait. ``lease``: after how many seconds a permit
+        is returned; ``None``: it is renewed; by default the semaphore's own. Each permit has its
+        own lease, and may be released alone. A request for many may be overtaken by requests for
+        fewer. It raises what ``acquire`` raises; then none was taken.
         """
         raise NotImplementedError
 
@@ -413,7 +416,10 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
     def extend(self, permit: str, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when it is unknown or has expired.
 
-        This client no longer renews it.
+        ``lease``: seconds. This client no longer renews it.
+
+        Raises ``TypeError`` or ``ValueError`` for an invalid id or lease, ``ConnectionError`` when
+        the server is out of reach.
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use

@@ -196,8 +196,11 @@ class CountDownLatch(BaseCountDownLatch):
     def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the latch is open; ``False`` if it stayed closed until the timeout.
 
-        ``timeout=None`` waits without limit. When the count reaches zero or the latch is deleted,
-        all waiters return, even if the latch is closed again at once.
+        ``timeout``: seconds to wait; ``None`` waits without limit. When the count reaches zero or
+        the latch is deleted, all waiters return, even if the latch is closed again at once.
+
+        Raises ``ConnectionError`` when no server answers within ``timeout`` and the command
+        time-out, ``ServerError`` when it refuses.
         """
         return self._core.acquire(0, True, checked_timeout(True, timeout)).wait()
 

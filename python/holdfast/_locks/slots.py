@@ -473,7 +473,7 @@ class Slot(BaseSlot):
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when the slot was released or has expired.
 
-        This client no longer renews it, and no longer calls ``on_lost`` for it.
+        ``lease``: seconds. This client no longer renews it, and calls no ``on_lost`` for it.
         """
         until = self._extending(lease)
         extended = self._slots._semaphore.extend(self._permit, lease)

@@ -57,8 +57,8 @@ class Parties(PermitSemaphore):
 class Barrier(BaseBarrier):
     """A barrier at which a number of parties wait for each other, shared by all processes.
 
-    Made by ``client.barrier(name, parties)``: the twin of ``holdfast.Barrier``. ``n_waiting`` and
-    ``broken`` are awaited calls here.
+    Made by ``client.barrier(name, parties)``; it is used as ``threading.Barrier``, any number of
+    times. Each call of ``wait()`` is a party. ``n_waiting`` and ``broken`` are awaited.
     """
 
     __slots__ = ()
@@ -66,18 +66,29 @@ class Barrier(BaseBarrier):
     _permits = Parties
 
     async def wait(self, timeout: Seconds | None = None) -> int:
-        """Wait until all parties do, as ``holdfast.Barrier.wait``.
+        """Wait until all parties do; the number of this party, from 0 on, each once.
 
-        A task that is cancelled while it waits breaks the barrier for the others.
+        ``timeout``: seconds, ``None`` waits without limit; 0 does not wait, which breaks it unless
+        this is the last party. With a fixed ``lease`` a wait that is longer counts as a dead party:
+        a ``RuntimeWarning`` says so once. A task that is cancelled while it waits breaks the
+        barrier for the others.
+
+        Raises ``BrokenBarrierError`` when the barrier is broken, or is while it waits: a party
+        timed out, was interrupted or cancelled, died, or called ``abort()`` or ``reset()``. Raises
+        ``ValueError`` where other parties that wait have given another number of them,
+        ``ConnectionError`` and ``ServerError`` as the locks.
         """
         return await drive(self._wait(self._checked_time(timeout)))
 
     async def abort(self) -> None:
-        """Break the barrier, as ``holdfast.Barrier.abort``."""
+        """Break the barrier: all that wait, and those that come before ``reset()``, get the error.
+
+        Raises ``ConnectionError`` when the server is out of reach: it may be called again.
+        """
         await drive(self._whole("abort"))
 
     async def reset(self) -> None:
-        """Mend the barrier, as ``holdfast.Barrier.reset``."""
+        """Mend the barrier; those that wait get ``BrokenBarrierError``."""
         await drive(self._whole("reset"))
 
     @property

@@ -76,8 +76,9 @@ class Term:
 class Leader(BaseLeader[Hold]):
     """A candidate for the leadership of a name, of which one at a time is elected.
 
-    Made by ``client.leader(name)``. As ``holdfast.Leader``: one object is one candidate, which any
-    task of the loop may use.
+    Made by ``client.leader(name)``. One object is one candidate, which any task of the loop may
+    use. The leadership is that of ``client.fenced_lock(name)``: renewed while the object is there,
+    and over with its lease if the process dies.
     """
 
     __slots__ = ("_term",)
@@ -107,9 +108,15 @@ class Leader(BaseLeader[Hold]):
         return super()._leadership_lost()
 
     async def campaign(self, timeout: Seconds | None = None) -> bool:
-        """Wait until this object leads, as ``holdfast.Leader.campaign``.
+        """Wait until this object leads; ``False`` if another one still does after ``timeout``.
 
-        A task that is cancelled while it waits leaves nothing behind.
+        ``timeout``: seconds, 0 not to wait, ``None`` without limit. ``True`` at once while it
+        leads. A task that is cancelled while it waits leaves nothing behind.
+
+        Raises ``TypeError`` or ``ValueError`` for a bad argument, before anything is sent;
+        ``ConnectionError`` when no server answers within ``timeout`` and the command time-out;
+        ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
+        was announced; ``RuntimeError`` while another task campaigns with this object.
         """
         return await self._campaign(checked_timeout(True, timeout))
 
@@ -123,14 +130,22 @@ class Leader(BaseLeader[Hold]):
         return elected
 
     async def resign(self) -> None:
-        """Give the leadership up, as ``holdfast.Leader.resign``.
+        """Give the leadership up; the next candidate is elected at once.
 
-        Cancelling the task does not stop it.
+        Cancelling the task does not stop it. Raises ``NotOwnedError`` when it does not lead,
+        ``LockLostError`` (once) when that was lost, ``ConnectionError`` when the server is out of
+        reach: then the release goes on in the background until the lease is over, and ``resign``
+        may be called again.
         """
         await drive(self._resign())
 
     async def set_value(self, value: str | bytes | None) -> None:
-        """Announce another value, as ``holdfast.Leader.set_value``."""
+        """Announce another value.
+
+        Raises ``TypeError`` or ``ValueError`` for a value that is too long, before anything is
+        sent; ``NotOwnedError`` when this object does not lead, ``LockLostError`` when that was
+        lost; ``ConnectionError``: either value may be announced, as after a cancellation.
+        """
         await drive(self._set_value(value))
 
     async def current(self) -> LeaderInfo | None:
@@ -138,7 +153,14 @@ class Leader(BaseLeader[Hold]):
         return (await drive(self._read(without_limit(self._client._core))))[1]
 
     def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:
-        """The leader now, and then each other one, as ``holdfast.Leader.watch``."""
+        """The leader now, and then each other one, or ``None``, as it is announced.
+
+        It waits for the server's messages. Of changes that follow each other quickly it may show
+        the last one only. It ends after ``timeout`` seconds, with 0 after the first one; ``None``:
+        never.
+
+        Raises ``ConnectionError`` and ``ServerError`` while it waits.
+        """
         time = time_of(self._client._core, checked_timeout(True, timeout))
         return self._watch(time)
 

@@ -185,10 +185,17 @@ class Lock(BaseLock, _core.TaskLock):
         lease: Seconds | Unset | None = UNSET,
         label: str | None = None,
     ) -> bool:
-        """Take the lock, or one more hold of it; ``True`` if it was acquired.
+        """Take the lock, or one more hold of it, for the current task; ``True`` if acquired.
 
-        As ``holdfast.Lock.acquire``, for the current task. A task that is cancelled while it waits
-        leaves nothing behind.
+        ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; -1 or ``None`` waits
+        without limit. ``lease``: how long the hold lasts without being renewed, in seconds;
+        ``None``: it is renewed; by default the lock's own. ``label``: what the hold is for, instead
+        of the lock's ``label``. A task that is cancelled while it waits leaves nothing behind.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
+        command time-out; ``ServerError`` when it refuses; ``LockLostError`` when earlier holds of
+        the task turn out to be gone.
         """
         seconds = checked_timeout(blocking, timeout)
         given = self._lease if lease is UNSET else self._lease_of(lease)
@@ -251,9 +258,15 @@ class Lock(BaseLock, _core.TaskLock):
         return granted
 
     async def release(self, *, wait: bool = True) -> None:
-        """Release one hold, as ``holdfast.Lock.release``. Cancelling the task does not stop it.
+        """Release one hold; the last release frees the lock. Cancelling the task does not stop it.
 
-        Nor does it cancel the task where ``wait=False`` and the hold turns out to be lost.
+        ``wait=False``: a last release returns once the command is written. What only the server
+        knows then, the loss of the hold, is reported to ``on_lost`` and the log, and cancels
+        nothing.
+
+        Raises ``NotOwnedError`` when the task holds none, ``LockLostError`` (once) when it held one
+        that is gone, ``ConnectionError`` when the server is out of reach: then the release goes on
+        in the background until the lease is over, and may be called again.
         """
         if wait is not True and not checked_flag("wait", wait):
             self._check_deferring("wait=False")
@@ -300,11 +313,18 @@ class Lock(BaseLock, _core.TaskLock):
         return seconds_left(await request(self._core.ttl()))
 
     async def holders(self) -> list[late.Holder]:
-        """Who holds it, according to the server, as ``holdfast.Lock.holders``."""
+        """Who holds it, according to the server, with what their clients say of themselves.
+
+        Of a read-write lock both sides; of a lock made of locks the owners of its members.
+        """
         return await drive(self._holders())
 
     async def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
+
+        Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
+        for a lease that is not a positive number of seconds.
+        """
         ms = milliseconds("lease", lease)
         answer: int = await request(self._core.extend(self._owner(), ms))
         return answer == 1 and not self.lost
@@ -312,7 +332,8 @@ class Lock(BaseLock, _core.TaskLock):
     async def force_release(self) -> bool:
         """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
 
-        As ``holdfast.Lock.force_release``.
+        Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
+        also records who did it.
         """
         return await request(self._core.force_release(self._owner())) == 1
 
@@ -321,7 +342,14 @@ class Lock(BaseLock, _core.TaskLock):
     ) -> Hold:
         """Take the lock for a ``Hold``: an object that any task of the loop may use and release.
 
-        As ``holdfast.Lock.hold``. A task that is cancelled while it waits leaves nothing behind.
+        ``wait``: seconds to wait for it, 0 not to wait, ``None`` without limit. ``lease``: how long
+        it lasts without being renewed, in seconds; ``None``: it is renewed. Both default to the
+        lock's. Another hold of the lock waits for this one, in the same task too. A task that is
+        cancelled while it waits leaves nothing behind.
+
+        Raises ``LockTimeout`` when the lock stays busy for ``wait``, or the server refuses to work
+        until then; ``ServerError`` when it refuses, and ``wait`` is 0 or ``None``;
+        ``ConnectionError`` when no server answers within ``wait`` and the command time-out.
         """
         return await take_hold(self, wait, lease)
 
@@ -400,7 +428,11 @@ class TaskHoldWatcher(HoldWatching, TaskWatcher):
 class Hold(BaseHold):
     """One acquisition of a lock as an object, which any task of the loop may use and end.
 
-    Made by ``await lock.hold()``; as ``holdfast.Hold``, with ``async with hold:``.
+    Made by ``await lock.hold()``. It belongs to no task, is not reentrant, and shares nothing with
+    the holds of tasks: another hold of the lock waits for it, in the same task too. ``async with
+    hold:`` releases it at the end. A hold that is garbage-collected before its release is no longer
+    renewed and expires with its lease; a ``ResourceWarning`` names it. In a child of ``fork()`` it
+    is not held.
     """
 
     __slots__ = ("_claimed",)
@@ -420,7 +452,12 @@ class Hold(BaseHold):
         self._claimed = False
 
     async def release(self) -> None:
-        """Free the lock, as ``holdfast.Hold.release``. Cancelling the task does not stop it."""
+        """Free the lock. Cancelling the task does not stop it.
+
+        Raises ``NotOwnedError`` when it has been released or detached before, ``LockLostError``
+        (once) when the hold was lost, ``ConnectionError`` when the server cannot be reached: then
+        the release goes on in the background until the lease is over, and may be called again.
+        """
         self._claim()
         try:
             await request(self._core.release(self._owner, True))
@@ -435,7 +472,11 @@ class Hold(BaseHold):
         self._unwatch()
 
     async def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held."""
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
+
+        Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
+        for a lease that is not a positive number of seconds.
+        """
         ms = milliseconds("lease", lease)
         if self._detaching:
             return False
@@ -443,9 +484,16 @@ class Hold(BaseHold):
         return answer == 1 and not self.lost
 
     async def detach(self, lease: Seconds = 30.0) -> str:
-        """End the hold here without releasing it, as ``holdfast.Hold.detach``.
+        """End the hold here without releasing it, and return the ticket that continues it.
 
-        A task that is cancelled in between holds it as after a ``ConnectionError``.
+        The lock stays held on the server for ``lease`` seconds from now, without renewal, for the
+        process that calls ``client.attach(ticket)``. The ticket is printable ASCII.
+
+        Raises ``TypeError`` for a hold of a spin, read, multi or red lock, ``NotOwnedError`` when
+        it was released or detached before, ``LockLostError`` when it was lost; ``ConnectionError``
+        when the server is out of reach: then, and after a cancellation, it is not renewed any more,
+        and ends with the shorter of its lease and the ticket's unless it is released, or detached
+        again.
         """
         core, ms = self._passed_on(), milliseconds("lease", lease)
         self._claim()

@@ -32,7 +32,8 @@ class RunnerLock(OnceSide, Lock):
 class Once(BaseOnce):
     """A thing that runs once, by whichever task, and whose result all callers get.
 
-    Made by ``client.once(key)``; as ``holdfast.Once``.
+    Made by ``client.once(key)``. Over all processes that use the key the first caller runs it, the
+    others wait for it. The result is kept on the server for ``keep`` seconds.
     """
 
     __slots__ = ()
@@ -40,10 +41,19 @@ class Once(BaseOnce):
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """The kept result; without one, that of ``function(*args, **kwargs)``, run now.
 
-        As ``holdfast.Once.run``. ``function``: a coroutine function, or any other, which then runs
-        on the loop; an awaitable that it returns is awaited. A task that is cancelled while it
-        waits leaves nothing behind; one that is cancelled while it runs keeps nothing, and the next
-        caller runs it.
+        ``function``: a coroutine function, or any other, which then runs on the loop; an awaitable
+        that it returns is awaited. While another caller runs it, this one waits for up to ``wait``
+        seconds. All callers get what was kept: of JSON a tuple as a list. A task that is cancelled
+        while it waits leaves nothing behind; one that is cancelled while it runs keeps nothing, and
+        the next caller runs it.
+
+        Raises what the function raises: nothing is kept, and the next caller runs it.
+        ``LockTimeout`` when another caller still runs it. ``LockLostError`` when the hold was lost
+        before the function's end: nothing is kept. ``ResultNotKeptError`` when the function has
+        run, now or before, and its result cannot be kept: it is not JSON (in which ``Decimal``,
+        times, ``UUID`` and bytes may be), has more than 1 MB, or is refused by the server.
+        ``TypeError`` for what is no function. ``ConnectionError`` or ``ServerError`` when the
+        server cannot be used; after the function's end the result may be kept or not.
         """
         checked_runnable(function)
         time = time_of(self._client._core, self._lock._wait)
@@ -61,11 +71,17 @@ class Once(BaseOnce):
         return done.value
 
     async def status(self) -> Status:
-        """``"new"``, ``"running"`` or ``"done"``, as ``holdfast.Once.status``."""
+        """``"done"`` while a result is kept, ``"running"`` while a caller runs it, or ``"new"``.
+
+        ``"done"``, too, where it has run and its result could not be kept.
+        """
         return await drive(self._read_status())
 
     async def forget(self) -> bool:
-        """Remove the kept result, as ``holdfast.Once.forget``; ``True`` if there was one."""
+        """Remove the kept result, so that the next caller runs it; ``True`` if there was one.
+
+        A run under way goes on, and its result is kept at its end.
+        """
         return await drive(self._delete())
 
     def _caller(self) -> object:

@@ -68,7 +68,8 @@ class TaskPermits(Permits):
 class Semaphore(BaseSemaphore, TaskPermits):
     """A counter of free permits, shared by all processes that use its name.
 
-    Made by ``client.semaphore(name)``. As ``holdfast.Semaphore``: permits have no owner.
+    Made by ``client.semaphore(name)``. Permits have no owner: any task, thread or process may
+    release them, and those of a program that was killed stay taken.
     """
 
     __slots__ = ()
@@ -85,8 +86,13 @@ class Semaphore(BaseSemaphore, TaskPermits):
     ) -> bool:
         """Take ``permits`` at once, all or none; ``True`` if they were taken.
 
-        As ``holdfast.Semaphore.acquire``. A task that is cancelled while it waits has taken
-        nothing.
+        ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit. A request for many may be overtaken by requests for fewer. A task that is
+        cancelled while it waits has taken nothing.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
+        command time-out, ``ServerError`` when it refuses; then nothing was taken.
         """
         seconds = checked_timeout(blocking, timeout)
         granted = await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
@@ -99,9 +105,11 @@ class Semaphore(BaseSemaphore, TaskPermits):
         return granted
 
     async def release(self, n: int = 1, *, wait: bool = True) -> None:
-        """Release ``n`` permits, as ``holdfast.Semaphore.release``.
+        """Release ``n`` permits; waiters wake. Cancelling the task does not stop it.
 
-        Cancelling the task does not stop it.
+        Raises ``TypeError`` or ``ValueError`` for a bad ``n``; ``ConnectionError`` when the server
+        is out of reach: then it goes on in the background for twice the command time-out. Do not
+        call it again: it would count twice.
         """
         refuse_deferring("Semaphore", wait)
         await request(self._core.call("release", checked_count("n", n)))
@@ -145,7 +153,8 @@ class Semaphore(BaseSemaphore, TaskPermits):
 class CountDownLatch(BaseCountDownLatch):
     """A gate that opens when its count reaches zero, shared by all processes.
 
-    Made by ``client.count_down_latch(name)``. As ``holdfast.CountDownLatch``.
+    Made by ``client.count_down_latch(name)``; it is open until a count is set, and can be closed
+    again after it has opened.
     """
 
     __slots__ = ()
@@ -155,9 +164,11 @@ class CountDownLatch(BaseCountDownLatch):
         return await request(self._core.call("try_set_count", checked_count("n", n))) == 1
 
     async def count_down(self) -> None:
-        """Lower the count by one, as ``holdfast.CountDownLatch.count_down``.
+        """Lower the count by one; at zero the latch opens. An open latch does not change.
 
-        Cancelling the task does not stop it.
+        Cancelling the task does not stop it. Raises ``ConnectionError`` when the server is out of
+        reach: then the call goes on in the background for twice the command time-out. Do not call
+        it again: it would count twice.
         """
         await request(self._core.call("count_down", 0))
 
@@ -167,7 +178,15 @@ class CountDownLatch(BaseCountDownLatch):
         return max(0, count or 0)
 
     async def wait(self, timeout: Seconds | None = None) -> bool:
-        """Wait until the latch is open, as ``holdfast.CountDownLatch.wait``."""
+        """Wait until the latch is open; ``False`` if it stayed closed until the timeout.
+
+        ``timeout``: seconds to wait; ``None`` waits without limit. When the count reaches zero or
+        the latch is deleted, all waiters return, even if the latch is closed again at once. A task
+        that is cancelled while it waits leaves nothing behind.
+
+        Raises ``ConnectionError`` when no server answers within ``timeout`` and the command
+        time-out, ``ServerError`` when it refuses.
+        """
         opened: bool = await request(self._core.acquire(0, True, checked_timeout(True, timeout)))
         return opened
 
@@ -224,8 +243,8 @@ class Entered(Generic[T]):
 class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     """A semaphore with permits that have ids and are returned when their lease ends.
 
-    Made by ``client.permit_semaphore(name)``: the twin of ``holdfast.PermitSemaphore``. A permit
-    is identified by its id and belongs to no task.
+    Made by ``client.permit_semaphore(name)``. A permit is identified by its id and belongs to no
+    task. Without a lease it is renewed until it is released.
     """
 
     __slots__ = ("_entered",)
@@ -262,8 +281,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     ) -> str | None:
         """Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.
 
-        As ``holdfast.PermitSemaphore.acquire``. A task that is cancelled while it waits leaves
+        ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit. ``lease``: after how many seconds the permit is returned; ``None``: it is
+        renewed; by default the semaphore's own. A task that is cancelled while it waits leaves
         nothing behind.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
+        command time-out, ``ServerError`` when it refuses.
         """
         seconds = checked_timeout(blocking, timeout)
         permits = await self._acquire(1, bool(blocking), seconds, self._lease_of(lease))
@@ -282,8 +307,12 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     ) -> list[str] | None:
         """Take ``n`` permits at once, all or none; ``None`` when they were not free in time.
 
-        As ``holdfast.PermitSemaphore.acquire_many``. A task that is cancelled while it waits leaves
-        nothing behind.
+        Returns their ids. ``n``: 1 to 10 000. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit; ``blocking=False`` does not wait. ``lease``: after how many seconds a permit
+        is returned; ``None``: it is renewed; by default the semaphore's own. Each permit has its
+        own lease, and may be released alone. A request for many may be overtaken by requests for
+        fewer. A task that is cancelled while it waits leaves nothing behind. It raises what
+        ``acquire`` raises; then none was taken.
         """
         count = checked_many(n)
         seconds = checked_timeout(blocking, timeout)
@@ -299,7 +328,13 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         return await drive(self._take(count, lease, time))
 
     async def release(self, permit: str, *, wait: bool = True) -> None:
-        """Release a permit, as ``holdfast.PermitSemaphore.release``."""
+        """Release a permit of any client. Cancelling the task does not stop it.
+
+        Raises ``TypeError`` or ``ValueError`` for an invalid permit id; ``NotOwnedError`` when it
+        is unknown or has expired; ``LockLostError``, a kind of that, (once) when this client
+        renewed it and found it gone; ``ConnectionError`` when the server is out of reach: it may be
+        called again.
+        """
         refuse_deferring("PermitSemaphore", wait)
         raw = checked_permit(permit)
         try:
@@ -310,7 +345,13 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
             raise self._not_out(permit)
 
     async def release_many(self, permits: Iterable[str]) -> None:
-        """Release permits, all or none, as ``holdfast.PermitSemaphore.release_many``."""
+        """Release permits of any client, all or none. Cancelling the task does not stop it.
+
+        Raises ``TypeError`` or ``ValueError`` for an invalid id, one that is there twice, or none;
+        ``NotOwnedError`` when one is unknown or has expired, ``LockLostError`` as ``release``: then
+        none was released. ``ConnectionError`` when the server is out of reach: it goes on in the
+        background for twice the command time-out, and the permits are not renewed any more.
+        """
         ids, raw = checked_permits(permits)
         try:
             answer: int = await request(self._core.release_many(raw))
@@ -335,7 +376,10 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def extend(self, permit: str, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when it is unknown or has expired.
 
-        This client no longer renews it.
+        ``lease``: seconds. This client no longer renews it.
+
+        Raises ``TypeError`` or ``ValueError`` for an invalid id or lease, ``ConnectionError`` when
+        the server is out of reach.
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use

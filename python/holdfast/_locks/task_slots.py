@@ -47,7 +47,12 @@ class Slot(BaseSlot):
     _slots: Slots
 
     async def release(self) -> None:
-        """Release the slot, as ``holdfast.Slot.release``."""
+        """Release the slot; waiters wake. Cancelling the task does not stop it.
+
+        Raises ``NotOwnedError`` when it was released or has expired, ``LockLostError``, a kind of
+        that, (once) when this client renewed it and found it gone; ``ConnectionError`` when the
+        server is out of reach: it may be called again.
+        """
         self._check_process()
         try:
             await self._slots._semaphore.release(self._permit)
@@ -57,7 +62,10 @@ class Slot(BaseSlot):
         self._released()
 
     async def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, as ``holdfast.Slot.extend``."""
+        """Set a new fixed lease from now on; ``False`` when the slot was released or has expired.
+
+        ``lease``: seconds. This client no longer renews it, and calls no ``on_lost`` for it.
+        """
         until = self._extending(lease)
         extended = await self._slots._semaphore.extend(self._permit, lease)
         self._extended(until if extended else 0.0)
@@ -78,7 +86,8 @@ class SlotPermits(PermitSemaphore):
 class Slots(BaseSlots):
     """Numbered slots, of which each has one owner at a time, shared by all that use the name.
 
-    Made by ``client.slots(name, n)``: the twin of ``holdfast.Slots``.
+    Made by ``client.slots(name, n)``. A slot is renewed until it is released, and free when its
+    lease ends, also of a process that was killed.
     """
 
     __slots__ = ("_entered",)
@@ -100,9 +109,16 @@ class Slots(BaseSlots):
         *,
         lease: Seconds | Unset | None = UNSET,
     ) -> Slot | None:
-        """Take the lowest free slot, as ``holdfast.Slots.acquire``.
+        """Take the lowest free slot; ``None`` when none was free in time.
 
-        A task that is cancelled while it waits leaves nothing behind.
+        ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
+        without limit. ``lease``: after how many seconds the slot is free; ``None``: it is renewed;
+        by default that of ``client.slots(…)``. A task that is cancelled while it waits leaves
+        nothing behind.
+
+        Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
+        anything is sent; ``ValueError`` where the name has another number of slots, or other
+        values; ``ConnectionError`` and ``ServerError`` as the locks.
         """
         seconds = checked_timeout(blocking, timeout)
         given = self._semaphore._lease_of(lease)
@@ -116,7 +132,11 @@ class Slots(BaseSlots):
         return await drive(self._read_taken())
 
     async def resize(self, n_or_values: int | Sequence[str]) -> None:
-        """Change the number of slots, or their values, as ``holdfast.Slots.resize``."""
+        """Change the number of slots, or their values; waiters wake.
+
+        Slots in use stay so. Other objects and programs must then give the same: theirs raise
+        ``ValueError``, unless they have a slot, which they keep.
+        """
         await drive(self._resize(n_or_values))
 
     async def __aenter__(self) -> Slot:

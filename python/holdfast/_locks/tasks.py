@@ -58,8 +58,12 @@ __all__ = [
 class FairLock(BaseFairLock, Lock):
     """A reentrant lock that is granted in the order of the requests.
 
-    Made by ``client.fair_lock(name)``. Otherwise as ``holdfast.asyncio.Lock``; ``queue_timeout`` as
-    that of ``holdfast.FairLock``.
+    Made by ``client.fair_lock(name)``. Otherwise a ``Lock``. The order holds over all threads,
+    tasks and processes that wait for the name, and over those of Redisson's ``RFairLock``. An
+    attempt without waiting does not overtake the waiters.
+
+    ``queue_timeout`` (seconds, by default the client's ``lease``, at least 0.1): how long a waiter
+    that has died keeps its place. A live waiter refreshes its place automatically.
     """
 
     __slots__ = ("_queue_timeout_ms",)
@@ -76,18 +80,28 @@ class FairLock(BaseFairLock, Lock):
         super().__init__(client, name, **options)
 
     async def queue(self) -> list[late.Holder]:
-        """Who waits for it, according to the server, as ``holdfast.FairLock.queue``."""
+        """Who waits for it, according to the server: the next one first, of all programs.
+
+        ``holds`` is 0, and ``ttl`` how many seconds the waiter keeps its place if it has died. A
+        waiter that has died before is left out.
+        """
         return await drive(self._queue())
 
     async def position(self) -> int | None:
-        """The place of this object's waiter, as ``holdfast.FairLock.position``."""
+        """The place in ``queue()`` of this object's waiter; ``None`` when none waits.
+
+        For other tasks to read: 0 is the next one. Of several tasks that wait by one object it is
+        that of the one that began to wait last; for others make an object each.
+        """
         return await drive(self._position())
 
 
 class FencedLock(BaseFencedLock, Lock):
     """A ``Lock`` with fencing tokens, by which a resource can refuse a late owner.
 
-    Made by ``client.fenced_lock(name)``; as ``holdfast.FencedLock``, with the task as owner.
+    Made by ``client.fenced_lock(name)``. ``token`` grows with each grant over all clients, also
+    after the server has lost its data. ``client.lock(name)`` is the same lock; its grants have no
+    token.
     """
 
     __slots__ = ()
@@ -96,7 +110,9 @@ class FencedLock(BaseFencedLock, Lock):
 class SpinLock(BaseSpinLock, Lock):
     """A ``Lock`` with waiters that poll the server, with rests in between.
 
-    Made by ``client.spin_lock(name)``; as ``holdfast.SpinLock``, with the task as owner.
+    Made by ``client.spin_lock(name)``. It never subscribes: for servers without pub/sub, and for
+    clusters where each message goes to every node. On the server it is the lock of
+    ``client.lock(name)``.
     """
 
     __slots__ = ("_backoff",)
@@ -114,19 +130,33 @@ class SpinLock(BaseSpinLock, Lock):
 
 
 class ReadLock(ReadSide, Lock):
-    """The shared side of a read-write lock, as ``holdfast.ReadLock``."""
+    """The shared side of a read-write lock: any number of owners, while the write lock is free.
+
+    Made by ``client.read_write_lock(name)``, as its ``read``; otherwise a ``Lock``. Readers do not
+    wait for waiting writers.
+    """
 
     __slots__ = ()
 
 
 class WriteLock(WriteSide, Lock):
-    """The exclusive side of a read-write lock, as ``holdfast.WriteLock``."""
+    """The exclusive side of a read-write lock: one owner, without other readers or writers.
+
+    Made by ``client.read_write_lock(name)``, as its ``write``; otherwise a ``Lock``. Its owner may
+    also read. Acquiring it while holding only the read lock raises ``LockError``, and nothing is
+    sent.
+    """
 
     __slots__ = ()
 
 
 class ReadWriteLock(BaseReadWriteLock):
-    """A reentrant lock that many tasks may read or one may write, as ``holdfast.ReadWriteLock``."""
+    """A reentrant lock that many tasks may read or one may write, shared by all that use its name.
+
+    Made by ``client.read_write_lock(name)``. ``read`` and ``write`` are its two locks, with
+    separate holds, leases and losses. A task that writes may also read, and may go on reading after
+    it has released the write lock.
+    """
 
     __slots__ = ("read", "write")
 
@@ -147,7 +177,16 @@ class ReadWriteLock(BaseReadWriteLock):
 
 
 class MultiLock(BaseMultiLock, Lock):
-    """Several locks as one, held by a task: all of them, or none. As ``holdfast.MultiLock``."""
+    """Several locks as one, held by a task: all of them, or none.
+
+    Made by ``client.multi_lock(*locks)``; the locks may belong to several clients, and be of any
+    kinds. The ``lease``, ``wait`` and ``on_lost`` of the members are not used. Two multi locks
+    never wait for each other, whatever the order of their members.
+
+    ``lost`` is true when any member is lost; ``ttl()`` and ``hold_count()`` are the minimum over
+    the members; ``locked()`` is true when any member is held; ``force_release()`` frees them all.
+    ``release()`` releases all members even when one is lost, and then raises.
+    """
 
     __slots__ = ("_members",)
 
@@ -176,7 +215,18 @@ class MajorityTaskWatcher(TaskWatcher):
 
 
 class RedLock(BaseRedLock, Lock):
-    """A majority of locks on independent servers, held by a task. As ``holdfast.RedLock``."""
+    """A majority of several locks on independent servers (Redlock), held by a task.
+
+    ``RedLock(*locks)``: one lock on each server, under one name, each of another client. ``lease``:
+    seconds after which a hold ends by itself, not renewed; ``None``: it is renewed. ``wait``:
+    seconds that ``async with`` waits before ``LockTimeout``; ``None``: without limit. All members
+    are tried at once. If a majority grants in time, the lock is held for ``validity`` seconds;
+    otherwise all members are released, and tried again after a random rest.
+
+    ``lost`` is true when the majority is no longer held. A majority out of reach raises
+    ``ConnectionError``. What it guarantees, and what it does not, is in
+    ``docs/synchronizers/red_lock.md``. Read that first.
+    """
 
     __slots__ = ("_members",)
 

@@ -337,7 +337,8 @@ class WriteSide(BaseLock):
 class ReadLock(ReadSide, Lock):  # type: ignore[misc]
     """The shared side of a read-write lock: any number of owners, while the write lock is free.
 
-    ``read_write_lock.read``; otherwise a ``Lock``. Readers do not wait for waiting writers.
+    Made by ``client.read_write_lock(name)``, as its ``read``; otherwise a ``Lock``. Readers do not
+    wait for waiting writers.
     """
 
     __slots__ = ()
@@ -346,8 +347,9 @@ class ReadLock(ReadSide, Lock):  # type: ignore[misc]
 class WriteLock(WriteSide, Lock):  # type: ignore[misc]
     """The exclusive side of a read-write lock: one owner, without other readers or writers.
 
-    ``read_write_lock.write``; otherwise a ``Lock``. Its owner may also read. Acquiring it while
-    holding only the read lock raises ``LockError``, and nothing is sent.
+    Made by ``client.read_write_lock(name)``, as its ``write``; otherwise a ``Lock``. Its owner may
+    also read. Acquiring it while holding only the read lock raises ``LockError``, and nothing is
+    sent.
     """
 
     __slots__ = ()

@@ -242,8 +242,9 @@ def _field_of_ticket(ticket: str) -> bytes:
 class Lock(_BaseLock):
     """A lock in the place of ``redis.lock.Lock``.
 
-    ``timeout=None`` is renewed until ``release()`` instead of living for ever. Waiters are woken by
-    messages; ``sleep`` is used only while the key is one of redis-py's own locks, and where a
+    ``timeout``: seconds after which it is free; ``None``: it is renewed until ``release()`` instead
+    of living for ever. ``blocking_timeout``: seconds to wait. Waiters are woken by messages;
+    ``sleep`` (seconds) is used only while the key is one of redis-py's own locks, and where a
     subclass has another ``do_acquire``.
     """
 
@@ -412,7 +413,13 @@ class Lock(_BaseLock):
 
 
 class AsyncLock(_BaseLock):
-    """A lock in the place of ``redis.asyncio.lock.Lock``; otherwise as ``Lock``."""
+    """A lock in the place of ``redis.asyncio.lock.Lock``, held by whoever has its token.
+
+    ``timeout``: seconds after which it is free; ``None``: it is renewed until ``release()``.
+    ``blocking_timeout``: seconds to wait. Waiters are woken by messages; ``sleep`` (seconds) is
+    used only while the key is one of redis-py's own locks. A task that is cancelled while it waits
+    holds nothing.
+    """
 
     def _client_of(self, redis: Any) -> holdfast.asyncio.Client:
         return async_client_of(redis)

@@ -88,9 +88,10 @@ def run(
     has the name in HOLDFAST_LOCK, and of a fenced lock the token in HOLDFAST_TOKEN. If the lock is
     lost, or run is killed, all of them get SIGTERM, and SIGKILL after --grace.
 
-    The status is COMMAND's, or 128 plus the signal that ended it; 75 if the lock stays busy, 74 if
-    it was lost, 69 if the server is out of reach or refuses, 126 or 127 if COMMAND cannot be
-    started.
+    The status is COMMAND's, or 128 plus the signal that ended it or the wait; 2 for wrong options
+    or another number of permits, 69 if the server is out of reach or refuses, or the system starts
+    no process, 70 after an internal error, 74 if the lock was lost, 75 if it stays busy, 126 if
+    COMMAND cannot be executed, 127 if it is not found.
     """
     words = [os.fsencode(word) for word in command]
     if words[:1] == [b"--"]:  # the first one stood before the name
