@@ -65,7 +65,7 @@ def is_described(member: object) -> bool:
 def times_of(value: object) -> set[str]:
     """The parameters of a function that are times; a ``wait`` that is true or false is none.
 
-    A class that a client makes, a common base and a record are called by nobody else.
+    A class that a client makes, a common base and a record are made by the library only.
     """
     if inspect.isclass(value) and (
         "Made by ``" in (inspect.getdoc(value) or "")

@@ -64,7 +64,10 @@ void FanOutCall::go_further() {
     limited_ = false;
     if (now() >= end_) leave_missing();
   }
-  if (missing_ == 0) return finish(plan_.combine(answers_));
+  if (missing_ == 0) {
+    begun_.clear();  // of a member that hangs the operation has a reference to this
+    return finish(plan_.combine(answers_));
+  }
   if (missing_ > plan_.rule.spare()) {
     if (last_step_) wake_at(end_);
     return;

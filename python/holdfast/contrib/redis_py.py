@@ -413,7 +413,7 @@ class Lock(_BaseLock):
 
 
 class AsyncLock(_BaseLock):
-    """A lock in the place of ``redis.asyncio.lock.Lock``, held by whoever has its token.
+    """A lock in the place of ``redis.asyncio.lock.Lock``, held by the owner of its token.
 
     ``timeout``: seconds after which it is free; ``None``: it is renewed until ``release()``.
     ``blocking_timeout``: seconds to wait. Waiters are woken by messages; ``sleep`` (seconds) is
