@@ -56,7 +56,11 @@ NEEDS = {
 
 
 #: Pages whose examples need more than that, with the module here that runs them.
-ELSEWHERE = {"fencing": "test_fencing.py", "gunicorn": "test_gunicorn.py"}
+ELSEWHERE = {
+    "any-framework": "test_any_framework.py",
+    "fencing": "test_fencing.py",
+    "gunicorn": "test_gunicorn.py",
+}
 
 
 def examples(page: str, url: str) -> list[str]:
