@@ -105,23 +105,16 @@ def only_points_elsewhere(text: str) -> bool:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_everything_public_is_described(name: str) -> None:
-    assert [one for one, _, text in texts(name) if not text] == []
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_each_time_has_a_unit(name: str) -> None:
-    without = [
+def test_each_public_text_says_what_it_is_and_its_units(name: str) -> None:
+    found = texts(name)
+    assert [one for one, _, text in found if not text] == []
+    without_unit = [
         f"{one}({', '.join(sorted(times))})"
-        for one, value, text in texts(name)
+        for one, value, text in found
         if (times := times_of(value)) and not UNIT.search(text)
     ]
-    assert without == []
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_no_text_only_points_elsewhere(name: str) -> None:
-    assert [one for one, _, text in texts(name) if only_points_elsewhere(text)] == []
+    assert without_unit == []
+    assert [one for one, _, text in found if only_points_elsewhere(text)] == []
 
 
 def test_what_has_no_unit_or_only_points_elsewhere_is_found() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from holdfast._engine.arguments import Seconds
 from holdfast._locks.barrier import BaseBarrier
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
-
-    from holdfast._engine.arguments import Seconds
 
 __all__ = ["Barrier"]
 

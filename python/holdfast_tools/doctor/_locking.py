@@ -77,7 +77,10 @@ def _lacks_subscribe(deployment: Deployment, name: bytes) -> bool:
     key = deployment.prefix + name
     word = b"SSUBSCRIBE" if deployment.sharded else b"SUBSCRIBE"
     trial = (word, key_beside("lock_channel", key))
-    _, reply, _ = deployment.ask(key, [(b"MULTI",), trial, (b"DISCARD",)])
+    try:
+        _, reply, _ = deployment.ask(key, [(b"MULTI",), trial, (b"DISCARD",)])
+    except HoldfastError:  # the server of the name is down, which is what has failed
+        return False
     return isinstance(reply, ServerError) and reply.code == "NOPERM"
 
 
