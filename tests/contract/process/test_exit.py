@@ -218,6 +218,7 @@ def test_a_loss_in_a_handler_of_atexit_is_reported(start_child: StartChild, serv
         f"""
 {NO_THREAD_AT_THE_END}
 def work():
+    global client  # of one that is collected without close() nothing is called
     client = holdfast.Client(URL)
     lock = client.lock(NAME, on_lost=lambda lock: say("lost", lock.name))
     lock.acquire()
