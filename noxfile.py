@@ -408,6 +408,9 @@ def frameworks(session: nox.Session) -> None:
     install_package(session, "test", *FRAMEWORKS, groups=["frameworks"])
     folders = ["tests/frameworks"]
     session.run("pytest", "-m", "frameworks or not interop", *folders, *session.posargs)
+    session.install("arq>=0.26")  # with an older redis-py than the others
+    arq = ["tests/frameworks/test_any_framework.py", "-k", "arq"]
+    session.run("pytest", "-m", "frameworks", *arq)
     session.run("python", "-m", "tests.frameworks.contrib.redis_py")
     session.run("python", "-m", "tests.frameworks.fencing_stops", "--owners", "300")
 
