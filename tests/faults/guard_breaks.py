@@ -179,8 +179,8 @@ PROCESS = (
     guarded(
         "a server that refuses for a while is given up",
         OF_GUARD,
-        "pace != resp::Pace::kNever) {",
-        "pace != resp::Pace::kNever && false) {",
+        "if (!reply.ok() || pace != resp::Pace::kNever) {",
+        "if (!reply.ok()) {",
     ),
     guarded(
         "what a pipe keeps is released",
