@@ -121,9 +121,7 @@ def entry(event: Event, client: AnyClient | None) -> Callable[[str], object]:
     owner = "of a closed client" if client is None else client._owner_title(event.owner)
     said = {"name": quoted(event.name), "owner": owner, "server": event.server}
     if event.word == "unguarded":
-        from holdfast._clients.options import warn_once
-
-        return warn_once
+        return _log.unguarded
     write, text = ENTRIES[event.word]
     if event.word == "lost" and client is not None and _reports_itself(client, event.owner):
         write = _log.info

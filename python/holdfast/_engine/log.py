@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from logging import Logger, LogRecord
 
-__all__ = ["error", "exception", "info", "logger", "post", "warning", "worker"]
+__all__ = ["error", "exception", "info", "logger", "post", "unguarded", "warning", "worker"]
 
 #: Seconds for which a caller waits until its record has been handled.
 TIMEOUT = 0.1
@@ -30,6 +30,8 @@ MOST_RECORDS = 10_000
 #: The levels of ``logging``, which is slow to import.
 INFO, WARNING, ERROR = 20, 30, 40
 
+#: Whether ``unguarded`` has logged.
+_warned = False
 #: A caller's time was over before its record was handled, and none has been handled since.
 _blocked = False
 #: When the event happened of which the worker's thread writes.
@@ -56,6 +58,19 @@ def info(text: str, *arguments: object) -> None:
 def warning(text: str, *arguments: object) -> None:
     """Log what may become a fault."""
     _write(WARNING, text, arguments)
+
+
+def unguarded(reason: str) -> None:
+    """Warn, once in a process, that its clients have no guard."""
+    global _warned  # noqa: PLW0603
+    if _warned:
+        return
+    _warned = True
+    warning(
+        "%s: if this program dies, what it holds expires with its lease; "
+        "the clients go on without a guard",
+        reason,
+    )
 
 
 def error(text: str, *arguments: object) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._core import Lock as CoreLock
 from holdfast._engine import process as _process
 from holdfast._engine.arguments import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
@@ -125,7 +125,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         queue_timeout: Seconds | None = None,
@@ -284,7 +284,7 @@ class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         backoff: Backoff | Seconds = EXPONENTIAL,
@@ -379,7 +379,7 @@ class ReadWriteLock(BaseReadWriteLock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         **options: Unpack[LockOptions],
     ) -> None:
@@ -503,7 +503,7 @@ class MultiLock(BaseMultiLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         *locks: BaseLock,
         **options: Unpack[LockOptions],
     ) -> None:
