@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._locks.slots import Taken
 from tests.faults.conftest import IMPATIENT, SHORT
 from tests.faults.test_interrupted_blocks import INTERRUPTS, ROUND, STORM
 from tests.support.owners import MakeClient
@@ -208,6 +209,23 @@ def test_a_wait_that_ends_with_its_client_leaves_nothing_behind(
     alice.do(held[1].release)
     assert list(alice.do(near.taken)) == [0]
     assert server.inspect.zcard(TIMEOUTS) == 1
+
+
+@pytest.mark.parametrize("way", ["acquire", "with"])
+def test_a_client_that_closes_before_the_caller_has_its_slot_gives_it_back(
+    make_client: MakeClient, near: Any, alice: Any, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """grant-at-close: after the last reply, so that no exchange of the call says so."""
+    keep, slots = Taken.keep, make_client(lease=600).slots(NAME, 2)
+
+    def close_first(taken: Taken) -> Any:
+        slots._client._begin_close(False)
+        return keep(taken)
+
+    monkeypatch.setattr(Taken, "keep", close_first)
+    with pytest.raises(holdfast.ConnectionError, match=r"'mySlots': its client was closed"):
+        alice.do(slots.acquire) if way == "acquire" else alice.inside(slots, lambda _: None)
+    eventually(lambda: alice.do(near.taken) == {})
 
 
 @pytest.mark.flavours("sync")
