@@ -42,6 +42,7 @@ class BaseBarrier(Synchronizer):
 
     __slots__ = ("_changes", "_keys", "_parties", "_semaphore", "_timeouts", "_warned")
 
+    _kind = "barrier"
     _semaphore: Any
     #: The class of it.
     _permits: ClassVar[Callable[..., Any]]
@@ -150,6 +151,7 @@ class Parties(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "barrier"
     _of_parties = True
     _hold_word = "party of the barrier"
     _reports_itself = True

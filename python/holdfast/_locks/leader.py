@@ -147,6 +147,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         "_wait",
     )
 
+    _kind = "leader"
     _released_word = "the leadership of "
 
     _lock: Any
@@ -334,6 +335,7 @@ class LeaderLock(FencedLock):  # type: ignore[misc]
 
     __slots__ = ()
 
+    _kind = "leader"
     _word = "leader"
     _hold_word = "leader"
 

@@ -74,6 +74,7 @@ class OnceSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "once"
     _hold_word = "caller that runs it"
 
     _key_of_once: Name
@@ -114,6 +115,8 @@ class BaseOnce(Synchronizer):
     """The common part for threads and for tasks: the two keys, and what a result is."""
 
     __slots__ = ("_codec", "_keep_ms", "_key", "_lock", "_result_key")
+
+    _kind = "once"
 
     def __init__(
         self,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from holdfast import _core
 from holdfast._clients.base import BaseClient
 from holdfast._engine import events as _events
-from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
@@ -66,7 +65,7 @@ class PermitReporter:
         try:
             self._context.run(self._semaphore._report, permit)
         except BaseException as error:  # noqa: BLE001 - also SystemExit
-            _log.exception("on_lost of %r raised", self._semaphore.name, cause=error)
+            self._semaphore._log_raised(error)
 
 
 class PermitLosses(_events.Listener):
@@ -156,6 +155,7 @@ class BasePermitSemaphore(Permits):
 
     __slots__ = ("_gone", "_lease", "_losses", "_on_lost")
 
+    _kind = "permit_semaphore"
     #: Whether its permits are those of the parties of a barrier.
     _of_parties = False
 

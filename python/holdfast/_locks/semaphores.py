@@ -31,6 +31,7 @@ class BaseSemaphore(Permits):
 
     __slots__ = ()
 
+    _kind = "semaphore"
     _core: _core.Counter
 
     def __init__(
@@ -161,6 +162,8 @@ class BaseCountDownLatch(Synchronizer):
     """The common part of the latches for threads and for tasks: everything except waiting."""
 
     __slots__ = ("_core",)
+
+    _kind = "count_down_latch"
 
     def __init__(self, client: BaseClient, name: Name) -> None:
         super().__init__(client, name)

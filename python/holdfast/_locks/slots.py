@@ -268,6 +268,7 @@ class BaseSlots(Synchronizer):
 
     __slots__ = ("_hash", "_key", "_on_lost", "_semaphore", "_table", "_taken", "_timeouts")
 
+    _kind = "slots"
     _class: ClassVar[type[BaseSlot]]
     #: The class of their permits.
     _permits: ClassVar[Callable[..., Any]]
@@ -424,6 +425,7 @@ class SlotPermits(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "slots"
     _hold_word = "slot"
 
     _released_word = "a slot of "

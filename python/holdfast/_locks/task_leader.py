@@ -45,6 +45,7 @@ class LeaderLock(FencedLock):
 
     __slots__ = ()
 
+    _kind = "leader"
     _word = "leader"
     _hold_word = "leader"
 

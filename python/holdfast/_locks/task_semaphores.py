@@ -210,7 +210,7 @@ class TaskPermitReporter(PermitReporter):
                 loop.call_soon_threadsafe(self._report_here, permit, context=self._context)
 
     def _report_here(self, permit: str) -> None:
-        call_on_loop(partial(self._semaphore._report, permit), self._semaphore.name)
+        call_on_loop(partial(self._semaphore._report, permit), self._semaphore)
 
 
 class Entered(Generic[T]):

@@ -85,6 +85,7 @@ class BaseFairLock(BaseLock):
 
     __slots__ = ()
 
+    _kind = "fair_lock"
     _word = "fair_lock"
 
     _queue_timeout_ms: int
@@ -156,6 +157,7 @@ class BaseFencedLock(BaseLock):
 
     __slots__ = ()
 
+    _kind = "fenced_lock"
     _word = "fenced_lock"
 
     @property
@@ -258,6 +260,7 @@ class BaseSpinLock(BaseLock):
 
     __slots__ = ()
 
+    _kind = "spin_lock"
     _word = "spin_lock"
     _backoff: Backoff
 
@@ -313,6 +316,7 @@ class ReadSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "read"
     _word = "read_lock"
 
 
@@ -321,6 +325,7 @@ class WriteSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "write"
     _word = "write_lock"
     _may_wait_for_itself = True
 
@@ -359,6 +364,8 @@ class BaseReadWriteLock(Synchronizer):
     """The common part of the read-write locks for threads and for tasks."""
 
     __slots__ = ()
+
+    _kind = "read_write_lock"
 
 
 class ReadWriteLock(BaseReadWriteLock):
@@ -481,6 +488,8 @@ class BaseMultiLock(QuorumSide):
 
     __slots__ = ()
 
+    _kind = "multi_lock"
+
     def _new_core(self, name: bytes) -> _core.Lockable:
         return _core.multi_lock(cores_of(self._members), name)
 
@@ -529,6 +538,8 @@ class BaseRedLock(QuorumSide):
     """The common part of the red locks for threads and for tasks."""
 
     __slots__ = ()
+
+    _kind = "red_lock"
 
     def _bind_core(self, core: _core.Lockable) -> None:
         super()._bind_core(core)
