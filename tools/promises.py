@@ -268,7 +268,8 @@ PROMISES: tuple[Promise, ...] = (
         first=1594,
         lines=1679,
         added=(
-            "permits are set up anew after the server lost them; a record of the log says the kind of lock"
+            "permits are set up anew after the server lost them; a record of the log says the "
+            "kind of lock"
         ),
     ),
     Promise(

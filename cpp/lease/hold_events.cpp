@@ -19,8 +19,7 @@ Event event_about(const Subject& subject, Event::Kind kind, const std::string& r
 }  // namespace
 
 void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
-  Event event =
-      event_about({hold.name, hold.owner, hold.renewal->word()}, kind, hold.reason());
+  Event event = event_about({hold.name, hold.owner, hold.renewal->word()}, kind, hold.reason());
   if (hold.few() != nullptr) event.listeners = hold.few()->listeners;
   if (hold.token != 0) event.token = hold.token;
   event.cause = cause_of(event.reason);

@@ -72,6 +72,7 @@ def script_text(name: str) -> bytes | None:
 
 
 CLOCK: Final[Command] = (b"TIME",)
+CHANNELS_AT_ONCE: Final = 500
 
 _deployments: WeakKeyDictionary[BaseClient, Deployment] = WeakKeyDictionary()
 
@@ -277,6 +278,19 @@ class Deployment:
 
         core = self._router._core
         return run(said(core, owners, without_limit(core)))
+
+    def subscribers(self, servers: Sequence[Server], channels: Sequence[bytes]) -> dict[bytes, int]:
+        """The number of subscribed clients of each channel; 0 if this user may not query it."""
+        found = dict.fromkeys(channels, 0)
+        asked = [b"NUMSUB", b"SHARDNUMSUB"] if self.sharded else [b"NUMSUB"]
+        for start in range(0, len(channels), CHANNELS_AT_ONCE):
+            some = channels[start : start + CHANNELS_AT_ONCE]
+            for server in servers:
+                for reply in server.ask_gently([(b"PUBSUB", how, *some) for how in asked]):
+                    pairs = listed(reply)
+                    for channel, count in zip(pairs[::2], pairs[1::2], strict=True):
+                        found[channel] += count
+        return found
 
     def primaries(self) -> list[Server]:
         """All servers that answer for keys, as the deployment says at this moment."""

@@ -31,7 +31,6 @@ __all__ = [
     "executable",
     "guard_by_default",
     "read_options",
-    "warn_once",
 ]
 
 
@@ -357,7 +356,6 @@ GUARD_WORDS = {
 }
 
 _by_default = False
-_warned = False
 
 
 def guard_by_default() -> None:
@@ -381,7 +379,7 @@ def executable(options: Mapping[str, object]) -> str:
     if wanted:
         msg = f"guard=True cannot work on this system: {obstacle}"
         raise RuntimeError(msg)
-    warn_once(obstacle)
+    _log.unguarded(obstacle)
     return ""
 
 
@@ -393,17 +391,3 @@ def _from_environment() -> bool:
         msg = f"{VARIABLE} must be 1 or 0, not {text!r}"
         raise ValueError(msg)
     return GUARD_WORDS[text.lower()]
-
-
-def warn_once(reason: str) -> None:
-    """Log that clients of this process have no guard."""
-    global _warned  # noqa: PLW0603
-    if _warned:
-        return
-    _warned = True
-    _log.warning(
-        _log.About("unguarded"),
-        "%s: if this program dies, what it holds expires with its lease; "
-        "the clients go on without a guard",
-        reason,
-    )

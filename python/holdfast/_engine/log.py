@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
     from holdfast._engine.arguments import Name
 
-__all__ = ["About", "error", "exception", "info", "logger", "post", "warning", "worker"]
+__all__ = [
+    "About",
+    "error",
+    "exception",
+    "info",
+    "logger",
+    "post",
+    "unguarded",
+    "warning",
+    "worker",
+]
 
 #: Seconds for which a caller waits until its record has been handled.
 TIMEOUT = 0.1
@@ -33,6 +43,8 @@ MOST_RECORDS = 10_000
 #: The levels of ``logging``, which is slow to import.
 INFO, WARNING, ERROR = 20, 30, 40
 
+#: Whether ``unguarded`` has logged.
+_warned = False
 #: A caller's time was over before its record was handled, and none has been handled since.
 _blocked = False
 #: When the event happened of which the worker's thread writes.
@@ -90,6 +102,20 @@ def info(about: About, text: str, *arguments: object) -> None:
 def warning(about: About, text: str, *arguments: object) -> None:
     """Log what may become a fault."""
     _write(WARNING, about, text, arguments)
+
+
+def unguarded(reason: str) -> None:
+    """Warn, once in a process, that its clients have no guard."""
+    global _warned  # noqa: PLW0603
+    if _warned:
+        return
+    _warned = True
+    warning(
+        About("unguarded"),
+        "%s: if this program dies, what it holds expires with its lease; "
+        "the clients go on without a guard",
+        reason,
+    )
 
 
 def error(about: About, text: str, *arguments: object) -> None:

@@ -12,17 +12,24 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from holdfast import _core
+    from holdfast._engine.log import About
 
     class AnyClient(Protocol):
         """A client for threads or for tasks."""
 
+        _asynchronous: bool
         _core: _core.Client
-        _url: str
+        _defers: bool
+        _forced_queried: float
         _lease_ms: int
         _listeners: dict[int, Any]
+        _name_prefix: bytes
+        _permit_losses: dict[int, Any]
+        _permits: dict[str, tuple[Any, Any]]
         _purposes: OrderedDict[bytes, Any]
+        _url: str
+        _waits_for_replicas: bool
         _workers: dict[str, Any]
-        _forced_queried: float
 
         @property
         def id(self) -> str:
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
 
         def _owner_title(self, number: int, /) -> str: ...
 
-        def _for_log(self, event: str, name: Any, number: int, /) -> Any: ...
+        def _for_log(self, event: str, name: Any, number: int, /) -> About: ...
 
         def _forcing(self, key: bytes, owners: Collection[str], *, late: bool) -> Any: ...
 

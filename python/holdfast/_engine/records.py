@@ -73,9 +73,7 @@ class Event:
 def entry(event: Event, client: AnyClient | None) -> Callable[[str], object]:
     """What logs an event with a reason, as things are now; another thread may call it."""
     if event.word == "unguarded":
-        from holdfast._clients.options import warn_once
-
-        return warn_once
+        return _log.unguarded
     owner = "of a closed client" if client is None else client._owner_title(event.owner)
     said = {"name": quoted(event.name), "owner": owner, "server": event.server}
     about = _about(event, client)
@@ -164,7 +162,7 @@ LOST_MINORITY: Entry = (
 
 
 def _of_member(event: Event, about: _log.About) -> Entry | None:
-    """What logs the loss of a member of a red lock's hold, which the record is about; else ``None``."""
+    """What logs the loss of a red lock's member, and is about that lock; ``None``: it is none."""
     for whole in list(red_locks):
         member = whole._member_of(event.client, event.name)
         if member is None:

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
 from holdfast._engine.errors import BrokenBarrierError, foreign_data, quoted
 from holdfast._locks.base import Synchronizer
@@ -22,6 +21,7 @@ from holdfast._locks.steps import Step, Steps, changes, keys_of, run, time_of, w
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
 
 __all__ = ["Barrier", "BaseBarrier"]
 
@@ -48,7 +48,7 @@ class BaseBarrier(Synchronizer):
     _permits: ClassVar[Callable[..., Any]]
 
     def __init__(
-        self, client: BaseClient, name: Name, parties: int, *, lease: Seconds | None = None
+        self, client: AnyClient, name: Name, parties: int, *, lease: Seconds | None = None
     ) -> None:
         super().__init__(client, name)
         self._keys = keys_of(client, name)

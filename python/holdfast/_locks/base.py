@@ -13,7 +13,6 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._core import Lockable
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
 
@@ -94,7 +94,7 @@ class Synchronizer(_core.Native):
     #: The name, as it was given.
     name: Name
 
-    def __init__(self, client: BaseClient, name: Name) -> None:
+    def __init__(self, client: AnyClient, name: Name) -> None:
         self._client = client
         self.name = name
 
@@ -165,7 +165,7 @@ class Permits(Synchronizer):
     #: Whether the warning about a missing ``try_set_permits()`` was checked.
     _number_checked: bool
 
-    def __init__(self, client: BaseClient, name: Name) -> None:
+    def __init__(self, client: AnyClient, name: Name) -> None:
         super().__init__(client, name)
         self._number_checked = False
         _events.start()  # also for the events of the client: a warning needs no lock
@@ -301,7 +301,7 @@ class BaseLock(Synchronizer):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         lease: Seconds | None = None,

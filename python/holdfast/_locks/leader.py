@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     Name,
     Seconds,
@@ -49,6 +48,7 @@ from holdfast._locks.threads import FencedLock, core_of
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
 
 T = TypeVar("T")
 HoldT = TypeVar("HoldT", bound=BaseHold)
@@ -155,7 +155,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         value: Value = None,

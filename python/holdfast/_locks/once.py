@@ -11,7 +11,6 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import Name, Seconds, checked_name, milliseconds
 from holdfast._engine.errors import (
     HoldfastError,
@@ -50,6 +49,7 @@ from holdfast._locks.threads import core_of
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks.holders import Holder
 
 
@@ -120,7 +120,7 @@ class BaseOnce(Synchronizer):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         key: Name,
         *,
         keep: Seconds = 86400.0,

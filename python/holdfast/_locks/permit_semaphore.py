@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine import events as _events
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
@@ -36,6 +35,7 @@ from holdfast._locks.steps import keeping
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks.steps import Steps
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
@@ -75,7 +75,7 @@ class PermitLosses(_events.Listener):
 
     lasting = True
 
-    def __init__(self, client: BaseClient) -> None:
+    def __init__(self, client: AnyClient) -> None:
         self._core = client._core
         self._taken = client._permits
         self._lost: deque[str] = deque()  # the oldest first
@@ -102,7 +102,7 @@ class PermitLosses(_events.Listener):
                 taken[0]._forget(oldest)
 
 
-def losses_of(client: BaseClient) -> PermitLosses:
+def losses_of(client: AnyClient) -> PermitLosses:
     """The listener of a client, made with its first permit semaphore."""
     losses: dict[int, PermitLosses] = client._permit_losses
     if not losses:
@@ -163,7 +163,7 @@ class BasePermitSemaphore(Permits):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,
@@ -267,7 +267,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -51,6 +50,7 @@ from holdfast._locks.steps import Step, Steps, run, time_of, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 else:
@@ -277,7 +277,7 @@ class BaseSlots(Synchronizer):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         n_or_values: int | Sequence[str],
         *,

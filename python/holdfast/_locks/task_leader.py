@@ -10,7 +10,6 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     Name,
     Seconds,
@@ -34,6 +33,7 @@ from holdfast._locks.tasks import FencedLock
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class Leader(BaseLeader[Hold]):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         value: Value = None,

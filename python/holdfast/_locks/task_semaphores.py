@@ -7,11 +7,10 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
@@ -43,6 +42,9 @@ from holdfast._locks.task_lock import end_block
 from holdfast._locks.task_steps import drive
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from holdfast._engine.process import AnyClient
 
 __all__ = ["CountDownLatch", "Entered", "PermitSemaphore", "Semaphore", "TaskPermits"]
 
@@ -251,7 +253,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._core import Lock as CoreLock
 from holdfast._engine import process as _process
 from holdfast._engine.arguments import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
@@ -86,13 +86,11 @@ class BaseFairLock(BaseLock):
     __slots__ = ()
 
     _kind = "fair_lock"
-    _word = "fair_lock"
-
     _queue_timeout_ms: int
 
     def _new_core(self, name: bytes) -> CoreLock:
-        timeout_ms = self._queue_timeout_ms
-        return _core.new_lock(self._client._core, self._word, name, 0, timeout_ms, None)
+        core = self._client._core
+        return _core.new_lock(core, self._kind, name, 0, self._queue_timeout_ms, None)
 
     def _queue(self) -> Steps[list[Holder]]:
         """What ``queue()`` asks."""
@@ -126,7 +124,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         queue_timeout: Seconds | None = None,
@@ -261,7 +259,6 @@ class BaseSpinLock(BaseLock):
     __slots__ = ()
 
     _kind = "spin_lock"
-    _word = "spin_lock"
     _backoff: Backoff
 
     @property
@@ -271,7 +268,7 @@ class BaseSpinLock(BaseLock):
 
     def _new_core(self, name: bytes) -> _core.Lock:
         backoff = self._backoff._terms()
-        return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, backoff)
+        return _core.new_lock(self._client._core, self._kind, name, self._at_least, 0, backoff)
 
 
 class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
@@ -287,7 +284,7 @@ class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         backoff: Backoff | Seconds = EXPONENTIAL,
@@ -386,7 +383,7 @@ class ReadWriteLock(BaseReadWriteLock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         **options: Unpack[LockOptions],
     ) -> None:
@@ -512,7 +509,7 @@ class MultiLock(BaseMultiLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         *locks: BaseLock,
         **options: Unpack[LockOptions],
     ) -> None:

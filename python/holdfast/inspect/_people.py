@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from holdfast.servers import ID_DIGITS, OwnerClient, client_of, described, listed
 
@@ -11,7 +11,7 @@ from ._model import LockInfo, Owner
 from ._names import percent_encoded, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from holdfast.servers import Deployment, Said, Server
 
@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     #: By owner and key.
     About = Mapping[tuple[str, bytes], Said]
 
-__all__ = ["Around", "Clients", "channels_like", "info_of", "owners_of", "said_of", "subscribers"]
+__all__ = ["Around", "Clients", "channels_like", "info_of", "owners_of", "said_of"]
 
 #: The list of a server with more connections is not read: making it takes long.
 MOST_CONNECTIONS: Final = 5000
-CHANNELS_AT_ONCE: Final = 500
 #: How the library of a client with a guard begins.
 GUARDED: Final = "holdfast(guard)"
 
@@ -82,31 +81,11 @@ def connected(info: bytes) -> int:
     return 0
 
 
-def subscribers(
-    deployment: Deployment, servers: Sequence[Server], channels: Sequence[bytes]
-) -> dict[bytes, int]:
-    """The number of subscribed clients of each channel; 0 if this user may not query it."""
-    found = dict.fromkeys(channels, 0)
-    asked = [b"NUMSUB", b"SHARDNUMSUB"] if deployment.sharded else [b"NUMSUB"]
-    for start in range(0, len(channels), CHANNELS_AT_ONCE):
-        some = channels[start : start + CHANNELS_AT_ONCE]
-        for server in servers:
-            for reply in server.ask_gently([(b"PUBSUB", how, *some) for how in asked]):
-                _add(found, reply)
-    return found
-
-
 def channels_like(deployment: Deployment, server: Server, pattern: bytes) -> list[bytes]:
     """The channels with subscribers on a server; empty if this user may not query it."""
     asked = [b"CHANNELS", b"SHARDCHANNELS"] if deployment.sharded else [b"CHANNELS"]
     replies = server.ask_gently([(b"PUBSUB", how, pattern) for how in asked])
     return [channel for reply in replies for channel in listed(reply)]
-
-
-def _add(found: dict[bytes, int], reply: Any) -> None:
-    pairs = listed(reply)
-    for channel, count in zip(pairs[::2], pairs[1::2], strict=True):
-        found[channel] += count
 
 
 def owners_of(held: Held, clients: Clients, about: About) -> tuple[Owner, ...]:
