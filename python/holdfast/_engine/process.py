@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from holdfast import _core
-    from holdfast._engine.log import About
 
     class AnyClient(Protocol):
         """A client for threads or for tasks."""
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
         def _owner_title(self, number: int, /) -> str: ...
 
-        def _for_log(self, event: str, name: Any, number: int, /) -> About: ...
+        def _for_log(self, event: str, name: Any, number: int, /) -> Any: ...
 
         def _forcing(self, key: bytes, owners: Collection[str], *, late: bool) -> Any: ...
 

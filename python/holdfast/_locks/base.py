@@ -134,7 +134,7 @@ class Synchronizer(_core.Native):
         _log.exception(about, "on_lost of %r raised", self.name, cause=error)
 
     def _for_log(self, event: str) -> _log.About:
-        about = self._client._for_log(event, self.name, 0)
+        about: _log.About = self._client._for_log(event, self.name, 0)
         about.kind = self._kind
         return about
 
