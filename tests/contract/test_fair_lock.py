@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind, prefixed
 from tests.support.actors import PAUSE, TaskActor
