@@ -27,7 +27,7 @@ FLOORS = (
     "_locks.steps",
     "_locks.force",
     "_locks.holders",
-    "_locks.waiters",
+    "_locks.permit_holders _locks.waiters",
     "_clients.base",
     "_locks.base _locks.tickets",
     "_locks.lock",

@@ -367,7 +367,7 @@ def words(found: Sequence[Holder]) -> str:
 
 
 def _who(one: Holder) -> str:
-    who = f"owner {one.owner}"
+    who = f"owner {one.owner}" if ":" in one.owner else f"permit {one.owner}"
     if one.host and one.pid:
         who = (
             f"{quoted(one.label.encode())} on {one.host}:{one.pid}"
