@@ -76,6 +76,7 @@ CLOCK: Final[Command] = (b"TIME",)
 MOST_SAID: Final = (1000, 1000)
 #: The most that one step of many reads of their keys.
 FIELDS_AT_ONCE: Final = 4096
+CHANNELS_AT_ONCE: Final = 500
 
 _deployments: WeakKeyDictionary[BaseClient, Deployment] = WeakKeyDictionary()
 
@@ -284,6 +285,19 @@ class Deployment:
             asked = [command for client in some for command in questions.commands(client)]
             questions.take(some, self.ask_gently(client_key(some[0]), asked))
         return questions.about
+
+    def subscribers(self, servers: Sequence[Server], channels: Sequence[bytes]) -> dict[bytes, int]:
+        """The number of subscribed clients of each channel; 0 if this user may not query it."""
+        found = dict.fromkeys(channels, 0)
+        asked = [b"NUMSUB", b"SHARDNUMSUB"] if self.sharded else [b"NUMSUB"]
+        for start in range(0, len(channels), CHANNELS_AT_ONCE):
+            some = channels[start : start + CHANNELS_AT_ONCE]
+            for server in servers:
+                for reply in server.ask_gently([(b"PUBSUB", how, *some) for how in asked]):
+                    pairs = listed(reply)
+                    for channel, count in zip(pairs[::2], pairs[1::2], strict=True):
+                        found[channel] += count
+        return found
 
     def primaries(self) -> list[Server]:
         """All servers that answer for keys, as the deployment says at this moment."""

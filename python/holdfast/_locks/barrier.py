@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import MOST, Late, Name, Seconds, checked_count, checked_timeout
 from holdfast._engine.errors import BrokenBarrierError, foreign_data, quoted
 from holdfast._locks.base import Synchronizer
@@ -22,6 +21,7 @@ from holdfast._locks.steps import Step, Steps, changes, keys_of, run, time_of, w
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 else:
@@ -46,12 +46,13 @@ class BaseBarrier(Synchronizer):
 
     __slots__ = ("_changes", "_keys", "_parties", "_semaphore", "_timeouts", "_warned")
 
+    _kind = "barrier"
     _semaphore: Any
     #: The class of it.
     _permits: ClassVar[Callable[..., Any]]
 
     def __init__(
-        self, client: BaseClient, name: Name, parties: int, *, lease: Seconds | None = None
+        self, client: AnyClient, name: Name, parties: int, *, lease: Seconds | None = None
     ) -> None:
         super().__init__(client, name)
         self._keys = keys_of(client, name)
@@ -161,6 +162,7 @@ class Parties(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "barrier"
     _of_parties = True
     _hold_word = "party of the barrier"
     _reports_itself = True

@@ -11,7 +11,6 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import Late, Name, Seconds, checked_name, milliseconds
 from holdfast._engine.errors import (
     HoldfastError,
@@ -50,6 +49,7 @@ from holdfast._locks.threads import core_of
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 else:
@@ -76,6 +76,7 @@ class OnceSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "once"
     _hold_word = "caller that runs it"
 
     _key_of_once: Name
@@ -117,9 +118,11 @@ class BaseOnce(Synchronizer):
 
     __slots__ = ("_codec", "_keep_ms", "_key", "_lock", "_result_key")
 
+    _kind = "once"
+
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         key: Name,
         *,
         keep: Seconds = 86400.0,

@@ -12,9 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine import events as _events
-from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
@@ -40,6 +38,7 @@ from holdfast._locks.steps import keeping, run, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
@@ -73,7 +72,7 @@ class PermitReporter:
         try:
             self._context.run(self._semaphore._report, permit)
         except BaseException as error:  # noqa: BLE001 - also SystemExit
-            _log.exception("on_lost of %r raised", self._semaphore.name, cause=error)
+            self._semaphore._log_raised(error)
 
 
 class PermitLosses(_events.Listener):
@@ -83,7 +82,7 @@ class PermitLosses(_events.Listener):
 
     lasting = True
 
-    def __init__(self, client: BaseClient) -> None:
+    def __init__(self, client: AnyClient) -> None:
         self._core = client._core
         self._taken = client._permits
         self._lost: deque[str] = deque()  # the oldest first
@@ -110,7 +109,7 @@ class PermitLosses(_events.Listener):
                 taken[0]._forget(oldest)
 
 
-def losses_of(client: BaseClient) -> PermitLosses:
+def losses_of(client: AnyClient) -> PermitLosses:
     """The listener of a client, made with its first permit semaphore."""
     losses: dict[int, PermitLosses] = client._permit_losses
     if not losses:
@@ -163,6 +162,7 @@ class BasePermitSemaphore(Permits):
 
     __slots__ = ("_gone", "_lease", "_losses", "_on_lost")
 
+    _kind = "permit_semaphore"
     #: Whether its permits are those of the parties of a barrier.
     _of_parties = False
 
@@ -170,7 +170,7 @@ class BasePermitSemaphore(Permits):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,
@@ -296,7 +296,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,

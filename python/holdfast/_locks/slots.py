@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -48,6 +47,7 @@ from holdfast._locks.steps import Step, Steps, run, time_of, time_over, without_
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import permit_holders as late
     from holdfast._locks.holders import Holder
 else:
@@ -250,6 +250,7 @@ class BaseSlots(Synchronizer):
 
     __slots__ = ("_hash", "_key", "_on_lost", "_semaphore", "_table", "_taken", "_timeouts")
 
+    _kind = "slots"
     _class: ClassVar[type[BaseSlot]]
     #: The class of their permits.
     _permits: ClassVar[Callable[..., Any]]
@@ -258,7 +259,7 @@ class BaseSlots(Synchronizer):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         n_or_values: int | Sequence[str],
         *,
@@ -407,6 +408,7 @@ class SlotPermits(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "slots"
     _hold_word = "slot"
 
     _released_word = "a slot of "

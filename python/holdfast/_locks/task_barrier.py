@@ -52,6 +52,7 @@ class Parties(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "barrier"
     _of_parties = True
     _hold_word = "party of the barrier"
     _reports_itself = True

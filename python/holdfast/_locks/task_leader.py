@@ -10,7 +10,6 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     Name,
     Seconds,
@@ -35,6 +34,7 @@ from holdfast._locks.tasks import FencedLock
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
 
 T = TypeVar("T")
 
@@ -46,6 +46,7 @@ class LeaderLock(FencedLock):
 
     __slots__ = ()
 
+    _kind = "leader"
     _word = "leader"
     _hold_word = "leader"
 
@@ -86,7 +87,7 @@ class Leader(BaseLeader[Hold]):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         value: Value = None,
@@ -154,7 +155,7 @@ class Leader(BaseLeader[Hold]):
         return (await drive(self._read(without_limit(self._client._core))))[1]
 
     async def holders(self) -> list[Holder]:
-        """The leader, if there is one, with what its client says of itself; see ``Lock.holders``."""
+        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
         return await drive(self._lock._holders())
 
     def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
@@ -49,6 +48,9 @@ else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from holdfast._engine.process import AnyClient
 
 __all__ = ["CountDownLatch", "Entered", "PermitSemaphore", "Semaphore", "TaskPermits"]
 
@@ -213,7 +215,7 @@ class TaskPermitReporter(PermitReporter):
                 loop.call_soon_threadsafe(self._report_here, permit, context=self._context)
 
     def _report_here(self, permit: str) -> None:
-        call_on_loop(partial(self._semaphore._report, permit), self._semaphore.name)
+        call_on_loop(partial(self._semaphore._report, permit), self._semaphore)
 
 
 class Entered(Generic[T]):
@@ -254,7 +256,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,

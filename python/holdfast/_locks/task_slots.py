@@ -76,6 +76,7 @@ class SlotPermits(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "slots"
     _hold_word = "slot"
 
     def _not_out(self, permit: str) -> NotOwnedError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from holdfast.servers import listed
 
@@ -11,7 +11,7 @@ from ._model import LockInfo, Owner
 from ._names import percent_encoded, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from holdfast.servers import Deployment, Said, Server
 
@@ -21,23 +21,7 @@ if TYPE_CHECKING:
     #: By owner and key.
     About = Mapping[tuple[str, bytes], Said]
 
-__all__ = ["Around", "channels_like", "info_of", "known", "said_of", "subscribers"]
-
-CHANNELS_AT_ONCE: Final = 500
-
-
-def subscribers(
-    deployment: Deployment, servers: Sequence[Server], channels: Sequence[bytes]
-) -> dict[bytes, int]:
-    """The number of subscribed clients of each channel; 0 if this user may not query it."""
-    found = dict.fromkeys(channels, 0)
-    asked = [b"NUMSUB", b"SHARDNUMSUB"] if deployment.sharded else [b"NUMSUB"]
-    for start in range(0, len(channels), CHANNELS_AT_ONCE):
-        some = channels[start : start + CHANNELS_AT_ONCE]
-        for server in servers:
-            for reply in server.ask_gently([(b"PUBSUB", how, *some) for how in asked]):
-                _add(found, reply)
-    return found
+__all__ = ["Around", "channels_like", "info_of", "known", "said_of"]
 
 
 def channels_like(deployment: Deployment, server: Server, pattern: bytes) -> list[bytes]:
@@ -45,12 +29,6 @@ def channels_like(deployment: Deployment, server: Server, pattern: bytes) -> lis
     asked = [b"CHANNELS", b"SHARDCHANNELS"] if deployment.sharded else [b"CHANNELS"]
     replies = server.ask_gently([(b"PUBSUB", how, pattern) for how in asked])
     return [channel for reply in replies for channel in listed(reply)]
-
-
-def _add(found: dict[bytes, int], reply: Any) -> None:
-    pairs = listed(reply)
-    for channel, count in zip(pairs[::2], pairs[1::2], strict=True):
-        found[channel] += count
 
 
 def said_of(deployment: Deployment, locks: Iterable[Held]) -> About:

@@ -6,14 +6,15 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from holdfast import LockError, servers
+from holdfast import servers
+from holdfast._engine.errors import LockError
 from holdfast.servers import forced_releases, key_beside
 
 from . import _names as names
 from ._connections import Clients
 from ._held import Held
 from ._model import KINDS, LockDetail, LockInfo, QueuedOwner
-from ._people import Around, info_of, known, said_of, subscribers
+from ._people import Around, info_of, known, said_of
 from ._read import COUNTER_BYTES, checked, is_number, read_locks, read_permits
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class _Parts(NamedTuple):
 
 def _people(deployment: Deployment, lock: Held) -> tuple[LockInfo, Clients]:
     servers = deployment.primaries()
-    waiting = {} if lock.kind == "fair_lock" else subscribers(deployment, servers, [lock.channel])
+    waiting = {} if lock.kind == "fair_lock" else deployment.subscribers(servers, [lock.channel])
     clients = Clients(servers)
     around = Around(clients, said_of(deployment, [lock]), waiting)
     return info_of(lock, deployment.prefix, around), clients
@@ -206,7 +207,7 @@ def _seconds(pttl: Any) -> float | None:
 def _plain_counter(deployment: Deployment, ask: Ask, held: Held, value: int) -> LockDetail:
     """A semaphore or a latch, as the caller or its waiters tell; a latch is not there at 0."""
     channels = {kind.word: kind.channel_of(held.name) for kind in servers.KINDS if kind.number}
-    listening = subscribers(deployment, deployment.primaries(), list(channels.values()))
+    listening = deployment.subscribers(deployment.primaries(), list(channels.values()))
     waited = [kind for kind, channel in channels.items() if listening[channel]]
     certain = bool(held.kind) or len(waited) == 1 or value <= 0
     held.kind = held.kind or (waited[0] if len(waited) == 1 else next(iter(channels)))

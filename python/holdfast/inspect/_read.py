@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast import ServerError
+from holdfast._engine.errors import ServerError
 from holdfast.servers import key_beside, listed, moved
 
 from . import _built as built
