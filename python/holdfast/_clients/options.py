@@ -87,7 +87,7 @@ FOREIGN: dict[str, str] = {
 class Options:
     """The options that a client keeps; the engine has the others."""
 
-    __slots__ = ("address_map", "core", "defers", "lease_ms", "password", "url")
+    __slots__ = ("address_map", "core", "defers", "label", "lease_ms", "password", "url")
 
     def __init__(
         self,
@@ -100,6 +100,7 @@ class Options:
         self.url = url  # without user and password
         self.password, self.address_map = callables  # each where it is one
         self.lease_ms: int = values["lease"]
+        self.label = checked_label(values["label"]) or None
         self.defers = values["releases"] == "deferred"  # `with` does not wait for its release
 
 
@@ -135,9 +136,10 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.set_pubsub(values["pubsub"])
     core.set_reauthenticate(_reauthenticate(values["reauthenticate"], callables[0]))
     core.set_tracking(values["tracking"])
-    core.set_label(checked_label(values["label"]) or None, values["lease"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
-    return Options(core, endpoint.text, callables, values)
+    options = Options(core, endpoint.text, callables, values)
+    core.set_label(options.label, options.lease_ms)
+    return options
 
 
 def _checked_url(url: object) -> str:

@@ -147,6 +147,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         "_wait",
     )
 
+    _kind = "leader"
     _released_word = "the leadership of "
 
     _lock: Any
@@ -334,6 +335,7 @@ class LeaderLock(FencedLock):  # type: ignore[misc]
 
     __slots__ = ()
 
+    _kind = "leader"
     _word = "leader"
     _hold_word = "leader"
 
@@ -394,6 +396,10 @@ class Leader(BaseLeader[Hold]):
     def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
         return run(self._read(without_limit(self._client._core)))[1]
+
+    def holders(self) -> list[Holder]:
+        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
+        return run(self._lock._holders())
 
     def watch(self, timeout: Seconds | None = None) -> Iterator[LeaderInfo | None]:
         """The leader now, and then each other one, or ``None``, as it is announced.

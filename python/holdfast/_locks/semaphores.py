@@ -34,6 +34,7 @@ class BaseSemaphore(Permits):
 
     __slots__ = ()
 
+    _kind = "semaphore"
     _core: _core.Counter
 
     def __init__(
@@ -164,6 +165,8 @@ class BaseCountDownLatch(Synchronizer):
     """The common part of the latches for threads and for tasks: everything except waiting."""
 
     __slots__ = ("_core",)
+
+    _kind = "count_down_latch"
 
     def __init__(self, client: AnyClient, name: Name) -> None:
         super().__init__(client, name)

@@ -117,7 +117,7 @@ class TaskWatcher(Watcher):
         task = self._task()
         if self._depth and task is not None and not self.lost_late:
             self._cancelled = task.cancel()
-        call_on_loop(partial(self._report, loss), self.lock.name)
+        call_on_loop(partial(self._report, loss), self.lock)
 
 
 class Lock(BaseLock, _core.TaskLock):

@@ -85,13 +85,12 @@ class BaseFairLock(BaseLock):
 
     __slots__ = ()
 
-    _word = "fair_lock"
-
+    _kind = "fair_lock"
     _queue_timeout_ms: int
 
     def _new_core(self, name: bytes) -> CoreLock:
-        timeout_ms = self._queue_timeout_ms
-        return _core.new_lock(self._client._core, self._word, name, 0, timeout_ms, None)
+        core = self._client._core
+        return _core.new_lock(core, self._kind, name, 0, self._queue_timeout_ms, None)
 
     def _queue(self) -> Steps[list[Holder]]:
         """What ``queue()`` asks."""
@@ -156,6 +155,7 @@ class BaseFencedLock(BaseLock):
 
     __slots__ = ()
 
+    _kind = "fenced_lock"
     _word = "fenced_lock"
 
     @property
@@ -258,7 +258,7 @@ class BaseSpinLock(BaseLock):
 
     __slots__ = ()
 
-    _word = "spin_lock"
+    _kind = "spin_lock"
     _backoff: Backoff
 
     @property
@@ -268,7 +268,7 @@ class BaseSpinLock(BaseLock):
 
     def _new_core(self, name: bytes) -> _core.Lock:
         backoff = self._backoff._terms()
-        return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, backoff)
+        return _core.new_lock(self._client._core, self._kind, name, self._at_least, 0, backoff)
 
 
 class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
@@ -313,6 +313,7 @@ class ReadSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "read"
     _word = "read_lock"
 
 
@@ -321,6 +322,7 @@ class WriteSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "write"
     _word = "write_lock"
     _may_wait_for_itself = True
 
@@ -359,6 +361,8 @@ class BaseReadWriteLock(Synchronizer):
     """The common part of the read-write locks for threads and for tasks."""
 
     __slots__ = ()
+
+    _kind = "read_write_lock"
 
 
 class ReadWriteLock(BaseReadWriteLock):
@@ -481,6 +485,8 @@ class BaseMultiLock(QuorumSide):
 
     __slots__ = ()
 
+    _kind = "multi_lock"
+
     def _new_core(self, name: bytes) -> _core.Lockable:
         return _core.multi_lock(cores_of(self._members), name)
 
@@ -529,6 +535,8 @@ class BaseRedLock(QuorumSide):
     """The common part of the red locks for threads and for tasks."""
 
     __slots__ = ()
+
+    _kind = "red_lock"
 
     def _bind_core(self, core: _core.Lockable) -> None:
         super()._bind_core(core)
