@@ -12,7 +12,6 @@ import pytest
 import holdfast
 from holdfast._locks.slots import Taken
 from tests.faults.conftest import IMPATIENT, SHORT
-from tests.faults.test_interrupted_blocks import INTERRUPTS, ROUND, STORM
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
@@ -253,25 +252,3 @@ def test_a_server_that_loses_its_data_is_reported_and_set_up_again(
     eventually(lambda: lost == [slot])
     again = alice.do(slots.acquire)
     assert (again.index, again.token > slot.token) == (0, True)
-
-
-INTERRUPTED = (
-    STORM
-    + """
-slots = holdfast.Client(URL, lease=600.0).slots(NAME, 200)
-with slots:
-    pass
-storm(lambda: slots, lambda: False)
-say("there", 0)
-hear("end")
-"""
-)
-
-
-@pytest.mark.servers("real")
-@pytest.mark.flavours("sync")
-def test_an_interrupted_block_has_no_slot(server: Server, start_child: StartChild) -> None:
-    how = {"URL": server.url, "NAME": NAME, "INTERRUPTS": INTERRUPTS, "ROUND": ROUND, "SEED": 1}
-    child = start_child(INTERRUPTED, **how)
-    child.expect("there", within=3600)
-    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
