@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
+from holdfast._engine.arguments import MOST, Late, Name, Seconds, checked_count, checked_timeout
 from holdfast._engine.errors import BrokenBarrierError, foreign_data, quoted
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
@@ -22,6 +22,10 @@ from holdfast._locks.steps import Step, Steps, changes, keys_of, run, time_of, w
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
     from holdfast._engine.process import AnyClient
+    from holdfast._locks import holders as late
+    from holdfast._locks.holders import Holder
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["Barrier", "BaseBarrier"]
 
@@ -111,7 +115,8 @@ class BaseBarrier(Synchronizer):
 
     def _arrive(self, permit: bytes, waits: bool) -> Step:
         keys = (self._keys.name, self._timeouts, self._keys.state, self._keys.channel)
-        return Step("barrier/arrive", keys, (permit, self._parties, int(waits)))
+        who = self._semaphore._who(permit.hex())
+        return Step("barrier/arrive", keys, (permit, self._parties, int(waits), who))
 
     def _broken_by(self, status: int, number: int, timed_out: str) -> Exception:
         """The error of a party that does not wait, by the reply; ``timed_out``: after so long."""
@@ -137,6 +142,12 @@ class BaseBarrier(Synchronizer):
             f"{quoted(self.name)} is a permit semaphore, or slots: {why}; give the barrier a name "
             "that nothing else has"
         )
+
+    def _holders(self) -> Steps[list[Holder]]:
+        from holdfast._locks.permit_holders import of_barrier  # dataclasses are slow to import
+
+        core, keys = self._client._core, self._keys
+        return of_barrier(core, keys.name, keys.state, without_limit(core))
 
     def _whole(self, word: str) -> Steps[Any]:
         """Carry out ``abort``, ``reset`` or ``look``; its reply."""
@@ -192,6 +203,10 @@ class Barrier(BaseBarrier):
     def reset(self) -> None:
         """Mend the barrier; those that wait get ``BrokenBarrierError``."""
         run(self._whole("reset"))
+
+    def holders(self) -> list[late.Holder]:
+        """The parties that wait, the first to arrive first, with what their clients say."""
+        return run(self._holders())
 
     @property
     def n_waiting(self) -> int:

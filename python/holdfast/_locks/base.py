@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
@@ -41,7 +41,7 @@ from holdfast._engine.errors import (
     quoted,
 )
 from holdfast._engine.records import FOREIGN
-from holdfast._locks.steps import without_limit
+from holdfast._locks.steps import run, time_over, without_limit
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -58,9 +58,19 @@ __all__ = [
     "Synchronizer",
     "Watcher",
     "answers",
+    "held_by",
     "native",
     "seconds_left",
 ]
+
+
+def held_by(found: Sequence[Holder]) -> str:
+    """The part of an error that says who holds it; empty: it is not known."""
+    if not found:
+        return ""
+    from holdfast._locks.holders import words  # dataclasses are slow to import
+
+    return f": held by {words(found)}"
 
 
 NEVER_INITIALIZED: Final = (
@@ -201,12 +211,23 @@ class Permits(Synchronizer):
                 self._core.expect_more(-change)
             raise
 
-    def _timeout(self, exists: bool | None) -> LockTimeout:
-        """``None``: the server, which has refused a permit before, does not say."""
+    def _none_free(self) -> Steps[LockTimeout]:
+        """The error of a wait that is over, with who has permits, if the server answers at once."""
+        exists: bool | None = None
+        found: list[Holder] = []
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = (yield self._core.late_value()) is not None
+            if exists:
+                found = yield from self._holders(time_over(self._client._core))
         msg = f"timed out after {self._wait:g} s waiting for a permit of {quoted(self.name)}: "
-        if exists is None:
+        if exists is None:  # the server, which has refused a permit before, does not say
             return LockTimeout(msg + "none was free when the server answered last")
-        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
+        return LockTimeout(msg + (f"none is free{held_by(found)}" if exists else NEVER_INITIALIZED))
+
+    def _holders(self, time: CallersTime | None = None) -> Steps[list[Holder]]:
+        """What ``holders()`` asks; ``time``: what its caller has, the command time-out if none."""
+        yield from ()  # of a plain semaphore nothing is known
+        return []
 
     def _warn_unless(self, exists: bool) -> None:
         """After the first ``acquire`` that timed out, which returns no reason."""
@@ -222,10 +243,7 @@ class BlockingPermits(Permits):
     __slots__ = ()
 
     def _timed_out(self) -> LockTimeout:
-        exists: bool | None = None
-        with suppress(HoldfastError):  # the time-out is what matters
-            exists = self._core.late_value().wait() is not None
-        return self._timeout(exists)
+        return run(self._none_free())
 
     def _check_number(self) -> None:
         if self._number_checked:

@@ -397,6 +397,10 @@ class Leader(BaseLeader[Hold]):
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
         return run(self._read(without_limit(self._client._core)))[1]
 
+    def holders(self) -> list[Holder]:
+        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
+        return run(self._lock._holders())
+
     def watch(self, timeout: Seconds | None = None) -> Iterator[LeaderInfo | None]:
         """The leader now, and then each other one, or ``None``, as it is announced.
 

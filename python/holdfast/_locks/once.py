@@ -11,7 +11,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from holdfast._engine.arguments import Name, Seconds, checked_name, milliseconds
+from holdfast._engine.arguments import Late, Name, Seconds, checked_name, milliseconds
 from holdfast._engine.errors import (
     HoldfastError,
     LockError,
@@ -50,8 +50,10 @@ from holdfast._locks.threads import core_of
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
     from holdfast._engine.process import AnyClient
+    from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
-
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -349,6 +351,10 @@ class Once(BaseOnce):
         ``"done"``, too, where it has run and its result could not be kept.
         """
         return run(self._read_status())
+
+    def holders(self) -> list[late.Holder]:
+        """Who runs it now, with what its client says of itself; see ``Lock.holders``."""
+        return run(self._lock._holders())
 
     def forget(self) -> bool:
         """Remove the kept result, so that the next caller runs it; ``True`` if there was one.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
@@ -15,6 +17,7 @@ from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
     UNSET,
+    Late,
     LeaseTime,
     Name,
     Seconds,
@@ -31,12 +34,16 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
 from holdfast._locks.base import BlockingPermits, Permits, answers, native, seconds_left
-from holdfast._locks.steps import keeping
+from holdfast._locks.steps import keeping, run, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
     from holdfast._engine.process import AnyClient
+    from holdfast._locks import holders as late
+    from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
@@ -244,6 +251,28 @@ class BasePermitSemaphore(Permits):
             self._forget(absent)
             raise NotOwnedError(f"{self._not_out(absent)}; none was released")
 
+    def _number_of(self, permit: str) -> int:
+        """The owner's number in a permit's id of this process; see ``recipes/step.cpp``."""
+        mixed = int(_core.permit_id(self._client.id, 0)[16:], 16)
+        return mixed ^ int(permit[16:], 16)
+
+    def _holders(self, time: CallersTime | None = None) -> Steps[list[Holder]]:
+        from holdfast._locks.permit_holders import of_permits  # dataclasses are slow to import
+
+        core = self._client._core
+        key = self._client.name_prefix + checked_name("name", self.name)
+        return of_permits(core, key, self._own, time or without_limit(core))
+
+    def _own(self, permit: str) -> str:
+        """The owner of a permit of this client; empty: it is another's."""
+        taken = permit in self._client._permits
+        return f"{self._client.id}:{self._number_of(permit)}" if taken else ""
+
+    def _who(self, permit: str) -> bytes:
+        """Who has a permit of this client, as the server keeps it beside a slot or a party."""
+        owner = f"{self._client.id}:{self._number_of(permit)}"
+        return f"{owner} {os.getpid()} {socket.gethostname()}".encode()
+
     def _let_go(self, permits: list[bytes]) -> None:
         """They are not renewed any more, and no loss of them is found."""
         self._core.leave(permits)
@@ -450,6 +479,14 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
     def permits(self) -> int:
         """The number of all permits, free and in use."""
         return self._core.permits().wait()
+
+    def holders(self) -> list[late.Holder]:
+        """The permits in use, according to the server, the next to expire first.
+
+        ``owner`` is a permit's id. What its client says is known of those of this client only: the
+        server does not say whose a permit is. At most 4096.
+        """
+        return run(self._holders())
 
     def acquired_permits(self) -> int:
         """The number of permits in use."""

@@ -18,6 +18,7 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import HoldfastError, LockLostError
 from holdfast._engine.loop import this_task
+from holdfast._locks.holders import Holder
 from holdfast._locks.leader import (
     BaseLeader,
     Campaign,
@@ -152,6 +153,10 @@ class Leader(BaseLeader[Hold]):
     async def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
         return (await drive(self._read(without_limit(self._client._core))))[1]
+
+    async def holders(self) -> list[Holder]:
+        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
+        return await drive(self._lock._holders())
 
     def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:
         """The leader now, and then each other one, or ``None``, as it is announced.

@@ -15,6 +15,7 @@ from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
     UNSET,
+    Late,
     LeaseTime,
     Name,
     Seconds,
@@ -41,6 +42,11 @@ from holdfast._locks.steps import time_of
 from holdfast._locks.task_lock import end_block
 from holdfast._locks.task_steps import drive
 
+if TYPE_CHECKING:
+    from holdfast._locks import holders as late
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
+
 T = TypeVar("T")
 
 if TYPE_CHECKING:
@@ -55,10 +61,7 @@ class TaskPermits(Permits):
     __slots__ = ()
 
     async def _timed_out(self) -> LockTimeout:
-        exists: bool | None = None
-        with suppress(HoldfastError):  # the time-out is what matters
-            exists = await request(self._core.late_value()) is not None
-        return self._timeout(exists)
+        return await drive(self._none_free())
 
     async def _check_number(self) -> None:
         if self._number_checked:
@@ -412,6 +415,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def permits(self) -> int:
         """The number of all permits, free and in use."""
         return await request(self._core.permits())
+
+    async def holders(self) -> list[late.Holder]:
+        """The permits in use, according to the server, the next to expire first.
+
+        ``owner`` is a permit's id. What its client says is known of those of this client only: the
+        server does not say whose a permit is. At most 4096.
+        """
+        return await drive(self._holders())
 
     async def acquired_permits(self) -> int:
         """The number of permits in use."""

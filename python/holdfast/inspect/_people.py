@@ -1,11 +1,11 @@
-"""The clients behind owners, and the waiters on channels, from the servers' lists."""
+"""Owners as they are shown, with what their clients say, and the waiters on channels."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from holdfast.servers import ID_DIGITS, OwnerClient, client_of, described, listed
+from holdfast.servers import listed
 
 from ._model import LockInfo, Owner
 from ._names import percent_encoded, shown
@@ -15,70 +15,13 @@ if TYPE_CHECKING:
 
     from holdfast.servers import Deployment, Said, Server
 
+    from ._connections import Clients
     from ._held import Held, Hold
 
     #: By owner and key.
     About = Mapping[tuple[str, bytes], Said]
 
-__all__ = ["Around", "Clients", "channels_like", "info_of", "owners_of", "said_of"]
-
-#: The list of a server with more connections is not read: making it takes long.
-MOST_CONNECTIONS: Final = 5000
-#: How the library of a client with a guard begins.
-GUARDED: Final = "holdfast(guard)"
-
-
-class Clients:
-    """Finds the client of an owner by the names of connections."""
-
-    def __init__(self, servers: Iterable[Server]) -> None:
-        self._by_digits: dict[str, OwnerClient] = {}
-        for server in servers:
-            self._by_digits = {**_connections(server), **self._by_digits}
-
-    def of(self, owner: str) -> OwnerClient | None:
-        """The client of ``<client id>:<number>``; ``None``: it is not known."""
-        return self._by_digits.get(owner[:ID_DIGITS])
-
-
-def _connections(server: Server) -> dict[str, OwnerClient]:
-    [info] = server.ask([(b"INFO", b"clients")])
-    if not isinstance(info, bytes) or connected(info) > MOST_CONNECTIONS:
-        return {}
-    [listed] = server.ask_gently([(b"CLIENT", b"LIST")])
-    if not isinstance(listed, bytes):
-        return {}  # this user has no right to it
-    # The server lists its connections in an order that changes from one second to the next.
-    lines = sorted(map(described, listed.splitlines()), key=_precedence)
-    found: dict[str, OwnerClient] = {}
-    for line in lines:
-        client = client_of(line)
-        digits = client.id_digits
-        if digits is None:
-            continue
-        known = found.setdefault(digits, client)
-        if _is_guarded(client):
-            found[digits] = replace(known, library=client.library)
-    return found
-
-
-def _precedence(line: dict[str, str]) -> tuple[bool, int]:
-    """First the connection that renews, which is the one with tracking, else the oldest."""
-    number = line.get("id", "")
-    return "t" not in line.get("flags", ""), int(number) if number.isdigit() else 0
-
-
-def _is_guarded(client: OwnerClient) -> bool:
-    """Whether a guard releases what it holds; only the connections for calls say so."""
-    return (client.library or "").startswith(GUARDED)
-
-
-def connected(info: bytes) -> int:
-    """The number of connections in a reply to ``INFO clients``."""
-    for line in info.splitlines():
-        if line.startswith(b"connected_clients:"):
-            return int(line.partition(b":")[2])
-    return 0
+__all__ = ["Around", "channels_like", "info_of", "known", "said_of"]
 
 
 def channels_like(deployment: Deployment, server: Server, pattern: bytes) -> list[bytes]:
@@ -86,11 +29,6 @@ def channels_like(deployment: Deployment, server: Server, pattern: bytes) -> lis
     asked = [b"CHANNELS", b"SHARDCHANNELS"] if deployment.sharded else [b"CHANNELS"]
     replies = server.ask_gently([(b"PUBSUB", how, pattern) for how in asked])
     return [channel for reply in replies for channel in listed(reply)]
-
-
-def owners_of(held: Held, clients: Clients, about: About) -> tuple[Owner, ...]:
-    """The holds as they are shown; a permit's client is not known."""
-    return tuple(_owner(held, hold, clients, about) for hold in held.holds)
 
 
 def said_of(deployment: Deployment, locks: Iterable[Held]) -> About:
@@ -104,16 +42,28 @@ def _asked(hold: Hold) -> str:
     return shown(hold.taker or hold.owner)
 
 
-def _owner(held: Held, hold: Hold, clients: Clients, about: About) -> Owner:
-    owner = hold.owner.decode()
+def _owner(held: Held, hold: Hold, around: Around) -> Owner:
+    owner = Owner(hold.owner.decode(), hold.count, hold.mode, slot=hold.slot)
     if held.kind == "permit_semaphore" and not hold.taker:
-        return Owner(owner, hold.count, hold.mode)
+        return owner  # a permit's client is not known
     asked = _asked(hold)
-    said = about.get((asked, held.name))
-    found = Owner(owner, hold.count, hold.mode, clients.of(asked), slot=hold.slot)
-    if said is None:
-        return found
-    return replace(found, label=said.label, purpose=said.purpose, since=said.since)
+    said = around.about.get((asked, held.name))
+    return replace(owner, **known(asked, said, around.clients))
+
+
+def known(owner: str, said: Said | None, clients: Clients) -> dict[str, Any]:
+    """What is known of ``<client id>:<number>``: fields of an ``Owner`` or a ``QueuedOwner``.
+
+    Host and process are those of the connection's name where its client does not say them.
+    """
+    client = clients.of(owner)
+    about: dict[str, Any] = {"client": client, "connection": clients.connection(owner, said)}
+    host, _, pid = (client.process or "" if client else "").rpartition(":")
+    if pid:
+        about |= {"host": host, "pid": int(pid)}
+    words = ("label", "purpose", "host", "pid", "since", "renewed")
+    there = ((word, getattr(said, word)) for word in words) if said is not None else ()
+    return about | {word: value for word, value in there if value is not None}
 
 
 class Around(NamedTuple):
@@ -132,8 +82,15 @@ def info_of(held: Held, prefix: bytes, around: Around) -> LockInfo:
         name=shown(name),
         key=percent_encoded(name),
         kind=held.kind,
-        owners=owners_of(held, around.clients, around.about),
+        owners=tuple(_owner(held, hold, around) for hold in held.holds),
         ttl=held.ttl,
         waiters=held.queued or around.waiting.get(held.channel, 0),
         use=held.use,
+        truncated=held.truncated or any(_is_left_out(held, hold, around) for hold in held.holds),
     )
+
+
+def _is_left_out(held: Held, hold: Hold, around: Around) -> bool:
+    """Whether its client was not asked."""
+    said = around.about.get((_asked(hold), held.name))
+    return said is not None and said.truncated

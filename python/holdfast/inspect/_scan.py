@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from . import _names as names
-from ._people import Around, Clients, channels_like, info_of, said_of
+from ._connections import Clients
+from ._people import Around, channels_like, info_of, said_of
 from ._read import checked, read_locks, read_permits, read_semaphore
 
 if TYPE_CHECKING:
