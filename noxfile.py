@@ -376,7 +376,7 @@ def interrupts(session: nox.Session) -> None:
     install_package(session, "test")
     count, *more = [*session.posargs, "20000"][: max(1, len(session.posargs))]
     files = ["tests/faults/test_interrupted_blocks.py", "tests/faults/test_storms.py"]
-    tests = ["--timeout", "7200", *files]
+    tests = ["--timeout", "7200", "-o", "faulthandler_timeout=7200", *files]
     session.run("pytest", *tests, *more, env={"HOLDFAST_INTERRUPTS": count})
 
 
