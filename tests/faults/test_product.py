@@ -18,7 +18,6 @@ import os
 import random
 import signal
 import traceback
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -171,8 +170,12 @@ FAULTS = (
         options={"lease": 1},  # the server has executed it
         one_reply=True,
     ),
-    Fault(  # what is held then expires with its lease
-        "closed", close, (holdfast.ConnectionError, "closed"), options={"lease": 1}, between=True
+    Fault(
+        "closed",
+        close,
+        (holdfast.ConnectionError, "client was closed"),
+        options={"lease": 600},
+        between=True,
     ),
     Fault("forked", fork, flavours=("sync",), between=True),
     Fault("interrupted", interrupt, (KeyboardInterrupt, None), flavours=("sync",), between=True),
@@ -284,10 +287,7 @@ def stage(
     if cell.call.of.hurried:
         options["lease"] = 600  # of which its members have a part
     stage = Stage(flavour, server, proxy, make_client(proxy.url, **options))
-    with warnings.catch_warnings():
-        if cell.fault.name == "closed":  # a hold that its caller never got
-            warnings.filterwarnings("ignore", ".* was collected while held", ResourceWarning)
-        yield stage
+    yield stage
     stage.heal()
     for child in stage.children:
         os.waitpid(child, 0)
