@@ -64,7 +64,8 @@ def another(server: Server) -> Iterator[holdfast.Client]:
 
 def nothing_held(server: Server) -> bool:
     """Whether the keys of clients are the only ones."""
-    return all(key.startswith(b"holdfast:client:") for key in server.keys())
+    left = server.keys()
+    return all(key.startswith(b"holdfast:client:") for key in left)
 
 
 def answers(port: int) -> bool:
