@@ -1,7 +1,23 @@
--- Says in a client's key what the client is, and what its holds are for.
+-- Says in a client's key what its owners are about to acquire names for, and that they wait from now on.
 -- KEYS[1]  name: the client's key, a hash
 -- ARGV[1]  lease: ms from now, 1 to 2^53
--- ARGV[2...]  fields: each with its value
--- returns  1: the key lives for the lease
-redis.call('hset', KEYS[1], unpack(ARGV, 2))
-return redis.call('pexpire', KEYS[1], ARGV[1])
+-- ARGV[2]  about: what the client says of itself, as _client/introduce.lua has it; empty: the key says it
+-- ARGV[3...]  notes: for each its field and its purpose
+-- returns  1: the key has these fields, and lives for the lease or longer
+--
+-- A field is "<ms since 1970> <purpose>", by the server's clock. A key that has to live longer gets a third of the lease
+-- more, so that the next calls find it long enough.
+-- @include _client/introduce.lua
+local key = KEYS[1]
+if ARGV[2] ~= '' then
+  introduce(key, ARGV[2])
+end
+local time = redis.call('time')
+local since = string.format('%s%03d ', time[1], math.floor(time[2] / 1000))
+for i = 3, #ARGV, 2 do
+  redis.call('hset', key, ARGV[i], since .. ARGV[i + 1])
+end
+if redis.call('pttl', key) < tonumber(ARGV[1]) then
+  redis.call('pexpire', key, math.ceil(ARGV[1] * 4 / 3))
+end
+return 1

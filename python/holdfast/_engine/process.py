@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 if TYPE_CHECKING:
-    from collections import OrderedDict
     from collections.abc import Callable, Collection
     from typing import Any, Protocol
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
         _url: str
         _lease_ms: int
         _listeners: dict[int, Any]
-        _purposes: OrderedDict[bytes, Any]
         _workers: dict[str, Any]
         _forced_queried: float
 
