@@ -57,7 +57,11 @@ AttemptPlan Attempts::begin(Attempt& attempt) {
   if (!attempt.under_way_) enter(attempt, entry.get());
   AttemptPlan plan;
   plan.takes_over = entry && book_.holds.take_over(*entry);
-  if (hold != nullptr && hold->held()) plan.count = hold->levels.count() + 1;
+  if (hold != nullptr && hold->held()) {
+    plan.count = hold->levels.count() + 1;
+  } else {
+    plan.noted = book_.notes.replace(*attempt.name_, attempt.owner_);
+  }
   return plan;
 }
 

@@ -80,6 +80,7 @@ struct AttemptPlan {
   };
   Verdict verdict = Verdict::kBegun;
   int count = 1;            // the number that the hold will have
+  bool noted = false;       // the client's key still has the note of an earlier hold of the owner's
   bool takes_over = false;  // a release of its owner's, to be resumed if the attempt stays
                             // unanswered
 };

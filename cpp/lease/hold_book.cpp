@@ -89,10 +89,14 @@ void HoldBook::remove_record(HeldRecords::Id& record) {
   record = 0;
 }
 
-void HoldBook::remove_note(Hold& hold, TimePoint at) {
+void HoldBook::remove_note(Hold& hold, std::optional<TimePoint> at) {
   if (!notes.take(hold) || closed) return;
-  notes.remove_at({hold.name, hold.owner}, at);
-  step_by(at);
+  if (at) {
+    notes.remove_at({hold.name, hold.owner}, *at);
+  } else {
+    notes.remove(hold.name, hold.owner);
+  }
+  step_by(notes.next());
 }
 
 void HoldBook::lose(Hold& hold, const std::string& reason) {
@@ -103,7 +107,7 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   note_late_renewal(hold, now);
   hold.stop_renewing();
   end_record(hold.record);
-  end_note(hold, now);
+  end_note(hold);
   hold.extras().reason = reason;
   blocks.lose(hold.name, hold.owner, {reason, !hold.excused, std::exchange(hold.blocks, 0)});
   hold.trace(Hold::Step::kLost);

@@ -60,8 +60,8 @@ class HoldBook {
   void resume(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // A hold in the table has turned out to be gone: counts and posts it.
   void lose(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex);
-  // Of a hold that ends, or that nothing renews any more: its note is removed at that time.
-  void end_note(Hold& hold, TimePoint at) HOLDFAST_REQUIRES(mutex) {
+  // Of a hold that ends, here, or, where nothing renews it any more, at that time.
+  void end_note(Hold& hold, std::optional<TimePoint> at = {}) HOLDFAST_REQUIRES(mutex) {
     if (hold.noted != Noted::kNever) remove_note(hold, at);
   }
   // The lease of the hold was set, for which the client's key has to live where it has a note.
@@ -138,7 +138,7 @@ class HoldBook {
  private:
   void keep_late_renewal(Hold& hold) HOLDFAST_REQUIRES(mutex);
   void drop_present_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
-  void remove_note(Hold& hold, TimePoint at) HOLDFAST_REQUIRES(mutex);
+  void remove_note(Hold& hold, std::optional<TimePoint> at) HOLDFAST_REQUIRES(mutex);
   void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
   void keep_record(Hold& hold) HOLDFAST_REQUIRES(mutex);
 

@@ -65,8 +65,9 @@ std::size_t NoteRequest::left() const {
 
 resp::ReplyKinds NoteRequest::encode_saying(std::string& out, bool by_text) const {
   script::Writer writer(out, by_text);
-  script::Call call = writer.call_with(script::lua::client_say, 1, 2 + 2 * notes_.size());
+  script::Call call = writer.call_with(script::lua::client_say, 1, 3 + 2 * notes_.size());
   call << key() << what_.lease.count() << std::string_view(what_.about);
+  call << std::string_view(what_.lives ? "1" : "");
   for (const Note& note : notes_) {
     write_field(call, note);
     call << text_of(note.purpose);
@@ -89,13 +90,18 @@ resp::ReplyKinds NoteRequest::encode_writing(std::string& out, TimePoint now) co
   return writer.replies();
 }
 
+// Of a field that is never there, where none is left.
 resp::ReplyKinds NoteRequest::encode_removal(std::string& out) const {
-  resp::append_count(out, '*', 2 + std::max<std::size_t>(notes_.size(), 1));
+  std::vector<const Note*> removed;
+  for (const Note& note : notes_) {
+    if (what_.verb != Verb::kRemove || !is_over(note)) removed.push_back(&note);
+  }
+  resp::append_count(out, '*', 2 + std::max<std::size_t>(removed.size(), 1));
   resp::append_bulk(out, "HDEL");
   script::Call call(out, {});
   call << key();
-  for (const Note& note : notes_) write_field(call, note);
-  if (notes_.empty()) call << std::string_view("within");
+  for (const Note* const note : removed) write_field(call, *note);
+  if (removed.empty()) call << std::string_view(":");
   return kRemoved;
 }
 
@@ -129,7 +135,7 @@ void NoteBook::said(Hold& hold, Purpose purpose) {
 }
 
 void NoteBook::add(Hold& hold) {
-  forget_removal(hold.name, hold.owner);
+  (void)replace(hold.name, hold.owner);
   if (written_ < kMost) {
     ++written_;
     hold.noted = Noted::kWritten;
@@ -151,25 +157,49 @@ bool NoteBook::take_noted(Hold& hold) {
   return was == Noted::kSaid || was == Noted::kWritten;
 }
 
-void NoteBook::remove_at(Note note, TimePoint at) { removals_.emplace(at, std::move(note)); }
+void NoteBook::remove(const LockName& name, OwnerNumber owner) {
+  soon_.emplace(hash_of(name, owner), Note{name, owner});
+}
 
-void NoteBook::forget_removal(const LockName& name, OwnerNumber owner) {
-  for (auto each = removals_.begin(); each != removals_.end();) {
+bool NoteBook::replace_in_both(const LockName& name, OwnerNumber owner) {
+  const bool soon = replace_in(soon_, name, owner);
+  return replace_in(removed_, name, owner) || soon;
+}
+
+bool NoteBook::replace_in(Removals& removals, const LockName& name, OwnerNumber owner) {
+  auto [each, end] = removals.equal_range(hash_of(name, owner));
+  bool found = false;
+  while (each != end) {
     const Note& note = each->second;
     const bool same = note.owner == owner && note.name.bytes() == name.bytes();
-    each = same ? removals_.erase(each) : std::next(each);
+    if (same && note.replaced) note.replaced->store(true);
+    found = found || same;
+    each = same ? removals.erase(each) : std::next(each);
+  }
+  return found;
+}
+
+void NoteBook::answered(const NoteRequest::Notes& notes, bool done) {
+  for (const Note& note : notes) {
+    const bool ours = note.replaced && !note.replaced->load();
+    if (!ours) continue;
+    (void)replace_in(removed_, note.name, note.owner);
+    if (!done) remove(note.name, note.owner);
   }
 }
 
 NoteBook::Work NoteBook::work(TimePoint now) {
   Work work;
   if (!key_) return work;
-  const auto end = removals_.upper_bound(now);
-  for (auto each = removals_.begin(); each != end; ++each) {
-    work.removed.push_back(std::move(each->second));
+  const auto end = later_.upper_bound(now);
+  for (auto each = later_.begin(); each != end; ++each) work.removed.push_back(each->second);
+  later_.erase(later_.begin(), end);
+  if ((!has_to_write() && soon_.empty()) || now < next_write_) return work;
+  for (auto& [hash, note] : soon_) {
+    note.replaced = std::make_shared<SharedAtomic<bool>>(false);
+    work.removed.push_back(note);
   }
-  removals_.erase(removals_.begin(), end);
-  if (!has_to_write() || now < next_write_) return work;
+  removed_.merge(soon_);
   unsaid_.clear();
   next_write_ = after(now, kPeriod);
   for (const HoldPtr& hold : std::exchange(waiting_, {})) {
@@ -185,8 +215,8 @@ NoteBook::Work NoteBook::work(TimePoint now) {
 
 TimePoint NoteBook::next() const {
   if (!key_) return kNever;
-  const TimePoint removal = removals_.empty() ? kNever : removals_.begin()->first;
-  return has_to_write() ? std::min(removal, next_write_) : removal;
+  const TimePoint removal = later_.empty() ? kNever : later_.begin()->first;
+  return has_to_write() || !soon_.empty() ? std::min(removal, next_write_) : removal;
 }
 
 }  // namespace holdfast::lease

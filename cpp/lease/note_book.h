@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/sync_points.h"
 #include "client/request.h"
 #include "lease/hold.h"
 
@@ -25,6 +27,8 @@ struct Note {
   Purpose purpose{};
   HoldPtr hold{};      // null: it holds nothing yet, and the moment of the writing counts
   bool keeps = false;  // the time that the key has already
+  // Of one that is to be removed: the owner has another one by now.
+  std::shared_ptr<SharedAtomic<bool>> replaced{};
 };
 
 // A command about notes in the client's key. No caller waits for it. It writes no note of a hold
@@ -44,6 +48,7 @@ class NoteRequest final : public client::Request {
     Millis lease{0};                 // that the key lives for, at least
     std::string about{};             // of kSay: see lua/client/say.lua
     bool by_text = false;            // of kSay: the server may not know the script
+    bool lives = false;              // of kSay: see there
     std::optional<Millis> within{};  // of kWrite: see NoteBook; nothing: as it is
   };
 
@@ -63,7 +68,9 @@ class NoteRequest final : public client::Request {
   resp::ReplyKinds encode_writing(std::string& out, TimePoint now) const;
   resp::ReplyKinds encode_removal(std::string& out) const;
   std::size_t left() const;  // that are not over
-  bool is_over(const Note& note) const { return note.hold && note.hold->sending.stopped(); }
+  static bool is_over(const Note& note) {
+    return note.replaced ? note.replaced->load() : note.hold && note.hold->sending.stopped();
+  }
 
   const std::weak_ptr<Watchdog> watchdog_;
   const HoldPtr key_;
@@ -104,20 +111,37 @@ class NoteBook {
   // The lease of a noted hold was set anew, for which the key has to live.
   void write_again(Hold& hold);
   // Whether it says what is so of kWithin is not known any more.
-  void key_unwritten() { key_written_ = false; }
+  void key_unwritten() {
+    key_written_ = false;
+    lives_until_ = {};
+  }
+  // Whether the key lives for so long; if not, what is sent now has it do so.
+  bool lives(TimePoint now, Millis lease) {
+    if (after(now, lease) <= lives_until_) return true;
+    lives_until_ = after(now, lease + lease / 3);
+    return false;
+  }
   // The key has been made again, without its notes.
   template <typename Entries>
   void key_made(const Entries& entries) {
-    key_written_ = false;
+    key_unwritten();
     for (const auto* const entry : entries) {
       if (entry->hold && entry->hold->held()) write_again(*entry->hold);
     }
   }
   // A hold ends: whether the key has a note of it, which the caller removes.
   bool take(Hold& hold) { return hold.noted != Noted::kNever && take_noted(hold); }
-  // A note is to be removed at that time, unless the owner gets another one before.
-  void remove_at(Note note, TimePoint at);
-  void forget_removal(const LockName& name, OwnerNumber owner);
+  // The note of an owner that holds the name no more is removed with the next command, and at
+  // kPeriod at the latest, unless the owner gets another one before, which spares both; of an owner
+  // that has ended, at that time.
+  void remove(const LockName& name, OwnerNumber owner);
+  void remove_at(Note note, TimePoint at) { later_.emplace(at, std::move(note)); }
+  // The owner gets another note now. Whether one was to be removed.
+  bool replace(const LockName& name, OwnerNumber owner) {
+    return !(soon_.empty() && removed_.empty()) && replace_in_both(name, owner);
+  }
+  // A command that removes notes has its answer; `done`: else it is sent again.
+  void answered(const NoteRequest::Notes& notes, bool done);
 
   // What is to be sent now, and when there will be something again.
   struct Work {
@@ -130,14 +154,21 @@ class NoteBook {
   TimePoint next() const;
 
  private:
+  using Removals = std::unordered_multimap<std::uint64_t, Note>;
+
   bool take_noted(Hold& hold);
+  bool replace_in_both(const LockName& name, OwnerNumber owner);
+  static bool replace_in(Removals& removals, const LockName& name, OwnerNumber owner);
   bool has_to_write() const { return !waiting_.empty() || (all_ && !key_written_); }
 
   HoldPtr key_;
   bool all_ = false;
   std::vector<HoldPtr> waiting_;  // to be written with the next command
   TimePoint next_write_{};
-  std::multimap<TimePoint, Note> removals_;
+  TimePoint lives_until_{};  // the key, at least
+  Removals soon_;            // with the next command
+  Removals removed_;         // by commands that have no answer yet
+  std::multimap<TimePoint, Note> later_;
   std::size_t written_ = 0;  // by the watchdog
   std::size_t left_out_ = 0;
   bool key_written_ = false;  // it says what is so of kWithin

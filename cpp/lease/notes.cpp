@@ -30,7 +30,7 @@ client::RequestPtr Notes::say(const Said& said) {
   NoteRequest::Notes all;
   for (std::int64_t i = 0; i < said.amount; ++i) {
     const OwnerNumber owner = owner_after(said.owner, i);
-    notes.forget_removal(said.name, owner);
+    (void)notes.replace(said.name, owner);
     all.push_back({said.name, owner, said.purpose});
     Hold* const hold = book_.holds.hold(said.name, owner);
     if (hold == nullptr || !hold->held()) continue;
@@ -38,7 +38,10 @@ client::RequestPtr Notes::say(const Said& said) {
     all.back().hold = HoldPtr(hold);
     all.back().keeps = !said.granted;
   }
-  what.by_text = what.verb == NoteRequest::Verb::kSay && notes.take_unknown_script();
+  if (what.verb == NoteRequest::Verb::kSay) {
+    what.by_text = notes.take_unknown_script();
+    what.lives = notes.lives(book_.clock.now(), what.lease);
+  }
   return request(std::move(all), std::move(what));
 }
 

@@ -126,7 +126,7 @@ ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Start& start) {
     return plan;
   }
   plan.verdict = ReleasePlan::Verdict::kFinal;
-  plan.noted = book_.notes.take(*hold);
+  book_.end_note(*hold);
   book_.events.count_end(*hold, now);
   hold->trace(Hold::Step::kReleased);
   book_.note_late_renewal(*hold, now);
@@ -274,7 +274,7 @@ void Releases::end_together(const LockName& name, const Owners& owners, bool rel
       const TimePoint now = book_.clock.now();
       book_.events.count_end(*hold, now);
       book_.end_record(hold->record);
-      book_.end_note(*hold, now);
+      book_.end_note(*hold);
       book_.holds.end(*entry);
     } else {
       book_.resume(*hold);
@@ -314,7 +314,7 @@ bool Releases::end_detach(const LockName& name, OwnerNumber owner) {
   book_.events.count_end(*hold, now);
   hold->trace(Hold::Step::kReleased);
   book_.end_record(hold->record);
-  book_.end_note(*hold, now);
+  book_.end_note(*hold);
   book_.holds.end(*entry);
   return true;
 }

@@ -35,8 +35,7 @@ struct ReleasePlan {
   Millis closed_for(TimePoint now) const;  // the time from now on; 0: it is freed at once
   // Of kFinal: the command that acts for the entry. Its answer counts as long as it does.
   const client::Request* command = nullptr;
-  HoldPtr hold{};      // of kPartial, and of kFinal once its caller has left: see Releases::defer()
-  bool noted = false;  // of kFinal: the client's key has a note of it, to be removed
+  HoldPtr hold{};  // of kPartial, and of kFinal once its caller has left: see Releases::defer()
   bool deferred() const { return verdict == Verdict::kFinal && hold; }
 };
 

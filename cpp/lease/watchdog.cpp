@@ -44,6 +44,11 @@ bool is_made(const Result<resp::Reply>& reply) {
   return reply.value().is_integer() && reply.value().integer() == 2;
 }
 
+// For good, as it does not grow out of what it is.
+bool is_refusal(const Result<resp::Reply>& reply) {
+  return resp::pace_of_release(reply.value().text()) == resp::Pace::kNever;
+}
+
 // Until the next attempt, after one that failed.
 Duration retry_after(Millis lease) { return std::min<Duration>(kRetryAfter, Duration(lease) / 12); }
 
@@ -256,7 +261,7 @@ void Watchdog::key_answered(Hold& key, const Result<resp::Reply>& reply, const c
     key.record_renewal(sent.last, 1, now);
     book_->renew_record(key);
     if (is_made(reply)) book_->notes.key_made(book_->holds.all());
-  } else if (!resp::is_temporary(reply.value().text())) {
+  } else if (is_refusal(reply)) {
     post_refusal(reply);
   }
   book_->arm(key, now);
@@ -306,22 +311,21 @@ void Watchdog::unsaid(const NoteRequest& request) {
 // Where the server refuses a note for good, the client goes on without it. A note that could not be
 // removed would be taken for one of the owner's next hold.
 void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& reply) {
+  using Verb = NoteRequest::Verb;
   const MutexLock guard(book_->mutex);
-  if (reply.ok() && !is_error(reply)) return;
-  if (reply.ok() && resp::is_unknown_script(reply.value().text())) return unsaid(request);
-  if (reply.ok() && !resp::is_temporary(reply.value().text())) return post_refusal(reply);
-  if (book_->closed) return;
-  const TimePoint again = after(book_->clock.now(), NoteBook::kPeriod);
+  const bool refused = is_error(reply) && is_refusal(reply);
+  const bool done = refused || (reply.ok() && !is_error(reply));
+  if (request.verb() == Verb::kRemove)
+    book_->notes.answered(request.notes(), done || book_->closed);
+  if (is_error(reply) && resp::is_unknown_script(reply.value().text())) return unsaid(request);
+  if (refused) post_refusal(reply);
+  if (done || book_->closed) return;
+  book_->notes.key_unwritten();
   for (const Note& note : request.notes()) {
-    const Holds::Entry* const entry = book_->holds.find(note.name, note.owner);
-    if (request.verb() == NoteRequest::Verb::kRemove) {
-      if (entry == nullptr || !entry->in_use()) book_->notes.remove_at(note, again);
-    } else if (entry != nullptr && entry->hold && entry->hold->held()) {
-      book_->notes.write_again(*entry->hold);
-    }
+    Hold* const hold = book_->holds.hold(note.name, note.owner);
+    if (hold != nullptr && hold->held()) book_->notes.write_again(*hold);
   }
-  if (request.verb() == NoteRequest::Verb::kWrite) book_->notes.key_unwritten();
-  book_->step_by(again);
+  book_->step_by(book_->notes.next());
 }
 
 void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {

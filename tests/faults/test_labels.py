@@ -152,7 +152,7 @@ def test_a_purpose_is_said_again_to_a_server_without_its_script(
     alice.do(lock.acquire)
     assert [one.purpose for one in alice.do(lock.holders)] == ["nightly"]
     alice.do(lock.release)
-    assert not notes_of(private_server, client)
+    eventually(lambda: not notes_of(private_server, client))
 
 
 def test_a_server_without_memory_keeps_the_holds_of_a_client_with_a_label(

@@ -117,6 +117,9 @@ lease::AttemptPlan Acquire::begin_attempt() {
   lease::Attempts& attempts = context().keeper->attempts();
   const lease::AttemptPlan plan = attempts.begin(attempt_);
   if (attempts.recorded()) record();
+  if (plan.noted && !request_.purpose) {
+    send_beside(context().keeper->notes().remove(name(), request_.owner));
+  }
   return plan;
 }
 

@@ -39,11 +39,8 @@ void HoldRelease::release_held(std::shared_ptr<const Context> context, Synchroni
 // Without a caller.
 void HoldRelease::follow(const Plan& plan) {
   plan_ = plan;
-  if (plan_.noted) remove_note();
   if (is(Plan::Verdict::kFinal)) run_alone(plan_.until);
 }
-
-void HoldRelease::remove_note() { send_ahead(context().keeper->notes().remove(name(), owner_)); }
 
 // Not sent where the owner holds nothing, nor at once where a waiter of this client may get the
 // lock in the same step.
@@ -54,7 +51,6 @@ bool HoldRelease::begin(TimePoint now) {
                             what_.deferred ? Leaves::kMayLeave : Leaves::kAwaits, now};
   plan_ = what_.block ? releases.end_block(name(), owner_, std::move(start))
                       : releases.begin(name(), owner_, what_.all, std::move(start));
-  if (plan_.noted) remove_note();
   give_up_after(now);
   sent_from = now;
   until_ = plan_.until;

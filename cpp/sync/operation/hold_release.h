@@ -84,7 +84,6 @@ class HoldRelease final : public Release {
   void time_is_up(TimePoint now) override;
   void write(script::Writer& out) const override;
   void follow(const Plan& plan) HOLDFAST_EXCLUDES(mutex_);
-  void remove_note();
 
   void send() HOLDFAST_REQUIRES(mutex_) override;
   bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to

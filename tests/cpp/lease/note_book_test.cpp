@@ -102,21 +102,60 @@ TEST_F(NoteBookTest, GrantBehindAnUnknownScriptIsWritten) {
   EXPECT_TRUE(book.take_unknown_script());
 }
 
-TEST_F(NoteBookTest, NoteIsRemovedAtItsTimeUnlessTheOwnerHasAnother) {
+TEST_F(NoteBookTest, NotesOfEndedHoldsAreRemovedTogether) {
   begin();
-  book.remove_at({LockName("first"), OwnerNumber{1}}, after(kNow, Millis(5)));
-  book.remove_at({LockName("second"), OwnerNumber{1}}, after(kNow, Millis(5)));
+  book.remove(LockName("first"), OwnerNumber{1});
+  book.remove(LockName("second"), OwnerNumber{1});
+  EXPECT_EQ(book.next(), after(kNow, kPeriod));
   EXPECT_TRUE(book.work(kNow).removed.empty());
-  EXPECT_EQ(book.next(), after(kNow, Millis(5)));
-  book.forget_removal(LockName("first"), OwnerNumber{1});
-  const NoteBook::Work work = book.work(after(kNow, Millis(5)));
+  EXPECT_EQ(book.work(after(kNow, kPeriod)).removed.size(), 2U);
+  EXPECT_EQ(book.next(), kNever);
+}
+
+TEST_F(NoteBookTest, NoteThatIsReplacedIsNotRemoved) {
+  begin();
+  const LockName name("lock");
+  EXPECT_FALSE(book.replace(name, OwnerNumber{1}));
+  book.remove(name, OwnerNumber{1});
+  EXPECT_FALSE(book.replace(name, OwnerNumber{2}));
+  EXPECT_TRUE(book.replace(name, OwnerNumber{1}));
+  EXPECT_TRUE(book.work(after(kNow, kPeriod)).removed.empty());
+}
+
+TEST_F(NoteBookTest, NoteThatIsReplacedWhileItsRemovalIsOnItsWayIsLeftOutOfIt) {
+  begin();
+  const LockName name("lock");
+  book.remove(name, OwnerNumber{1});
+  const NoteBook::Work work = book.work(after(kNow, kPeriod));
   ASSERT_EQ(work.removed.size(), 1U);
-  EXPECT_EQ(work.removed.front().name, LockName("second"));
+  EXPECT_FALSE(work.removed.front().replaced->load());
+  EXPECT_TRUE(book.replace(name, OwnerNumber{1}));
+  EXPECT_TRUE(work.removed.front().replaced->load());
+}
+
+TEST_F(NoteBookTest, RemovalWithoutAnAnswerIsSentAgain) {
+  begin();
+  const LockName name("lock");
+  book.remove(name, OwnerNumber{1});
+  const NoteBook::Work work = book.work(after(kNow, kPeriod));
+  book.answered(work.removed, false);
+  const NoteBook::Work again = book.work(after(kNow, 2 * kPeriod));
+  ASSERT_EQ(again.removed.size(), 1U);
+  book.answered(again.removed, true);
+  EXPECT_FALSE(book.replace(name, OwnerNumber{1}));
+}
+
+TEST_F(NoteBookTest, NoteOfAnOwnerThatHasEndedIsRemovedAtItsTime) {
+  begin();
+  book.remove_at({LockName("lock"), OwnerNumber{1}}, after(kNow, Millis(5)));
+  EXPECT_EQ(book.next(), after(kNow, Millis(5)));
+  EXPECT_TRUE(book.work(kNow).removed.empty());
+  EXPECT_EQ(book.work(after(kNow, Millis(5))).removed.size(), 1U);
 }
 
 TEST_F(NoteBookTest, NothingIsSentWithoutAKey) {
   NoteBook without;
-  without.remove_at({LockName("lock"), OwnerNumber{1}}, kNow);
+  without.remove(LockName("lock"), OwnerNumber{1});
   EXPECT_EQ(without.next(), kNever);
   EXPECT_TRUE(without.work(kNow).removed.empty());
 }

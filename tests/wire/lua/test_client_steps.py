@@ -80,16 +80,21 @@ def clock(server: Server) -> int:
 def test_what_a_hold_is_for_is_said_of_now_and_for_the_lease(server: Server) -> None:
     before = clock(server)
     notes = [b"17:myLock", b"nightly run", b"18:other", b""]
-    assert evaluated(server.inspect, "client/say", [KEY], 30_000, ABOUT, *notes) == 1
+    assert evaluated(server.inspect, "client/say", [KEY], 30_000, ABOUT, b"", *notes) == 1
     since, purpose = said(server, b"17:myLock")
     assert before <= since <= clock(server)
     assert (purpose, said(server, b"18:other")) == (b"nightly run", (since, b""))
     assert server.inspect.hmget(KEY, *SAYS) == list(SAYS.values())
     assert 29_000 < server.inspect.pttl(KEY) <= 40_000
-    assert evaluated(server.inspect, "client/say", [KEY], 10_000, b"", *notes) == 1
+    assert evaluated(server.inspect, "client/say", [KEY], 10_000, b"", b"", *notes) == 1
     assert server.inspect.pttl(KEY) > 20_000
-    assert evaluated(server.inspect, "client/say", [KEY], 3_600_000, b"", *notes) == 1
+    assert evaluated(server.inspect, "client/say", [KEY], 3_600_000, b"", b"1", *notes) == 1
+    assert server.inspect.pttl(KEY) < 3_600_000
+    assert evaluated(server.inspect, "client/say", [KEY], 3_600_000, b"", b"", *notes) == 1
     assert server.inspect.pttl(KEY) >= 3_599_000
+    server.inspect.delete(KEY)
+    assert evaluated(server.inspect, "client/say", [KEY], 30_000, b"", b"1", *notes) == 1
+    assert server.inspect.pttl(KEY) >= 29_000
 
 
 def note(server: Server, within: object, *notes: object, lease: int = 30_000) -> None:
