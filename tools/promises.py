@@ -79,9 +79,10 @@ PROMISES: tuple[Promise, ...] = (
         "suspended-machine forked-process interpreter-exit stalled-server client-clock-set "
         "process-limits",
         first=1749,
-        lines=1783,
+        lines=1785,
         added=(
-            "descriptors of the engine have numbers from 3 on, and a child of `fork()` closes them"
+            "descriptors of the engine have numbers from 3 on, and a child of `fork()` closes "
+            "them; a record of the log says the kind of lock"
         ),
     ),
     Promise(
@@ -212,15 +213,19 @@ PROMISES: tuple[Promise, ...] = (
         "engine/loss_signals.* engine/event_queue.*",
         "restart-without-data changed-key pending-release blocked-handler",
         first=411,
-        lines=464,
-        added="waiters for permits learn at once that the server lost its data",
+        lines=471,
+        added=(
+            "waiters for permits learn at once that the server lost its data; a record of the "
+            "log says the kind of lock"
+        ),
     ),
     Promise(
         "Leases are renewed in batches, without a thread for each",
         "lease/watchdog.* lease/renewal* lease/look_budget.*",
         "busy-gil many-holds shortened-lease",
         first=673,
-        lines=673,
+        lines=674,
+        added="a record of the log says the kind of lock",
     ),
     Promise(
         "A release gets to the server whatever becomes of its caller, and never takes "
@@ -229,9 +234,10 @@ PROMISES: tuple[Promise, ...] = (
         "error-in-block lost-release out-of-memory wrong-release interrupted-release "
         "pending-at-close deferred-loss unanswered-release greedy-client deferred-at-close",
         first=991,
-        lines=1019,
+        lines=1022,
         added=(
-            "a release that is refused for a reason that passes goes on until the lease is over"
+            "a release that is refused for a reason that passes goes on until the lease is over; "
+            "a record of the log says the kind of lock"
         ),
     ),
     Promise(
@@ -260,8 +266,11 @@ PROMISES: tuple[Promise, ...] = (
         "sync/recipes/* engine/lock.* engine/counter.* engine/permit_semaphore.* engine/setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
-        lines=1678,
-        added="permits are set up anew after the server lost them",
+        lines=1679,
+        added=(
+            "permits are set up anew after the server lost them; a record of the log says the "
+            "kind of lock"
+        ),
     ),
     Promise(
         "What is built on locks sends by the engine: steps and commands with a caller's time",
@@ -344,8 +353,10 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/pending.* bindings/register_queues.cpp",
         "idle-loop",
         first=209,
-        lines=230,
-        added="steps and commands are awaited there, too",
+        lines=231,
+        added=(
+            "steps and commands are awaited there, too; a record of the log says the kind of lock"
+        ),
     ),
     Promise(
         "Python's objects, errors, observers and passwords",

@@ -26,7 +26,7 @@ constexpr TimePoint after(TimePoint from, Duration by) {
   return by >= kNever - from ? kNever : from + by;
 }
 
-// The same for milliseconds, which may exceed the range of nanoseconds.
+// after() for milliseconds, which may exceed the range of nanoseconds.
 constexpr TimePoint after(TimePoint from, Millis by) {
   const bool endless = by >= std::chrono::duration_cast<Millis>(Duration::max());
   return endless ? kNever : after(from, Duration(by));

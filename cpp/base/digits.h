@@ -51,7 +51,7 @@ inline char* write_digits(char* to, std::uint64_t number) {
 
 inline constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-// Of either case; -1: it is none.
+// The value of a digit of either case; -1: it is none.
 constexpr int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast {
@@ -41,6 +42,7 @@ struct Event {
   std::optional<std::int64_t> token{};     // of a hold that is lost: its newest
   std::string server{};                    // of kResolved: the address of the one that answered
   Cause cause = Cause::kOther;             // of a hold that is lost
+  std::string_view kind_word{};            // of the kind of lock, a literal; empty: not known
 };
 
 // Where events go. Called on any thread, with locks held: it only puts the event away.

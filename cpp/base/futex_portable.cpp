@@ -21,7 +21,7 @@ struct Sleeper {
   bool awake = false;
 };
 
-// Those who sleep on words of one hash. The mutex orders the look at a word before the wake-up
+// The sleepers on words of one hash. The mutex orders the look at a word before the wake-up
 // that follows its change.
 struct Bucket {
   std::mutex mutex;

@@ -49,7 +49,7 @@ class HashIndex {
     ++size_;
   }
 
-  // Of one that find() has found.
+  // `value` is one that find() has found.
   void erase(const Value* value) {
     auto hole = static_cast<std::size_t>(reinterpret_cast<const Slot*>(value) - slots_.data());
     for (std::size_t at = next(hole); slots_[at].hash != 0; at = next(at)) {

@@ -71,7 +71,7 @@ class IdleDescriptors {
   }
 
  private:
-  // Of two threads that reach for it at once, one looks at the next.
+  // Where two threads reach for it at once, one of them looks at the next.
   class Slot {
    public:
     Descriptor take() {

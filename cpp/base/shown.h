@@ -10,7 +10,7 @@ namespace holdfast {
 // of lines, and bytes that are not UTF-8 as \xNN for each byte. Any thread.
 std::string shown(std::string_view bytes);
 
-// The same between single quotes.
+// shown() between single quotes.
 std::string quoted(std::string_view bytes);
 
 }  // namespace holdfast

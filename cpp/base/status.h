@@ -72,14 +72,14 @@ class [[nodiscard]] Status {
   const std::string& message() const { return failure_ ? failure_->message : nothing(); }
   const std::string& word() const { return failure_ ? failure_->word : nothing(); }
 
-  // The same failure with `more` before its message.
+  // This failure with `more` before its message.
   Status prefixed(const std::string& more) const {
     Status status = *this;
     if (status.failure_) status.failure_->message = more + status.failure_->message;
     return status;
   }
 
-  // The same failure with `more` behind its message.
+  // This failure with `more` behind its message.
   Status followed(const std::string& more) const {
     Status status = *this;
     if (status.failure_) status.failure_->message += more;

@@ -30,7 +30,7 @@ class LockName {
   // It contains a brace: it may say which part of it a cluster hashes.
   bool has_brace() const { return text_->has_brace(); }
   Side side() const { return side_; }
-  // Of the bytes; computed once.
+  // The hash of the bytes; computed once.
   std::size_t hash() const { return text_->hash; }
   bool operator==(const LockName& other) const {
     return side_ == other.side_ && (text_ == other.text_ || bytes() == other.bytes());

@@ -67,7 +67,8 @@ py::object next_event(std::uint64_t run) {
   if (!entry) return py::none();
   const Event& event = entry->event;
   return py::make_tuple(word(event.kind), py::bytes(event.name), event.owner, event.listeners,
-                        event.reason, event.token, entry->client, event.server, word(event.cause));
+                        event.reason, event.token, entry->client, event.server, word(event.cause),
+                        event.kind_word);
 }
 
 void await_end_of_threads(Duration most) {

@@ -41,7 +41,7 @@ class DirectExchange {
   enum class Exchanged { kAnswered, kInLine, kNotBegun };
   Exchanged exchange(const RequestPtr& request, DirectReply& answer) HOLDFAST_EXCLUDES(pipe_.mutex);
 
-  // The same of a command whose reply may stay unread (Request::deferred): sent at once.
+  // submit() for a command whose reply may stay unread (Request::deferred): sent at once.
   // kWritten: written() is not called for it, unless it is sent again. kInLine: as after submit().
   enum class Posted { kWritten, kInLine, kNotBegun };
   Posted post(const RequestPtr& request) HOLDFAST_EXCLUDES(pipe_.mutex);

@@ -48,7 +48,7 @@ class Greeting {
 
   // It has RESP3.
   bool resp3() const { return resp3_; }
-  // Of the server, as it has said.
+  // What the server has said that it is.
   Role role() const { return role_; }
   // What it is asked by; role_of() reads the reply.
   resp::Command role_command() const;

@@ -125,7 +125,7 @@ class ReaderElection {
   // A vacant stream has a reply to come that is awaited. `preferred`: the thread that will wait for
   // it; it is woken if it parks, and else comes by itself. Without one the first thread is woken.
   Action submit(Parker* preferred);
-  // The same, awaited by no caller: the next thread that comes reads it, or the loop, later.
+  // A reply that no caller awaits: the next thread that comes reads it, or the loop, later.
   Action leave_unread(TimePoint now);
   // Messages are about to come that must not stay unread.
   Action expect(TimePoint now);

@@ -97,10 +97,10 @@ struct StreamOptions {
   std::vector<resp::Command> also_sent{};
   resp::Command label{};  // the same, until a server refuses it; empty: there is none
   net::Address given{};   // the address before it was mapped; set by the stream
-  // Of a server that has to be the primary: asked for its role when it is greeted, if the user may
-  // do that. Null: of one that was named for itself.
+  // The signs that a server which has to be the primary is not: it is asked for its role when it
+  // is greeted, if the user may do that. Null: the server was named for itself.
   std::shared_ptr<StaleSigns> signs{};
-  // Of names; shared by the client's streams.
+  // What names have led to; shared by the client's streams.
   std::shared_ptr<net::AddressMemory> addresses = std::make_shared<net::AddressMemory>();
 };
 
@@ -142,17 +142,17 @@ class ReconnectingStream {
   enum class Wait { kNone, kMoment };
   bool read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait = Wait::kNone);
 
-  // The same of bytes that the driver has read from transport() by itself.
+  // As read(), for bytes that the driver has read from transport() by itself.
   bool take(TimePoint now, const char* bytes, std::size_t size, std::vector<resp::Reply>& replies);
 
   // Gives a stream up, and resets it, whose bytes cannot be the replies to what was sent: requests
   // and replies may be out of step. `what`: "sent ...", for the message. Counted and reported.
   void protocol_error(TimePoint now, const std::string& what);
-  // The same for a reply that no command asked for, as which a server refuses a client, too: then
+  // For a reply that no command asked for, as which a server refuses a client, too: then
   // the stream has failed for that.
   void unasked(TimePoint now, const resp::Reply& reply);
 
-  // Of what was read: it was the reply to what was sent. The failures were in a row no longer.
+  // What was read was the reply to what was sent. The failures were in a row no longer.
   void replied() { failures_ = 0; }
 
   // Ready only: all that has been read was complete replies, and they have been returned.
@@ -202,7 +202,7 @@ class ReconnectingStream {
     return failure_.code() == Code::kServer || failure_.reach() == Reach::kPlainText;
   }
 
-  // The same: the server refuses the client: its password, or where it comes from.
+  // Why it has failed: the server refuses the client: its password, or where it comes from.
   bool login_refused() const;
 
   // No stream, and callers are to get the failure: refused, or more attempts have failed than are

@@ -90,7 +90,7 @@ class Request {
   // reply. It is not gathered with others, and its reply may stay unread for some milliseconds
   // where no thread reads.
   bool deferred = false;
-  // Of such a request: the command is written, perhaps once more after a lost connection. Called on
+  // The command of such a request is written, perhaps once more after a lost connection. Called on
   // any thread, with the connection's lock held: it takes no lock of an operation. Not called if
   // the reply came first.
   virtual void written() {}

@@ -67,7 +67,7 @@ class RequestQueue {
   TimePoint next_connect_deadline() const;  // looks through them all
   TimePoint first_sent() const;  // when the first of those on the wire went out; kNever: none
 
-  // Of the commands that go out now: see Sent::stream.
+  // The stream of the commands that go out now: see Sent::stream.
   std::uint64_t stream() const { return stream_; }
   // There is a stream again; `tracked`: see Sent::tracked.
   void opened(Tracked tracked) { tracked_ = tracked; }
@@ -98,8 +98,7 @@ class RequestQueue {
     return first ? first->key() : std::string_view();
   }
 
-  // Of the replies that are to come, how many are before the one to this request; nothing: it is
-  // not on the wire.
+  // How many replies are to come before the one to this request; nothing: it is not on the wire.
   std::optional<std::size_t> replies_before(const Request& request) const;
 
   // The next reply on the wire has come, `from` this server. kUnasked: nothing was on the wire.

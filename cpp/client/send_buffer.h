@@ -70,7 +70,7 @@ class SendBuffer {
   void unblock() { blocked_ = false; }
   // All that was encoded is written, and no thread is about to write.
   bool at_rest() const { return stream_ && out_.empty() && !taken_; }
-  // The same, and there is room for a command.
+  // It is at rest, and there is room for a command.
   bool healthy() const { return at_rest() && !blocked_ && !failed_; }
   // Something has come although no reply is to come: it is read before a command goes out, whose
   // reply it would be taken for.

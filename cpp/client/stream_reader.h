@@ -63,7 +63,7 @@ class StreamReader {
   // The descriptor shows what is left to read.
   bool shows_input(const ReadTurn& /*turn*/) const { return link_.interest().until != TimePoint{}; }
   void close(const ReadTurn& /*turn*/) { link_.close(); }
-  // Of the server, as far as it is known; by the thread with the turn.
+  // The server's address, as far as it is known; by the thread with the turn.
   const net::Address& address() const { return link_.options().address; }
 
   // What a thread has read by itself from the stream, past the replies that it has taken, and how

@@ -56,7 +56,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
   // Any thread, with any lock held: messages have waiters, and must not stay unread.
   void expect();
-  // The same: one waits for messages that is no thread in wait_for_message(). For the next second
+  // A caller waits for messages that is no thread in wait_for_message(). For the next second
   // the loop reads.
   void listen();
   // Any thread without locks: reads what has come, where there is no reader.

@@ -37,7 +37,7 @@ bool is_message(std::string_view kind) { return kind == "message" || kind == "sm
 constexpr Millis kSuccessorLook{5};
 constexpr std::string_view kAuth = "AUTH";
 
-// Of a stream whose channels have another one still.
+// The sink of a stream whose channels have another one still.
 class NoSink final : public SubscriptionStream::Sink {
  public:
   void on_subscribed(const std::string& /*channel*/, TimePoint /*requested*/,
@@ -53,8 +53,8 @@ class NoSink final : public SubscriptionStream::Sink {
   Status refusal;
 };
 
-// Of a slot that has moved. That the move has ended its subscriptions looks like the reply to an
-// UNSUBSCRIBE under way, whose own reply this may be.
+// The error names a slot that has moved. That the move has ended its subscriptions looks like the
+// reply to an UNSUBSCRIBE under way, whose own reply this may be.
 bool is_redirection(std::string_view error) { return error.substr(0, 6) == "MOVED "; }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 constexpr Millis kTryAgain{60'000};
 constexpr int kMostBroken = 2;
 
-// Of "7.2.4"; 0, 0 for what is no version.
+// 7, 2 for "7.2.4"; 0, 0 for what is no version.
 std::pair<int, int> major_and_minor(std::string_view version) {
   int major = 0;
   int minor = 0;

@@ -32,7 +32,8 @@ std::string_view line_of(std::string_view text, std::size_t number) {
   return text.substr(0, text.find('\n'));
 }
 
-// Those that a line of Lua calls, in capital letters: "DEL", "GET or TTL"; empty: none by its name.
+// The commands that a line of Lua calls, in capital letters: "DEL", "GET or TTL"; empty: none by
+// its name.
 std::string called_in(std::string_view line) {
   constexpr std::string_view kCall = "call('";
   std::string names;

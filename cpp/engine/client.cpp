@@ -47,18 +47,21 @@ std::string connection_name(const std::optional<std::string>& given, const std::
 
 // What the client's key says.
 struct About {
-  explicit About(const ClientOptions& options) : label(options.label.value_or(std::string())) {
+  explicit About(const ClientOptions& options)
+      : lease(std::to_string(options.lease.time.count())),
+        label(options.label.value_or(std::string())) {
     std::array<char, 256> name{};
     (void)::gethostname(name.data(), name.size() - 1);
     host = name.data();
   }
   // For lua/client/renew.lua.
-  std::string lines() const { return host + '\n' + pid + '\n' + made + '\n' + label; }
+  std::string lines() const { return host + '\n' + pid + '\n' + made + '\n' + lease + '\n' + label; }
 
   const std::string pid = std::to_string(::getpid());
   const std::string made = std::to_string(
       std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch())
           .count());
+  const std::string lease;
   const std::string label;
   std::string host;
 };

@@ -86,7 +86,7 @@ class Guard {
   void leave(const std::string& client) const;
   bool ended() const;
 
-  // Of its process; 0: it has not answered.
+  // The number of its process; 0: it has not answered.
   int pid() const { return pid_; }
 
   // A descriptor whose other end is closed when the guard has ended.

@@ -73,7 +73,7 @@ Result<HeldPage> HeldPage::make(std::uint32_t capacity) {
     munmap(memory, size);
     return status;
   }
-  // Of another size it would end its reader.
+  // A page of another size would end its reader.
   (void)fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   auto* layout = new (memory) PageLayout;
   layout->capacity = capacity;

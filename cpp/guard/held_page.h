@@ -28,7 +28,7 @@ struct HeldRecord {
   TimePoint deadline{};  // until when the lease may last, by the clock of this machine
 };
 
-// The same without a copy of the texts.
+// A HeldRecord without a copy of the texts.
 struct HeldRecordView {
   HeldRecordView(const HeldRecord& record)  // NOLINT: it is the same
       : kind(record.kind), name(record.name), owner(record.owner), deadline(record.deadline) {}
@@ -49,7 +49,7 @@ struct HeldRecordView {
 // the others. A child of fork() does not inherit the memory and must call nothing.
 class HeldPage {
  public:
-  // Of a name and its owner together; what is longer is not guarded.
+  // The bytes of a name and its owner together; what is longer is not guarded.
   static constexpr std::size_t kLongest = 232;
   static constexpr std::size_t kLongestSettings = 512 * 1024;
 
@@ -97,7 +97,7 @@ class HeldPage {
   std::vector<Slot> free_;
 };
 
-// The same memory as the guard sees it: read-only.
+// The page's memory as the guard sees it: read-only.
 class HeldPageView {
  public:
   // kInvalid: the descriptor is not of a HeldPage of this version.

@@ -26,7 +26,7 @@ namespace holdfast::guard {
 namespace {
 
 constexpr Millis kConnectTime{3000};
-// Of a server with commands in flight, until its connection is given up.
+// The silence of a server with commands in flight, until its connection is given up.
 constexpr Millis kSilence{2000};
 constexpr Millis kLateAcquire{50};
 // For the sentinels to name another primary than the known one, which may answer as before.
@@ -35,10 +35,10 @@ constexpr Millis kBackoff{50};  // doubling
 constexpr Millis kLongestBackoff{1000};
 // Between two looks at the holds that wait for room.
 constexpr Millis kNextLook{50};
-// Of a connection, at first: each of these may need its script's text.
+// The commands in flight on a new connection: each may need its script's text.
 constexpr std::size_t kRoom = 16;
 
-// Of a record of a permit, its place in kPermitKinds.
+// The place in kPermitKinds of a permit's record.
 std::size_t permit_of(const HeldRecord& record) {
   return std::size_t{HeldRecord::kPermit} - record.kind;
 }

@@ -9,40 +9,42 @@ namespace holdfast::lease {
 
 namespace {
 constexpr std::size_t kMostEnded = 100;
+
+Event event_about(const Subject& subject, Event::Kind kind, const std::string& reason) {
+  Event event{kind, subject.name.text(), static_cast<std::uint64_t>(subject.owner), {}, reason};
+  event.kind_word = subject.kind;
+  return event;
+}
+
 }  // namespace
 
 void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
-  Event event{kind, hold.name.text(), static_cast<std::uint64_t>(hold.owner), {}, hold.reason()};
+  Event event = event_about({hold.name, hold.owner, hold.renewal->word()}, kind, hold.reason());
   if (hold.few() != nullptr) event.listeners = hold.few()->listeners;
   if (hold.token != 0) event.token = hold.token;
   event.cause = cause_of(event.reason);
   sink_->post(std::move(event));
 }
 
-void HoldEvents::post_unreleased(const LockName& name, OwnerNumber owner,
-                                 const std::string& reason) const {
-  sink_->post(
-      {Event::Kind::kUnreleased, name.text(), static_cast<std::uint64_t>(owner), {}, reason});
+void HoldEvents::post_unreleased(const Subject& subject, const std::string& reason) const {
+  sink_->post(event_about(subject, Event::Kind::kUnreleased, reason));
 }
 
-void HoldEvents::post_overlong(const LockName& name, OwnerNumber owner, Millis remaining,
-                               TimePoint now) {
-  if (!overlong_.admits(name.text(), now)) return;
+void HoldEvents::post_overlong(const Subject& subject, Millis remaining, TimePoint now) {
+  if (!overlong_.admits(subject.name.text(), now)) return;
   const std::string seconds = std::to_string(remaining.count() / 1000);
-  sink_->post({Event::Kind::kOverlong,
-               name.text(),
-               static_cast<std::uint64_t>(owner),
-               {},
-               "is held for another " + seconds +
-                   " s: its owner set a lease of that length, or the server's clock was set "
-                   "back; `holdfast show` says whose it is, and force_release() frees it"});
+  sink_->post(
+      event_about(subject, Event::Kind::kOverlong,
+                  "is held for another " + seconds +
+                      " s: its owner set a lease of that length, or the server's clock was set "
+                      "back; `holdfast show` says whose it is, and force_release() frees it"));
 }
 
 void HoldEvents::post_closed() const { sink_->post({Event::Kind::kClosed, {}, 0, {}, {}}); }
 
-void HoldEvents::post_foreign(const LockName& name, OwnerNumber owner, TimePoint now) {
-  if (!foreign_.admits(name.text(), now)) return;
-  sink_->post({Event::Kind::kForeign, name.text(), static_cast<std::uint64_t>(owner)});
+void HoldEvents::post_foreign(const Subject& subject, TimePoint now) {
+  if (!foreign_.admits(subject.name.text(), now)) return;
+  sink_->post(event_about(subject, Event::Kind::kForeign, {}));
 }
 
 void HoldEvents::post_unlabelled(const std::string& reason) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -22,6 +23,13 @@ namespace holdfast::lease {
 struct Holder {
   OwnerNumber owner;
   std::string ended;  // what has ended, "thread" or "task"; empty: it holds
+};
+
+// What an owner has, wants or releases: of an event.
+struct Subject {
+  const LockName& name;
+  OwnerNumber owner;
+  std::string_view kind{};  // as Event::kind_word
 };
 
 // Limits a notice to once in a time for each lock, usually a minute. It remembers the latest names
@@ -68,13 +76,13 @@ class HoldEvents {
   // A hold's event, for its listeners. The hold's reason is the event's.
   void post(const Hold& hold, Event::Kind kind) const;
   // A deferred release has failed, or goes on in the background.
-  void post_unreleased(const LockName& name, OwnerNumber owner, const std::string& reason) const;
+  void post_unreleased(const Subject& subject, const std::string& reason) const;
   // The hold that the owner waits for will last suspiciously long; once a minute for a name.
-  void post_overlong(const LockName& name, OwnerNumber owner, Millis remaining, TimePoint now);
+  void post_overlong(const Subject& subject, Millis remaining, TimePoint now);
   // The client is closed, and its last hold was reported.
   void post_closed() const;
   // The owner was refused by a key that never expires; once a minute for a name.
-  void post_foreign(const LockName& name, OwnerNumber owner, TimePoint now);
+  void post_foreign(const Subject& subject, TimePoint now);
   // The server does not take the client's key; once.
   void post_unlabelled(const std::string& reason);
   // A semaphore has another number of permits than was wanted; once for the latter.

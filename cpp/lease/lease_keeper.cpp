@@ -157,14 +157,14 @@ void LeaseKeeper::forced(const LockName& name, TimePoint sent) {
   }
 }
 
-void LeaseKeeper::report_overlong(const LockName& name, OwnerNumber owner, Millis remaining) {
+void LeaseKeeper::report_overlong(const Subject& subject, Millis remaining) {
   const MutexLock guard(book_->mutex);
-  book_->events.post_overlong(name, owner, remaining, book_->clock.now());
+  book_->events.post_overlong(subject, remaining, book_->clock.now());
 }
 
-void LeaseKeeper::report_foreign(const LockName& name, OwnerNumber owner) {
+void LeaseKeeper::report_foreign(const Subject& subject) {
   const MutexLock guard(book_->mutex);
-  book_->events.post_foreign(name, owner, book_->clock.now());
+  book_->events.post_foreign(subject, book_->clock.now());
 }
 
 void LeaseKeeper::report_permits(const LockName& name, std::int64_t there, std::int64_t wanted) {

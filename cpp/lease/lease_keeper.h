@@ -101,9 +101,9 @@ class LeaseKeeper {
   void forced(const LockName& name, TimePoint sent);
   // The hold that the owner waits for will last suspiciously long: posts an event, once a minute
   // for a name.
-  void report_overlong(const LockName& name, OwnerNumber owner, Millis remaining);
+  void report_overlong(const Subject& subject, Millis remaining);
   // The owner was refused by a key that never expires: the same.
-  void report_foreign(const LockName& name, OwnerNumber owner);
+  void report_foreign(const Subject& subject);
   // A semaphore has another number of permits than was wanted: posts an event, once for that
   // number.
   void report_permits(const LockName& name, std::int64_t there, std::int64_t wanted);

@@ -115,10 +115,11 @@ class NoteBook {
     key_written_ = false;
     lives_until_ = {};
   }
-  // Whether the key lives for so long; if not, what is sent now has it do so.
+  // Whether the key lives for two thirds of that time, as one that is renewed does; if not, what is
+  // sent now has it live for all of it.
   bool lives(TimePoint now, Millis lease) {
-    if (after(now, lease) <= lives_until_) return true;
-    lives_until_ = after(now, lease + lease / 3);
+    if (after(now, lease - lease / 3) <= lives_until_) return true;
+    lives_until_ = after(now, lease);
     return false;
   }
   // The key has been made again, without its notes.

@@ -39,6 +39,10 @@ ReleasePlan under_way() {
   return plan;
 }
 
+Subject subject_of(const Holds::Entry& entry) {
+  return {entry.name, entry.owner, entry.hold ? entry.hold->renewal->word() : std::string_view()};
+}
+
 }  // namespace
 
 Millis ReleasePlan::closed_for(TimePoint now) const {
@@ -358,8 +362,8 @@ bool Releases::defer(const LockName& name, OwnerNumber owner, ReleasePlan& plan)
 void Releases::report_trouble(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                               const std::string& reason) {
   const MutexLock guard(book_.mutex);
-  if (book_.holds.open_at(name, owner, plan.command) != nullptr)
-    book_.events.post_unreleased(name, owner, reason);
+  const Holds::Entry* const entry = book_.holds.open_at(name, owner, plan.command);
+  if (entry != nullptr) book_.events.post_unreleased(subject_of(*entry), reason);
 }
 
 // `newest`: the owner has done nothing else since; the entry is there.
@@ -383,7 +387,7 @@ void Releases::lose_after_release(Holds::Entry* entry, bool newest, const HoldPt
 void Releases::end_deferred(Holds::Entry& entry, End how, const std::string& why) {
   if (how == End::kRefused) {
     book_.holds.keep(entry, Holds::Release::kRefused);
-    return book_.events.post_unreleased(entry.name, entry.owner, why);
+    return book_.events.post_unreleased(subject_of(entry), why);
   }
   const Released settled = book_.holds.settle(entry);
   if (!settled.hold) return;

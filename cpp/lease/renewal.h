@@ -25,6 +25,8 @@ using HoldFields = std::vector<HoldField>;
 class Renewal {
  public:
   virtual ~Renewal() = default;
+  // The kind, for people: a literal.
+  virtual std::string_view word() const = 0;
   // A command that sets the lease anew of each of these holds that its owner still holds. In a
   // cluster they are of one slot. Where the server refuses one of them, the reply is an error, and
   // some may be renewed.

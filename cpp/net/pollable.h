@@ -47,7 +47,7 @@ class Loop {
   // any lock held: it does not call the Pollable, and throws nothing but std::bad_alloc.
   virtual void drive(std::shared_ptr<Pollable> pollable) = 0;
 
-  // The same, but no step is needed before `at`: a loop that sleeps is not woken before that.
+  // drive(), but no step is needed before `at`: a loop that sleeps is not woken before that.
   virtual void drive_at(std::shared_ptr<Pollable> pollable, TimePoint /*at*/) {
     drive(std::move(pollable));
   }

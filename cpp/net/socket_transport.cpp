@@ -177,7 +177,7 @@ IoResult SocketTransport::race() {
   return failed("cannot connect to ", error_ != 0 ? error_ : ENOENT);
 }
 
-// Of the race. Returns the one that is connected, if any.
+// Removes what has failed from the race; the attempt that is connected, if any.
 std::vector<SocketTransport::Attempt>::iterator SocketTransport::take_failures() {
   for (auto each = race_.begin(); each != race_.end();) {
     const int error = outcome(*each);

@@ -19,7 +19,7 @@ class SocketTransport final : public Transport {
   SocketTransport(const Address& address, Millis user_timeout,
                   std::shared_ptr<AddressMemory> memory = nullptr);
 
-  // The same for known addresses; `name` stands for them in messages.
+  // For known addresses; `name` stands for them in messages.
   SocketTransport(std::string name, std::vector<SocketAddress> addresses, Millis user_timeout);
 
   int fd() const override;

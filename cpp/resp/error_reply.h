@@ -16,7 +16,7 @@ namespace holdfast::resp {
 
 // A state of the server that passes by itself: a call tries again.
 bool is_temporary(std::string_view text);
-// The same, and that server will answer: it is starting, or busy.
+// The error passes, and that server will answer: it is starting, or busy.
 bool passes_there(std::string_view text);
 // The server does not work for the moment, whatever the command.
 bool is_out_of_order(std::string_view text);

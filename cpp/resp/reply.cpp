@@ -17,7 +17,8 @@ constexpr std::size_t kMaxReply = std::size_t{64} << 20;
 // for.
 constexpr long long kMaxElements = 1 << 20;
 constexpr int kMaxDepth = 16;
-// Of an error: more than any server's own words have. It becomes the message of an exception.
+// The bytes of an error that are kept: more than any server's own words have. It becomes the
+// message of an exception.
 constexpr std::size_t kLongestError = 1200;
 
 void shorten(redisReply& error) {
@@ -90,7 +91,7 @@ PlainBeginning text_beginning(std::string_view bytes) {
   return {plain_text(bytes.substr(line.size, size)), line.size + size + 2};
 }
 
-// Of an array of two integers.
+// The beginning of an array of two integers.
 PlainBeginning pair_beginning(std::string_view bytes) {
   constexpr std::string_view kTwo = "*2\r\n";
   if (bytes.substr(0, kTwo.size()) != kTwo) return {};
@@ -280,7 +281,7 @@ bool skip_digits(std::string_view& text) {
   return digits > 0;
 }
 
-// The same of a single character, one of these.
+// Skips a single character, one of `of`.
 bool skip_one(std::string_view& text, std::string_view of) {
   if (text.empty() || of.find(text.front()) == std::string_view::npos) return false;
   text.remove_prefix(1);

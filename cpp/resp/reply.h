@@ -56,7 +56,7 @@ class Reply {
   bool is_push() const { return push_; }  // not a reply to a command (RESP3)
 
   std::int64_t integer() const { return is_integer() ? *plain_.integer : 0; }  // 0: it is none
-  // Of a string, a status, an error (its first 1200 bytes) or a number; else empty.
+  // The text of a string, a status, an error (its first 1200 bytes) or a number; else empty.
   std::string_view text() const;
   std::size_t size() const;  // elements of an array; 0 for anything else
 
@@ -153,7 +153,7 @@ class ReplyKinds {
   constexpr ReplyKinds(ReplyKind kind) : bits_(bit(kind)) {}  // NOLINT: a single one
   static constexpr ReplyKinds any() { return ReplyKinds(std::uint8_t{0xff}); }
 
-  // Of kinds without ranges.
+  // Either of these kinds, which have no ranges.
   constexpr ReplyKinds operator|(ReplyKinds other) const {
     return ReplyKinds(static_cast<std::uint8_t>(bits_ | other.bits_));
   }

@@ -28,7 +28,7 @@ class DeferredRequests {
   // Sends the requests that have a connection. Those that a closed connection refuses are answered.
   void release(const Find& find, client::RequestQueue::Deliveries& deliveries);
 
-  // Of each kind of traffic.
+  // The line of a kind of traffic.
   client::RequestQueue& line(Traffic traffic) { return lines_[traffic]; }
   auto begin() { return lines_.begin(); }
   auto end() { return lines_.end(); }

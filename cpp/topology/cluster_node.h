@@ -75,13 +75,14 @@ class ClusterNodes {
   // The server there, with a new number if it is not known.
   ClusterNode& at(const net::Address& address);
   std::vector<std::shared_ptr<ClusterNode>> all() const;
-  // Of the subscribers of servers that become known from now on; else kClassic.
+  // How the subscribers of servers subscribe that become known from now on; else kClassic.
   void set_mode(client::PubSub mode) { mode_ = mode; }
 
   // What a server has said of the cluster: which servers have slots, and their replicas. One that
   // has lost its last slots is left. One that never had any stays: it may be about to get some.
   void keep(std::set<ServerNumber> owners, std::vector<net::Address> replicas);
-  // Those that may be queried for the slots: the known ones, the replicas, and those of the URL.
+  // The servers that may be queried for the slots: the known ones, the replicas, and those of the
+  // URL.
   std::vector<net::Address> addresses() const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Millis kLately{60'000};
 constexpr Millis kSeldom{10'000};
-// Of refusals, until the name is resolved, and between two resolutions.
+// How long refusals last until the name is resolved, and between two resolutions.
 constexpr Millis kResolve{1000};
 
 // One connection, which asks only what the server is.

@@ -103,7 +103,7 @@ class Replacement final : public net::Pollable,
   std::uint64_t look_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // the number of the latest one
   bool looks_ HOLDFAST_GUARDED_BY(mutex_) = false;      // it goes on
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  // Of refusals to work that follow each other within a second.
+  // The first and the last of refusals to work that follow each other within a second.
   TimePoint refused_first_ HOLDFAST_GUARDED_BY(mutex_){};
   TimePoint refused_last_ HOLDFAST_GUARDED_BY(mutex_){};
   bool resolves_ HOLDFAST_GUARDED_BY(mutex_) = false;  // it has lasted for long enough

@@ -20,9 +20,9 @@ struct Opinion {
 
 // Determines the primary of a service from the replies of its sentinels: a machine without I/O.
 //
-// Of the replies, the one with the greatest epoch counts: no failover gets an epoch without a
-// majority of the sentinels, and the sentinels copy it from each other. Of equal epochs, the
-// address that most sentinels name. So a sentinel that was cut off, and still names the old
+// The reply with the greatest epoch counts: no failover gets an epoch without a
+// majority of the sentinels, and the sentinels copy it from each other. Among equal epochs, the
+// address counts that most sentinels name. So a sentinel that was cut off, and still names the old
 // primary, is overruled by a single one with a newer epoch, and epochs older than the accepted one
 // are ignored. Only when the primary is in *doubt* (no stream to it, or it is not a primary), all
 // sentinels are queried again, and only these replies count, with any epoch: sentinels that were

@@ -137,7 +137,7 @@ void SlotsQuery::start() {
     query->deadline = after(clock_.now(), command_timeout_);
     return connection_->submit(query);
   };
-  // The same query as Redisson's.
+  // Redisson sends the same query.
   using Reply = Result<resp::Reply>;
   const auto self = shared_from_this();
   (void)send({"PUBSUB", "SHARDNUMSUB"}, resp::ReplyKind::kArray,

@@ -57,7 +57,7 @@ struct Setup {
   // A connection for renewals that is silent for longer is given up while there is time for
   // another; at most link.command_timeout.
   Millis renewal_timeout = Millis::max();
-  // Of a service: known already; it is used until the sentinels name another one.
+  // The primary of a service, where it is known already: used until the sentinels name another one.
   std::optional<net::Address> primary{};
   // Makes the witness of one connection for calls; empty: there is none.
   std::function<std::shared_ptr<client::StreamWitness>()> witness{};

@@ -35,7 +35,7 @@ class Waiter {
   virtual ~Waiter() = default;
   // The lock may be free: try. Called for the head of a queue only.
   virtual void on_signal() = 0;
-  // The same, by a message that is newer than `since`.
+  // on_signal() by a message that is newer than `since`.
   virtual void on_message(std::string_view /*payload*/) { on_signal(); }
   // You are the head now; it is held, by what is known until `retry_at` at most.
   virtual void on_turn(TimePoint retry_at) = 0;
@@ -128,9 +128,9 @@ class WaitRegistry {
   bool has_waiters(std::size_t besides) const;
   bool has_waiters(const std::string& channel) const;
 
-  // Of this client no other waits for it, or did just now, nor would a newcomer hold back.
+  // No other of this client waits for it, or did just now, nor would a newcomer hold back.
   bool idle(const std::string& channel, TimePoint now) const;
-  bool idle() const { return idle_; }  // the same of all channels
+  bool idle() const { return idle_; }  // idle() for all channels
 
   // This client has just released, and `subscribers` received the message. If some are of other
   // clients, one of them goes first: otherwise the releasing client would always be the quickest to
@@ -212,13 +212,13 @@ class WaitRegistry {
     bool needs_no_more(std::int64_t permits) const;  // one in turn, but the last
     // Notifies those together, in order, as far as the permits go; returns what is left.
     std::int64_t share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
-    // The same of those behind the head, for which they are too few.
+    // Shares permits, too few for the head, among the waiters behind it.
     void share_behind(Calls& calls, std::int64_t permits) const;
     // The permits of a leaver's message may still be free.
     void pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const;
     void next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const;
-    // Of those that held back behind a leaver that needed `permits` the ones that need fewer than
-    // all ahead: now they wait as a head does.
+    // Lets go the waiters that held back behind a leaver that needed `permits`, and that need fewer
+    // than all ahead: now they wait as a head does.
     void let_go(Calls& calls, std::int64_t permits, LeaveReason why, TimePoint retry_at) const;
     void fail(Calls& calls, const Status& why) const;
   };

@@ -1,6 +1,6 @@
 -- The parties of a barrier: its state has a field "party:" and the permit of each: "w" and its place while it waits,
--- "p" and its place once it has passed, "b" once the barrier was broken for it. A party whose permit is not in use has
--- died.
+-- "p" and its place once it has passed, "b" once the barrier was broken for it; and "who:" and the permit, which says who
+-- it is. A party whose permit is not in use has died.
 -- @include _permit_semaphore/now.lua
 -- @include _revision/change.lua
 -- @include _barrier/keep.lua
@@ -61,6 +61,6 @@ end
 -- drop_dead(state, of): forgets the parties that have died, once they do not wait.
 local function drop_dead(state, of)
   for _, field in ipairs(of.dead) do
-    redis.call('hdel', state, field)
+    redis.call('hdel', state, field, 'who:' .. string.sub(field, 7))
   end
 end

@@ -1,12 +1,13 @@
 -- Lets a party wait at the barrier, or says what has become of its wait. The last party lets all pass.
 -- KEYS[1]  name: the counter of the semaphore whose permits the parties hold
 -- KEYS[2]  timeouts: a sorted set of the permits that are out, id -> ms since 1970 at which it expires
--- KEYS[3]  state: the barrier's hash: revision, until, parties, broken, and a field for each party
+-- KEYS[3]  state: the barrier's hash: revision, until, parties, broken, and two fields for each party
 -- KEYS[4]  channel: to which those that wait subscribe
 -- ARGV[1]  permit: of the party, 16 bytes
 -- ARGV[2]  parties: how many have to wait
 -- ARGV[3]  waits: 1; or 0 for a party that waits no longer: it has passed by now, or breaks the barrier
--- ARGV[4]  publish: the command that reaches the parties, "publish", "spublish" or "both"
+-- ARGV[4]  holder: who the party is
+-- ARGV[5]  publish: the command that reaches the parties, "publish", "spublish" or "both"
 -- returns  {1, >= 0, any}: it waits; its place and the revision; the state is over when a party may have died
 -- returns  {2, >= 0, 0}: it has passed; its place
 -- returns  {-1, any, 0}: this is the number of parties; nothing changed
@@ -46,7 +47,7 @@ if mark == 'b' or (said[2] and mark ~= 'w') then
   return {-2, 0, 0}
 end
 if of.dead_waiting > 0 then
-  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[5])
   drop_dead(KEYS[3], of)
   return {-2, 0, 0}
 end
@@ -55,7 +56,7 @@ if of.live > 0 and said[3] and said[3] ~= ARGV[2] then
 end
 if mark ~= 'w' then
   place = of.number
-  redis.call('hset', KEYS[3], own, 'w' .. place, 'parties', ARGV[2])
+  redis.call('hset', KEYS[3], own, 'w' .. place, 'who:' .. ARGV[1], ARGV[4], 'parties', ARGV[2])
   redis.call('hdel', KEYS[3], 'owner') -- of a leader of this name that has died
   drop_dead(KEYS[3], of)
   for _, key in ipairs({KEYS[1], KEYS[2], KEYS[3]}) do
@@ -67,15 +68,15 @@ if mark ~= 'w' then
 end
 if of.number >= ARGV[2] + 0 then
   end_waits(KEYS[3], of, 'p')
-  change(KEYS[3], KEYS[4], ARGV[4])
+  change(KEYS[3], KEYS[4], ARGV[5])
   return {2, place, 0}
 end
 if ARGV[3] == '0' then
-  break_barrier(KEYS[3], of, KEYS[4], ARGV[4])
+  break_barrier(KEYS[3], of, KEYS[4], ARGV[5])
   return {-2, 0, 0}
 end
 redis.call('hset', KEYS[3], 'until', string.format('%.0f', of.next_end))
 if not said[4] or of.next_end < said[4] + 0 then
-  change(KEYS[3], KEYS[4], ARGV[4])
+  change(KEYS[3], KEYS[4], ARGV[5])
 end
 return {1, place, (revision_now(KEYS[3], KEYS[1]))}

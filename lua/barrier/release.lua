@@ -25,7 +25,7 @@ for _, id in ipairs(ids(ARGV[1])) do
   if not theirs then
     local said = redis.call('hget', KEYS[4], 'party:' .. id)
     waits = waits or said and string.sub(said, 1, 1) == 'w'
-    redis.call('hdel', KEYS[4], 'party:' .. id)
+    redis.call('hdel', KEYS[4], 'party:' .. id, 'who:' .. id)
   end
   local ends = redis.call('zscore', KEYS[2], id)
   if ends then

@@ -2,12 +2,11 @@
 -- KEYS[1]  name: the client's key, a hash
 -- ARGV[1]  lease: ms from now, 1 to 2^53
 -- ARGV[2]  about: what the client says of itself, as _client/introduce.lua has it; empty: the key says it
--- ARGV[3]  lives: not empty: by what the client knows, a key that is there lives for the lease or longer
+-- ARGV[3]  lives: not empty: by what the client knows, a key that is there lives for two thirds of the lease or longer
 -- ARGV[4...]  notes: for each its field and its purpose
--- returns  1: the key has these fields, and lives for the lease or longer
+-- returns  1: the key has these fields, and lives for the lease or longer, or, with `lives`, perhaps for those two thirds
 --
--- A field is "<ms since 1970> <purpose>", by the server's clock. A key that has to live longer gets a third of the lease
--- more, so that the next calls find it long enough. A key that had the fields before was there.
+-- A field is "<ms since 1970> <purpose>", by the server's clock. A key that had the fields before was there.
 -- @include _client/introduce.lua
 local key = KEYS[1]
 if ARGV[2] ~= '' then
@@ -20,6 +19,6 @@ for i = 4, #ARGV, 2 do
   new = new + redis.call('hset', key, ARGV[i], since .. ARGV[i + 1])
 end
 if (new > 0 or ARGV[3] == '') and redis.call('pttl', key) < tonumber(ARGV[1]) then
-  redis.call('pexpire', key, math.ceil(ARGV[1] * 4 / 3))
+  redis.call('pexpire', key, ARGV[1])
 end
 return 1

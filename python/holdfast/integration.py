@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast import _core
 from holdfast._clients.base import BaseClient
@@ -22,6 +22,7 @@ from holdfast._engine.arguments import (
     milliseconds,
 )
 from holdfast._engine.errors import braced, escaped, is_busy, matcher, quoted, shown
+from holdfast._engine.log import About
 from holdfast._engine.log import error as log_error
 from holdfast._engine.log import warning as log_warning
 from holdfast._locks.base import BaseLock
@@ -40,11 +41,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "About",
     "BaseClient",
     "BaseLock",
     "Name",
     "Naming",
     "Seconds",
+    "about",
     "braced",
     "checked_count",
     "checked_fields",
@@ -85,6 +88,12 @@ def guard_obstacle() -> str:
 def versions() -> tuple[str, str]:
     """The versions of hiredis and of OpenSSL in the engine; the latter is empty without TLS."""
     return _core.versions()
+
+
+def about(subject: Any, event: str) -> About:
+    """What a record about a lock, a semaphore or a hold object says in its fields."""
+    found: About = getattr(subject, "lock", subject)._for_log(event)
+    return found
 
 
 def key_of(lock: BaseLock) -> bytes:

@@ -31,10 +31,10 @@ from holdfast._locks.force import (
 from holdfast._locks.force import read_forced as forced_releases
 from holdfast._locks.holders import Said
 from holdfast._locks.kinds import BUILT, KINDS, Kind, key_beside, kind_of
-from holdfast._locks.steps import Command, ask, run, without_limit
+from holdfast._locks.steps import Command, ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "BUILT",
@@ -72,6 +72,11 @@ def script_text(name: str) -> bytes | None:
 
 
 CLOCK: Final[Command] = (b"TIME",)
+#: The most clients that are asked, and of each the most purposes.
+MOST_SAID: Final = (1000, 1000)
+#: The most that one step of many reads of their keys.
+FIELDS_AT_ONCE: Final = 4096
+CHANNELS_AT_ONCE: Final = 500
 
 _deployments: WeakKeyDictionary[BaseClient, Deployment] = WeakKeyDictionary()
 
@@ -268,15 +273,31 @@ class Deployment:
         """
         return force_release(self._router._core, name, kind, owners)
 
-    def said(self, owners: Sequence[tuple[str, bytes]]) -> dict[tuple[str, bytes], Said]:
+    def said(self, owners: Iterable[tuple[str, bytes]]) -> dict[tuple[str, bytes], Said]:
         """What their clients say of owners, each with the key of the lock that it holds.
 
-        At most 100 clients are asked; those that this user may not ask say nothing.
+        Those that this user may not ask say nothing; ``Said.truncated``: there were too many.
         """
-        from holdfast._locks.holders import said
+        from holdfast._locks.holders import Questions, client_key
 
-        core = self._router._core
-        return run(said(core, owners, without_limit(core)))
+        questions = Questions(owners, MOST_SAID)
+        for some in questions.batches(1 if self._cluster else FIELDS_AT_ONCE):
+            asked = [command for client in some for command in questions.commands(client)]
+            questions.take(some, self.ask_gently(client_key(some[0]), asked))
+        return questions.about
+
+    def subscribers(self, servers: Sequence[Server], channels: Sequence[bytes]) -> dict[bytes, int]:
+        """The number of subscribed clients of each channel; 0 if this user may not query it."""
+        found = dict.fromkeys(channels, 0)
+        asked = [b"NUMSUB", b"SHARDNUMSUB"] if self.sharded else [b"NUMSUB"]
+        for start in range(0, len(channels), CHANNELS_AT_ONCE):
+            some = channels[start : start + CHANNELS_AT_ONCE]
+            for server in servers:
+                for reply in server.ask_gently([(b"PUBSUB", how, *some) for how in asked]):
+                    pairs = listed(reply)
+                    for channel, count in zip(pairs[::2], pairs[1::2], strict=True):
+                        found[channel] += count
+        return found
 
     def primaries(self) -> list[Server]:
         """All servers that answer for keys, as the deployment says at this moment."""

@@ -1,7 +1,6 @@
 """The tools of operators beside the library: the command ``holdfast``, and what it shows.
 
-They use the public interface of ``holdfast`` only. ``inspect`` is part of that interface: as
-``holdfast.inspect``.
+They use the public interface of ``holdfast`` only.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from holdfast import Client, ConnectionError, ServerError, servers
-from holdfast_tools.inspect._people import subscribers
 
 from .sockets import connect_to
 
@@ -115,7 +114,7 @@ def _wake_up(client: Client, url: str | None, name: str, seconds: float) -> floa
                 hear()  # it begins to acquire
                 until = time.monotonic() + SUBSCRIPTION
                 while time.monotonic() < until:
-                    if subscribers(deployment, deployment.primaries(), [channel])[channel]:
+                    if deployment.subscribers(deployment.primaries(), [channel])[channel]:
                         break
                 released = time.monotonic()
             times.append(hear() - released)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import holdfast
 from tests.contract.conftest import NAME, Stage
 from tests.contract.kinds import KINDS, Kind, prefixed
 from tests.support.actors import PAUSE, TaskActor
@@ -189,7 +190,11 @@ def test_after_all_waiters_the_queue_is_empty(stage: Stage) -> None:
     def come_and_go(number: int, lock: Any) -> Generator[Any, Any, None]:
         dice = random.Random(number)
         for _ in range(15):
-            if (yield lock.acquire(timeout=dice.choice([0, 0.001, 0.004, 0.02, BOUND]))):
+            try:
+                got = yield lock.acquire(timeout=dice.choice([0, 0.001, 0.004, 0.02, BOUND]))
+            except holdfast.ConnectionError:
+                continue  # a busy machine's server has not answered within a millisecond
+            if got:
                 inside.append(number)
                 yield PAUSE
                 assert inside == [number]

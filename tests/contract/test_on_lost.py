@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from tests.support.losses import fields_of
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.servers import Server
@@ -144,7 +145,8 @@ def _naming(caplog: pytest.LogCaptureFixture, name: str) -> list[str]:
 def test_a_loss_is_one_record_that_names_its_thread(
     make_client: MakeClient, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lock = make_client().lock("of a worker")
+    client = make_client(label="billing")
+    lock = client.lock("of a worker")
 
     def lose() -> None:
         lock.acquire()
@@ -158,6 +160,18 @@ def test_a_loss_is_one_record_that_names_its_thread(
     worker.join()
     [text] = _naming(caplog, "of a worker")
     assert text.startswith("the hold on 'of a worker' (thread 'worker-3') was lost: ")
+    found = fields_of(caplog, "lost")
+    number = found.pop("owner").removeprefix(f"{client.id}:")
+    assert number.isdecimal()
+    assert found == {
+        "event": "lost",
+        "name": "of a worker",
+        "kind": "lock",
+        "caller": "worker-3",
+        "label": "billing",
+        "cause": "gone",
+        "server": client.url,
+    }
 
 
 def test_the_loss_of_a_task_names_the_task(
@@ -176,6 +190,9 @@ def test_the_loss_of_a_task_names_the_task(
     asyncio.run(main())
     [text] = _naming(caplog, "of a task")
     assert text.startswith("the hold on 'of a task' (task 'payments') was ")
+    found = fields_of(caplog, "lost")
+    assert (found["caller"], found["cause"], found["kind"]) == ("payments", "lease_over", "lock")
+    assert "label" not in found
 
 
 @pytest.mark.flavours("sync")

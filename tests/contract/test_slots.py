@@ -12,6 +12,7 @@ import pytest
 
 import holdfast
 from holdfast._locks.permit_semaphore import PermitLosses
+from tests.support.losses import fields_of
 from tests.support.owners import MakeActor, MakeClient
 from tests.support.renewals import KEPT, SHORT
 from tests.support.servers import Server
@@ -369,6 +370,7 @@ def test_the_record_of_a_loss_says_that_it_was_a_slot(
     users.kill(slot)
     eventually(lambda: slot.lost)
     eventually(lambda: f"the hold on '{NAME}' (a slot) was lost" in caplog.text)
+    assert fields_of(caplog, "lost")["kind"] == "slots"
 
 
 # ---- bad input

@@ -11,6 +11,7 @@ import pytest
 
 import holdfast
 from tests.contract.conftest import NAME, Stage
+from tests.support.losses import fields_of
 from tests.support.waiting import BOUND, Stopwatch, eventually, timed_out
 
 
@@ -107,6 +108,8 @@ def test_an_error_of_the_body_is_never_masked_by_the_release(
         alice.inside(lock, body)
     assert seen.value is error
     assert NAME in caplog.text
+    failed = fields_of(caplog, "release_failed")
+    assert (failed["name"], failed["kind"]) == (lock.name, lock._kind)
     if sys.version_info >= (3, 11):
         assert any(NAME in note for note in error.__notes__)
 

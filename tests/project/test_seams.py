@@ -10,11 +10,10 @@ from tools.lint import seams
 
 ALLOWED = [
     ("holdfast/_lock.py", "from ._names import quoted"),
-    ("holdfast/inspect.py", "from holdfast_tools.inspect import locks"),
     ("holdfast/__main__.py", "from holdfast_tools.__main__ import main"),
     ("holdfast/contrib/new.py", "from holdfast.contrib._locks import new_lock"),
     ("holdfast/contrib/new.py", "from holdfast import __version__"),
-    ("holdfast_tools/run/held.py", "from ..inspect._names import shown"),
+    ("holdfast_tools/run/held.py", "from ..web._names import shown"),
     ("holdfast_tools/run/held.py", "from holdfast.servers import Deployment"),
     ("holdfast_tools/run/held.py", "import os; os._exit(1)"),
     ("holdfast_pytest/_server.py", "from holdfast_tools.server import Server"),
@@ -23,7 +22,9 @@ ALLOWED = [
 FORBIDDEN = [
     ("holdfast/_lock.py", "from holdfast_tools.server import Server", "may not import"),
     ("holdfast/_lock.py", "from .contrib._locks import new_lock", "may not import"),
-    ("holdfast/inspect.py", "from holdfast_tools.server import Server", "may not import"),
+    ("holdfast/_lock.py", "from holdfast import Client", "holdfast.Client belongs to the package"),
+    ("holdfast/_lock.py", "def f(): import holdfast", "holdfast belongs to the package"),
+    ("holdfast/__main__.py", "from holdfast_tools.server import Server", "may not import"),
     ("holdfast/contrib/new.py", "from holdfast import _core", "holdfast._core is private"),
     (
         "holdfast/contrib/new.py",

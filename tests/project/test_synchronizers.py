@@ -162,9 +162,7 @@ OF_BUILT: Places = {
     "python/holdfast/_clients/tasks.py, python/holdfast/asyncio/__init__.py": is_public(
         holdfast.asyncio
     ),
-    "python/holdfast_tools/inspect/_built.py": names(
-        "python/holdfast_tools/inspect/_built.py", "{}"
-    ),
+    "python/holdfast/inspect/_built.py": names("python/holdfast/inspect/_built.py", "{}"),
     **{
         page: names(page, "{}")
         for page in (

@@ -64,3 +64,13 @@ def refused() -> Generator[Any]:
     """What is called inside raises ``LockLostError``."""
     with pytest.raises(holdfast.LockLostError) as caught:
         yield caught
+
+
+def fields_of(caplog: pytest.LogCaptureFixture, event: str) -> dict[str, str]:
+    """The fields of the one record of an event, without ``holdfast_`` before their names."""
+    begin = "holdfast_"
+    found = [vars(each) for each in caplog.records if vars(each).get(begin + "event") == event]
+    assert len(found) == 1, found
+    return {
+        name.removeprefix(begin): text for name, text in found[0].items() if name.startswith(begin)
+    }

@@ -56,9 +56,9 @@ class Managed:
 
     def replicated(self) -> None:
         """Wait until the replica has all that the primary has."""
-        eventually(self._in_step, what="the replica is in step")
+        eventually(self.in_step, what="the replica is in step")
 
-    def _in_step(self) -> bool:
+    def in_step(self) -> bool:
         self.primary.inspect.set("in-step", 1)
         acknowledged = int(self.primary.inspect.wait(1, 200))
         self.primary.inspect.delete("in-step")

@@ -32,6 +32,12 @@ def refuse_writes(server: Server) -> Mend:
     return lambda: server.inspect.config_set("min-replicas-to-write", 0)
 
 
+def fill_memory(server: Server) -> Mend:
+    """It answers OOM to what needs memory."""
+    server.inspect.config_set("maxmemory", 1)
+    return lambda: server.inspect.config_set("maxmemory", 0)
+
+
 def stop(server: Server) -> Mend:
     server.pause()
     return server.resume

@@ -1,4 +1,4 @@
-"""Topologies in which a server's replica takes its place: a service under Sentinel, a cluster.
+"""Topologies in which a server's replica takes its place: under Sentinel, managed, in a cluster.
 
 Replication is asynchronous, so a failover may lose a grant that was not waited for. All grants wait
 for all replicas here; no renewal and no release does. `subjects.py` and `worker.py` draw the
@@ -12,11 +12,20 @@ from typing import Any
 
 from tests.support.clusters import Cluster
 from tests.support.fault_schedule import Fault
+from tests.support.managed import Managed
 from tests.support.proxy import FaultProxy
 from tests.support.sentinels import Service
 from tests.support.servers import Server
 from tests.support.waiting import eventually
-from tests.torture.breaking import Mend, disturb, kill, kill_connections, nothing, stop
+from tests.torture.breaking import (
+    Mend,
+    disturb,
+    fill_memory,
+    kill,
+    kill_connections,
+    nothing,
+    stop,
+)
 from tests.torture.schedule import NETWORK, Group, lasting
 
 _BOUND = 60.0
@@ -112,6 +121,79 @@ class Sentinels:
         found = [server.inspect.info("replication") for server in others]
         settled = {sentinel.settled_on() for sentinel in self._service.sentinels}
         return settled == {primary.port} and all(map(_linked, found))
+
+
+class BehindAddress:
+    """A primary with a replica, behind two addresses that stay; workers know these only.
+
+    Connections survive each swap: those that are left lead to a server that refuses writes.
+    """
+
+    replicas = 1
+
+    def __init__(self, kind: str, seed: int) -> None:
+        self._servers = Managed(kind)
+        self._seed = seed
+        self.groups: list[Group] = [
+            NETWORK,
+            {"swap": lasting(0, 1.5), "swap_in_step": lasting(0, 0)},
+            {"fill_memory": lasting(0.05, 0.5)},
+            {
+                "kill_connections": lasting(0, 0, *_CONNECTIONS),
+                "stop_primary": lasting(0.01, 0.5),
+                "stop_replica": lasting(0.01, 0.5),
+            },
+        ]
+
+    def __enter__(self) -> BehindAddress:
+        self._servers.__enter__()
+        self._broken = FaultProxy(self._servers.primary.port, self._seed).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._broken.stop()
+        self._servers.__exit__()
+
+    def urls(self, worker: int) -> list[str]:
+        """Half of the workers reach it by the address whose network is broken."""
+        return [self._broken.url if worker >= 0 and worker % 2 == 0 else self._servers.url]
+
+    def begin(self, fault: Fault) -> Mend:
+        breaks: dict[str, Callable[..., Mend]] = {
+            "swap": self._swap,
+            "swap_in_step": self._swap_in_step,
+            "fill_memory": lambda: fill_memory(self._servers.primary),
+            "kill_connections": lambda which: kill_connections(self.primaries(), which),
+            "stop_primary": lambda: stop(self._servers.primary),
+            "stop_replica": lambda: stop(self._servers.replica),
+        }
+        if fault.name in breaks:
+            return breaks[fault.name](*fault.arguments)
+        return disturb([self._broken], fault)
+
+    def settle(self) -> None:
+        eventually(self._servers.in_step, within=_BOUND, what="the replica is in step")
+
+    def primaries(self) -> list[Server]:
+        return [self._servers.primary]
+
+    def channels(self) -> set[bytes]:
+        return self._servers.primary.subscribed_channels()
+
+    def _swap(self) -> Mend:
+        """The addresses lead to the old primary for as long as the fault lasts."""
+        self._servers.promote()
+        return self._lead
+
+    def _swap_in_step(self) -> Mend:
+        self._servers.replicated()
+        self._servers.promote()
+        self._lead()
+        return nothing
+
+    def _lead(self) -> None:
+        for address in (self._servers.proxy, self._broken):
+            address.lead_to(self._servers.primary.port)
 
 
 class Clustered:

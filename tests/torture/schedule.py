@@ -16,7 +16,7 @@ Group = Mapping[str, Draw]
 
 LONGEST_STALL = 0.5
 _LONGEST_CALM = 0.8
-_CALM_AFTER = {"refuse_writes": 3.5}
+_CALM_AFTER = {"refuse_writes": 3.5, "fill_memory": 3.5}
 """A release that is forgotten then keeps its lock for a lease: so long, nothing excuses a sleep."""
 _OVERLAPS = 0.3
 """How many faults are joined by a second one before they end."""

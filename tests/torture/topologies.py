@@ -21,7 +21,7 @@ from tests.torture.breaking import (
     refuse_writes,
     stop,
 )
-from tests.torture.failovers import Clustered, Sentinels
+from tests.torture.failovers import BehindAddress, Clustered, Sentinels
 from tests.torture.schedule import NETWORK, Group, lasting
 from tests.torture.steady import Encrypted, Replicas
 from tests.torture.subjects import MAJORITY_OF
@@ -143,6 +143,7 @@ TOPOLOGIES: dict[str, Callable[[str, int], Topology]] = {
     "replicas": Replicas,
     "tls": Encrypted,
     "sentinel": Sentinels,
+    "managed": BehindAddress,
     "cluster": Clustered,
 }
 """By name: made of a kind of server and a seed."""

@@ -16,8 +16,8 @@ from tools.lint import (
     descriptors,
     errors,
     exchanges,
-    floors,
     hosting,
+    imports,
     layers,
     markdown,
     names,
@@ -30,7 +30,7 @@ from tools.lint import (
 
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
-    "floors": floors.check,
+    "imports": imports.check,
     "seams": seams.check,
     "tasks": tasks.check,
     "promises": promises.check,

@@ -3,7 +3,8 @@
 The library is ``holdfast`` without ``holdfast.contrib``. Outside of it no file imports a name that
 begins with ``_`` from another package, or uses a private attribute of another package's class. The
 library does not import what is built on it, except for ``EXCEPTIONS``. They are one distribution,
-so that one wheel has the engine and all that was tested with it.
+so that one wheel has the engine and all that was tested with it. The package ``holdfast`` itself is
+built on its modules: of it they import ``_core`` only.
 """
 
 from __future__ import annotations
@@ -16,11 +17,8 @@ from tools.lint import tree
 
 #: What is private in one of these is for its files alone.
 OUTSIDE = ("holdfast.contrib", "holdfast_pytest", "holdfast_tools")
-#: ``holdfast.inspect`` and ``python -m holdfast`` are names of the library for parts of the tools.
-EXCEPTIONS = {
-    "python/holdfast/inspect.py": "holdfast_tools.inspect",
-    "python/holdfast/__main__.py": "holdfast_tools.__main__",
-}
+#: ``python -m holdfast`` is a name of the library for a part of the tools.
+EXCEPTIONS = {"python/holdfast/__main__.py": "holdfast_tools.__main__"}
 
 
 def check(root: Path = tree.ROOT) -> list[str]:
@@ -41,6 +39,10 @@ def faults(root: Path, package: str, paths: list[Path]) -> Iterator[str]:
             reason = import_fault(package, name, EXCEPTIONS.get(path.as_posix(), ""))
             if reason:
                 yield f"{path}:{line}: {reason}"
+        if package == "holdfast" and module_of(path) != "holdfast":
+            for line, name in imports(module, module_of(path), path.name == "__init__.py"):
+                if is_of_package_itself(root, name):
+                    yield f"{path}:{line}: {name} belongs to the package, which is built on it"
         if package != "holdfast":
             for line, name in private_attributes(module, own):
                 yield f"{path}:{line}: {name} is a private attribute of another package"
@@ -70,6 +72,15 @@ def import_fault(package: str, name: str, allowed: str) -> str | None:
         return f"the library may not import {name}, which is built on it"
     private = [part for part in name.split(".") if part[0] == "_" and part[:2] != "__"]
     return f"{name} is private: {package} may import public names only" if private else None
+
+
+def is_of_package_itself(root: Path, name: str) -> bool:
+    """Whether a name is ``holdfast``, or one in it that is no module."""
+    package, _, inner = name.partition(".")
+    if package != "holdfast" or "." in inner or inner == "_core":
+        return False
+    folder = root / "python" / "holdfast"
+    return not inner or not ((folder / inner).is_dir() or (folder / f"{inner}.py").is_file())
 
 
 def imports(module: ast.Module, here: str, is_package: bool) -> Iterator[tuple[int, str]]:

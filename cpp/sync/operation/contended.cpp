@@ -193,10 +193,9 @@ void Acquire::Contended::notify_others(const Action& action, wait::Calls& calls)
   lease::LeaseKeeper& keeper = *context().keeper;
   if (action.settles) keeper.attempts().answered(acquire_.name(), request().owner);
   if (action.left_over) calls.append(context().waits->left_over(channel_, *action.left_over));
-  if (action.overlong > Millis(0)) {
-    keeper.report_overlong(acquire_.name(), request().owner, action.overlong);
-  }
-  if (action.foreign) keeper.report_foreign(acquire_.name(), request().owner);
+  const lease::Subject subject{acquire_.name(), request().owner, acquire_.recipe().kind()};
+  if (action.overlong > Millis(0)) keeper.report_overlong(subject, action.overlong);
+  if (action.foreign) keeper.report_foreign(subject);
 }
 
 AcquireMachine::Event Acquire::Contended::begun(const lease::AttemptPlan& plan) const {

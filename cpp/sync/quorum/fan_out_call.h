@@ -64,8 +64,8 @@ Outcome common_number(const QuorumRule& rule, const Answers& answers);  // nil: 
 Outcome common_ttl(const QuorumRule& rule, const Answers& answers);     // -1: endless, -2: not held
 // 1 when at least `needed` members answered 1 or more, else 0.
 Outcome common_yes(const QuorumRule& rule, std::size_t needed, const Answers& answers);
-// Of a release: kBusy when no member had a hold; kGone when the remaining holds were no quorum;
-// kFailed when the members out of reach keep other owners from a quorum; else kGranted.
+// What a release comes to: kBusy when no member had a hold; kGone when the remaining holds were no
+// quorum; kFailed when the members out of reach keep other owners from a quorum; else kGranted.
 Outcome common_release(const QuorumRule& rule, const Answers& answers);
 
 }  // namespace holdfast::sync

@@ -60,7 +60,8 @@ class QuorumAcquire final : public Composite {
   std::vector<Called> called_;
   Machine machine_;
   std::vector<lease::Attempt> attempts_;
-  // Of each member that may have to be given back: its client waits for that in close().
+  // The attempts of the members that may have to be given back: close() of a client waits for its
+  // own.
   std::vector<lease::Attempt> parts_;
   std::optional<std::size_t> waits_for_;  // the first member; set by the thread in wait()
 };

@@ -22,12 +22,12 @@ struct QuorumRule {
   Duration member_time = kNever - TimePoint{};  // for a member to answer
   Duration watch_time = kNever - TimePoint{};   // to wait for one member before all are tried again
 
-  // Of each member, its name and server, for messages; null: its number says which it is.
+  // The name and server of each member, for messages; null: its number says which it is.
   std::shared_ptr<const std::vector<std::string>> texts{};
 
   std::size_t spare() const { return members - needed; }
   std::string text(std::size_t member) const;
-  // The same in a reason of the whole, which is followed by the member's.
+  // The member's title in a reason of the whole, which the member's reason follows.
   std::string title(std::size_t member) const {
     return (texts ? "its member " : "its ") + text(member);
   }

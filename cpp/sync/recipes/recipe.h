@@ -185,6 +185,8 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
   // An owner may acquire again; else each acquisition has a new owner number.
   virtual bool owners_return() const = 0;
 
+  std::string_view word() const final { return kind(); }
+
   void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const final {
     steps().renew.write_each(out, holds, lease);
   }

@@ -48,6 +48,7 @@ class BaseClient(Configured):
         self._lease_ms = read.lease_ms
         self._url = read.url
         self._client_name = read.core.client_name
+        self._label = read.label
         self._name_prefix = read.core.name_prefix
         self._callables = read.password, read.address_map  # kept for the engine
         self._waits_for_replicas = read.core.replicas_to_wait > 0
@@ -115,13 +116,28 @@ class BaseClient(Configured):
 
     def _owner_title(self, number: int) -> str:
         """The owner's description, for messages."""
-        hold = _process.hold_objects.get(number)
-        if hold is not None:
-            return f"a {hold.lock._hold_word}"
-        permits = self._permit_holder(number)
-        if permits is not None:
-            return f"a {permits._hold_word}"
+        holder = self._holder_of(number)
+        if holder is not None:
+            return f"a {holder._hold_word}"
         return self._caller_title(number)
+
+    def _for_log(self, event: str, name: Any, number: int) -> _log.About:
+        """What a record of the log is about; ``number``: the owner's, 0 for none."""
+        about = _log.About(event, name)
+        about.label, about.server = self._label, self._url
+        if number:
+            about.owner = f"{self.id}:{number}"
+            holder = self._holder_of(number)
+            if holder is None:
+                about.caller = self._caller_name(number)
+            else:
+                about.kind = holder._kind
+        return about
+
+    def _holder_of(self, number: int) -> Any:
+        """The lock of a hold object, or the object that has taken a permit; ``None``: neither."""
+        hold = _process.hold_objects.get(number)
+        return self._permit_holder(number) if hold is None else hold.lock
 
     def _permit_holder(self, number: int) -> Any:
         """The object that has taken the permit of this number; ``None``: it is none."""
@@ -129,11 +145,16 @@ class BaseClient(Configured):
 
     def _caller_title(self, number: int) -> str:
         """The same of a thread, or task."""
+        name = self._caller_name(number)
+        if name:
+            return f"thread {name!r}"
+        return "a thread" if _core.thread_of(number) else "another owner"
+
+    def _caller_name(self, number: int) -> str:
+        """The name of the thread, or task; empty: it is not known."""
         native_id = _core.thread_of(number)
-        for thread in threading.enumerate():
-            if native_id and thread.native_id == native_id:
-                return f"thread {thread.name!r}"
-        return "a thread" if native_id else "another owner"
+        threads = threading.enumerate() if native_id else ()
+        return next((one.name for one in threads if one.native_id == native_id), "")
 
     def _warn_of_loop(self) -> None:
         """On a thread with a running event loop: say once that every call blocks it."""

@@ -31,7 +31,6 @@ __all__ = [
     "executable",
     "guard_by_default",
     "read_options",
-    "warn_once",
 ]
 
 
@@ -88,7 +87,7 @@ FOREIGN: dict[str, str] = {
 class Options:
     """The options that a client keeps; the engine has the others."""
 
-    __slots__ = ("address_map", "core", "defers", "lease_ms", "password", "url")
+    __slots__ = ("address_map", "core", "defers", "label", "lease_ms", "password", "url")
 
     def __init__(
         self,
@@ -101,6 +100,7 @@ class Options:
         self.url = url  # without user and password
         self.password, self.address_map = callables  # each where it is one
         self.lease_ms: int = values["lease"]
+        self.label = checked_label(values["label"]) or None
         self.defers = values["releases"] == "deferred"  # `with` does not wait for its release
 
 
@@ -136,9 +136,10 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.set_pubsub(values["pubsub"])
     core.set_reauthenticate(_reauthenticate(values["reauthenticate"], callables[0]))
     core.set_tracking(values["tracking"])
-    core.set_label(checked_label(values["label"]) or None, values["lease"])
     core.set_timeouts(values["connect_timeout"], values["command_timeout"])
-    return Options(core, endpoint.text, callables, values)
+    options = Options(core, endpoint.text, callables, values)
+    core.set_label(options.label, options.lease_ms)
+    return options
 
 
 def _checked_url(url: object) -> str:
@@ -355,7 +356,6 @@ GUARD_WORDS = {
 }
 
 _by_default = False
-_warned = False
 
 
 def guard_by_default() -> None:
@@ -379,7 +379,7 @@ def executable(options: Mapping[str, object]) -> str:
     if wanted:
         msg = f"guard=True cannot work on this system: {obstacle}"
         raise RuntimeError(msg)
-    warn_once(obstacle)
+    _log.unguarded(obstacle)
     return ""
 
 
@@ -391,16 +391,3 @@ def _from_environment() -> bool:
         msg = f"{VARIABLE} must be 1 or 0, not {text!r}"
         raise ValueError(msg)
     return GUARD_WORDS[text.lower()]
-
-
-def warn_once(reason: str) -> None:
-    """Log that clients of this process have no guard."""
-    global _warned  # noqa: PLW0603
-    if _warned:
-        return
-    _warned = True
-    _log.warning(
-        "%s: if this program dies, what it holds expires with its lease; "
-        "the clients go on without a guard",
-        reason,
-    )

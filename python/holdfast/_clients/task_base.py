@@ -17,8 +17,12 @@ class TaskClient(BaseClient):
     _asynchronous = True
 
     def _caller_title(self, number: int) -> str:
+        name = self._caller_name(number)
+        return f"task {name!r}" if name else "another owner"
+
+    def _caller_name(self, number: int) -> str:
         task = task_of(number)
-        return "another owner" if task is None else f"task {task.get_name()!r}"
+        return "" if task is None else task.get_name()
 
     def _has_closed(self, closing: _core.Closing) -> None:
         leave_loop()

@@ -25,7 +25,8 @@ from weakref import WeakValueDictionary
 from holdfast import _core
 from holdfast._engine import log as _log
 from holdfast._engine.errors import HoldfastError, quoted
-from holdfast._engine.process import all_clients, red_locks
+from holdfast._engine.process import all_clients
+from holdfast._engine.records import LOSSES, Event, entry
 from holdfast._engine.workers import (
     ThreadRefused,
     Worker,
@@ -37,24 +38,19 @@ from holdfast._engine.workers import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from holdfast._engine.process import AnyClient
     from holdfast._engine.stats import Observer
 
-    Entry = tuple[Callable[..., None], str]
     #: A hold that is gone from its server: the client's id, the lock's name, what precedes the
     #: reason in a text (the title of a member), and the reason.
     Part = tuple[str, bytes, str, str]
 
 __all__ = [
-    "FOREIGN",
-    "Event",
     "Listener",
     "Loss",
     "current_loss",
     "end_workers",
-    "entry",
     "explained",
     "explained_text",
     "handlers_of",
@@ -74,134 +70,6 @@ __all__ = [
 
 #: Seconds between two queries of a client for the record of a forced release.
 FORCED_INTERVAL = 0.05
-#: Why a lock cannot be had whose key has no expiry.
-FOREIGN = (
-    "its key never expires, so another program wrote this key: use another name, or delete the key"
-)
-
-
-class Event:
-    """An event, as the engine has it."""
-
-    __slots__ = ("cause", "client", "name", "numbers", "owner", "reason", "server", "token", "word")
-
-    word: str
-    name: bytes
-    owner: int
-    #: The numbers of the listeners.
-    numbers: list[int]
-    reason: str
-    token: int | None
-    #: The client's id.
-    client: str
-    #: The address of the server that answered a command sent again; else empty.
-    server: str
-    #: Of a loss: ``gone`` from its server, ``lease_over``, ``closed`` or ``other``.
-    cause: str
-
-    def __init__(self, *parts: Any) -> None:
-        (
-            self.word,
-            self.name,
-            self.owner,
-            self.numbers,
-            self.reason,
-            self.token,
-            self.client,
-            self.server,
-            self.cause,
-        ) = parts
-
-    def __repr__(self) -> str:
-        return repr(tuple(getattr(self, part) for part in self.__annotations__))
-
-
-def entry(event: Event, client: AnyClient | None) -> Callable[[str], object]:
-    """What logs an event with a reason, as things are now; another thread may call it."""
-    owner = "of a closed client" if client is None else client._owner_title(event.owner)
-    said = {"name": quoted(event.name), "owner": owner, "server": event.server}
-    if event.word == "unguarded":
-        from holdfast._clients.options import warn_once
-
-        return warn_once
-    write, text = ENTRIES[event.word]
-    if event.word == "lost" and client is not None and _reports_itself(client, event.owner):
-        write = _log.info
-    if event.word == "lost" and (found := _of_member(event, said)) is not None:
-        write, text = found
-
-    def log(reason: str) -> None:
-        write(text, {**said, "reason": reason})
-
-    return log
-
-
-ENTRIES: dict[str, Entry] = {
-    "resolved": (_log.info, "%(name)s: resolved after a lost reply, server %(server)s"),
-    "overlong": (_log.warning, "%(owner)s waits for %(name)s, which %(reason)s"),
-    "foreign": (_log.warning, f"%(owner)s cannot have %(name)s: {FOREIGN}"),
-    "permits": (_log.warning, "%(name)s %(reason)s"),
-    "abandoned": (
-        _log.warning,
-        "the %(reason)s that held %(name)s has ended without releasing it; "
-        "it is no longer renewed and expires with its lease",
-    ),
-    "protocol_error": (
-        _log.error,
-        "%(reason)s: ended that connection, and sent what it had not answered again on a new one; "
-        "a proxy or a server that does so now and then is broken",
-    ),
-    "not_renewed": (
-        _log.warning,
-        "the client has no newer credentials: %(reason)s; its connections keep the older ones, and "
-        "it tries again soon",
-    ),
-    "unlabelled": (
-        _log.warning,
-        "the labels of this client and of its holds cannot be written: %(reason)s; its locks work "
-        "without them: grant the user the rights to holdfast:client:* that docs/rights.md lists",
-    ),
-    "unreleased": (
-        _log.error,
-        "a deferred release of %(name)s (%(owner)s) failed: %(reason)s",
-    ),
-    "lost": (_log.error, "the hold on %(name)s (%(owner)s) was lost: %(reason)s"),
-    "lost_late": (
-        _log.error,
-        "the hold on %(name)s (%(owner)s) was lost, as its deferred release has found: %(reason)s",
-    ),
-}
-
-
-def _reports_itself(client: AnyClient, owner: int) -> bool:
-    """Whether a call that waits with the permit raises the loss."""
-    permits = client._permit_holder(owner)
-    return permits is not None and permits._reports_itself
-
-
-LOST_MEMBER: Entry = (
-    _log.error,
-    "the hold on the red lock %(name)s (%(owner)s) was lost with its member on %(server)s: "
-    "%(reason)s",
-)
-LOST_MINORITY: Entry = (
-    _log.warning,
-    "the red lock %(name)s (%(owner)s) is held by its majority, but lost its member on %(server)s: "
-    "%(reason)s",
-)
-
-
-def _of_member(event: Event, said: dict[str, str]) -> Entry | None:
-    """What logs the loss of a hold that is a member of a red lock's; ``None``: it is none."""
-    for whole in list(red_locks):
-        member = whole._member_of(event.client, event.name)
-        if member is None:
-            continue
-        lost = whole._core.known_lost(event.owner)
-        if lost or whole._core.known_count(event.owner):
-            said["name"], said["server"] = quoted(whole.name), member._client._url
-            return LOST_MEMBER if lost else LOST_MINORITY
-    return None
 
 
 def explained(client: AnyClient, event: Event) -> str:
@@ -258,8 +126,6 @@ _unthreaded: int | None = None
 #: A signal handler inside start() may call it, too.
 _starting = threading.RLock()
 
-#: Of the end of a hold without a release.
-LOSSES = {"lost", "lost_late"}
 #: The worker that asks a client's server who has released a lost hold.
 ASKING = "holdfast-forced"
 #: Calls that wait for a worker.
@@ -272,7 +138,8 @@ observer: Observer | None = None
 
 
 def _report_dropped(where: str, number: int) -> None:
-    _log.error("%d calls were dropped, because an earlier one blocked %s", number, where)
+    text = "%d calls were dropped, because an earlier one blocked %s"
+    _log.error(_log.About("calls_dropped"), text, number, where)
 
 
 _observing = Worker(
@@ -280,13 +147,13 @@ _observing = Worker(
 )
 
 
-def note(error: BaseException, text: str) -> None:
+def note(error: BaseException, about: _log.About, text: str) -> None:
     """Add a note to an error that is being raised, and log it."""
     if sys.version_info >= (3, 11):
         error.add_note(text)
     else:
         vars(error).setdefault("__notes__", []).append(text)
-    _log.error("%s", text)
+    _log.error(about, "%s", text)
 
 
 class Loss:
@@ -531,7 +398,8 @@ def _run(run: int) -> None:
         try:
             _sort(Event(*event))
         except BaseException as error:  # noqa: BLE001 - which would end all reports
-            _log.post(partial(_log.exception, "reporting %r failed", event, cause=error))
+            about = _log.About("report_failed")
+            _log.post(partial(_log.exception, about, "reporting %r failed", event, cause=error))
     with _starting:
         if not running():
             _keep_no_reporters()
@@ -582,7 +450,8 @@ def _notify(to: Observer, event: Event) -> None:
             to.released(event.name, event.client, event.owner)
     except Exception as error:  # noqa: BLE001 - any, of another's code
         text = "observing that %s was %s failed"
-        _log.exception(text, quoted(event.name), event.word, cause=error)
+        about = _log.About("observer_failed", event.name, event.kind)
+        _log.exception(about, text, quoted(event.name), event.word, cause=error)
 
 
 def _after_fork_in_child() -> None:

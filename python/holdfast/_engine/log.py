@@ -15,13 +15,26 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from holdfast._engine.errors import shown
 from holdfast._engine.workers import Worker, gevent_patched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from logging import Logger, LogRecord
 
-__all__ = ["error", "exception", "info", "logger", "post", "warning", "worker"]
+    from holdfast._engine.arguments import Name
+
+__all__ = [
+    "About",
+    "error",
+    "exception",
+    "info",
+    "logger",
+    "post",
+    "unguarded",
+    "warning",
+    "worker",
+]
 
 #: Seconds for which a caller waits until its record has been handled.
 TIMEOUT = 0.1
@@ -30,10 +43,43 @@ MOST_RECORDS = 10_000
 #: The levels of ``logging``, which is slow to import.
 INFO, WARNING, ERROR = 20, 30, 40
 
+#: Whether ``unguarded`` has logged.
+_warned = False
 #: A caller's time was over before its record was handled, and none has been handled since.
 _blocked = False
 #: When the event happened of which the worker's thread writes.
 _event_time: float | None = None
+
+
+class About:
+    """What a record is about: its ``extra`` fields, whose names begin with ``holdfast_``.
+
+    What is not known is empty: the record has no such field.
+    """
+
+    __slots__ = ("caller", "cause", "event", "kind", "label", "name", "owner", "server")
+
+    def __init__(self, event: str, name: Name | None = None, kind: str = "") -> None:
+        #: A fixed word for each row of the log's table.
+        self.event = event
+        self.name = None if name is None else shown(name)
+        #: Of lock, as observers have it.
+        self.kind = kind
+        #: ``<client id>:<number>``.
+        self.owner = ""
+        #: The name of the owner's thread or task.
+        self.caller = ""
+        #: The client's.
+        self.label: str | None = None
+        #: Of a loss: ``gone`` from its server, ``forced``, ``lease_over``, ``closed`` or ``other``.
+        self.cause = ""
+        #: The server's address, or the client's URL without user and password.
+        self.server = ""
+
+    def fields(self) -> dict[str, str]:
+        """The fields of the record, by their names."""
+        texts = {each: getattr(self, each) for each in self.__slots__}
+        return {f"holdfast_{each}": text for each, text in texts.items() if text}
 
 
 def logger() -> Logger:
@@ -48,24 +94,38 @@ def logger() -> Logger:
     return logging.getLogger("holdfast")
 
 
-def info(text: str, *arguments: object) -> None:
+def info(about: About, text: str, *arguments: object) -> None:
     """Log what is usual."""
-    _write(INFO, text, arguments)
+    _write(INFO, about, text, arguments)
 
 
-def warning(text: str, *arguments: object) -> None:
+def warning(about: About, text: str, *arguments: object) -> None:
     """Log what may become a fault."""
-    _write(WARNING, text, arguments)
+    _write(WARNING, about, text, arguments)
 
 
-def error(text: str, *arguments: object) -> None:
+def unguarded(reason: str) -> None:
+    """Warn, once in a process, that its clients have no guard."""
+    global _warned  # noqa: PLW0603
+    if _warned:
+        return
+    _warned = True
+    warning(
+        About("unguarded"),
+        "%s: if this program dies, what it holds expires with its lease; "
+        "the clients go on without a guard",
+        reason,
+    )
+
+
+def error(about: About, text: str, *arguments: object) -> None:
     """Log a fault."""
-    _write(ERROR, text, arguments)
+    _write(ERROR, about, text, arguments)
 
 
-def exception(text: str, *arguments: object, cause: BaseException) -> None:
+def exception(about: About, text: str, *arguments: object, cause: BaseException) -> None:
     """Log an exception with its traceback."""
-    _write(ERROR, text, arguments, cause)
+    _write(ERROR, about, text, arguments, cause)
 
 
 def post(write: Callable[[], object]) -> None:
@@ -84,7 +144,11 @@ def _write_event(write: Callable[[], object], at: float) -> None:
 
 
 def _write(
-    level: int, text: str, arguments: tuple[object, ...], cause: BaseException | None = None
+    level: int,
+    about: About,
+    text: str,
+    arguments: tuple[object, ...],
+    cause: BaseException | None = None,
 ) -> None:
     log = logger()
     if not log.isEnabledFor(level):
@@ -92,8 +156,9 @@ def _write(
     place = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     info: Any = (type(cause), cause, cause.__traceback__) if cause is not None else None
     code = place.f_code
+    where = code.co_filename, place.f_lineno
     record = log.makeRecord(
-        log.name, level, code.co_filename, place.f_lineno, text, arguments, info, code.co_name
+        log.name, level, *where, text, arguments, info, code.co_name, about.fields()
     )
     if worker.runs_caller():
         _date_back(record)
@@ -136,7 +201,8 @@ def _moves() -> None:
 
 
 def _report_dropped(number: int) -> None:
-    warning("%d log records were dropped, because a log handler blocked", number)
+    text = "%d log records were dropped, because a log handler blocked"
+    warning(About("records_dropped"), text, number)
 
 
 def _after_fork_in_child() -> None:

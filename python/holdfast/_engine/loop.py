@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary, WeakSet, finalize, ref
 
 from holdfast import _core
 from holdfast._engine import events as _events
-from holdfast._engine import log as _log
 from holdfast._engine.process import NO_OWNER
 from holdfast._engine.workers import raise_interrupt
 
@@ -214,15 +213,15 @@ def _forget_bridges() -> None:
 register_at_fork(after_in_child=_forget_bridges)
 
 
-def call_on_loop(report: Callable[[], Any], name: object) -> None:
-    """Call what calls ``on_lost``; the coroutine that it may return is run as a task.
+def call_on_loop(report: Callable[[], Any], subject: Any) -> None:
+    """Call what calls ``on_lost`` of an object; the coroutine that it may return is run as a task.
 
     What either raises is logged.
     """
     try:
         result = report()
     except Exception as error:  # noqa: BLE001 - any, of the program's code
-        _log.exception("on_lost of %r raised", name, cause=error)
+        subject._log_raised(error)
         return
     if not iscoroutine(result):
         return
@@ -232,7 +231,7 @@ def call_on_loop(report: Callable[[], Any], name: object) -> None:
     def done(task: Task[Any]) -> None:
         _callbacks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.exception("on_lost of %r raised", name, cause=error)
+            subject._log_raised(error)
 
     task.add_done_callback(done)
 

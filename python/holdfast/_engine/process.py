@@ -15,12 +15,18 @@ if TYPE_CHECKING:
     class AnyClient(Protocol):
         """A client for threads or for tasks."""
 
+        _asynchronous: bool
         _core: _core.Client
-        _url: str
+        _defers: bool
+        _forced_queried: float
         _lease_ms: int
         _listeners: dict[int, Any]
+        _name_prefix: bytes
+        _permit_losses: dict[int, Any]
+        _permits: dict[str, tuple[Any, Any]]
+        _url: str
+        _waits_for_replicas: bool
         _workers: dict[str, Any]
-        _forced_queried: float
 
         @property
         def id(self) -> str:
@@ -33,6 +39,8 @@ if TYPE_CHECKING:
             raise NotImplementedError
 
         def _owner_title(self, number: int, /) -> str: ...
+
+        def _for_log(self, event: str, name: Any, number: int, /) -> Any: ...
 
         def _forcing(self, key: bytes, owners: Collection[str], *, late: bool) -> Any: ...
 

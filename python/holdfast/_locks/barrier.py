@@ -12,8 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from holdfast._clients.base import BaseClient
-from holdfast._engine.arguments import MOST, Name, Seconds, checked_count, checked_timeout
+from holdfast._engine.arguments import MOST, Late, Name, Seconds, checked_count, checked_timeout
 from holdfast._engine.errors import BrokenBarrierError, foreign_data, quoted
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
@@ -22,6 +21,11 @@ from holdfast._locks.steps import Step, Steps, changes, keys_of, run, time_of, w
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
+    from holdfast._locks import holders as late
+    from holdfast._locks.holders import Holder
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["Barrier", "BaseBarrier"]
 
@@ -42,13 +46,14 @@ class BaseBarrier(Synchronizer):
 
     __slots__ = ("_changes", "_keys", "_parties", "_semaphore", "_timeouts", "_warned")
 
+    _kind = "barrier"
     _semaphore: Any
     #: The class of it.
     _permits: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         parties: int,
         *,
@@ -116,7 +121,8 @@ class BaseBarrier(Synchronizer):
 
     def _arrive(self, permit: bytes, waits: bool) -> Step:
         keys = (self._keys.name, self._timeouts, self._keys.state, self._keys.channel)
-        return Step("barrier/arrive", keys, (permit, self._parties, int(waits)))
+        who = self._semaphore._who(permit.hex())
+        return Step("barrier/arrive", keys, (permit, self._parties, int(waits), who))
 
     def _broken_by(self, status: int, number: int, timed_out: str) -> Exception:
         """The error of a party that does not wait, by the reply; ``timed_out``: after so long."""
@@ -143,6 +149,12 @@ class BaseBarrier(Synchronizer):
             "that nothing else has"
         )
 
+    def _holders(self) -> Steps[list[Holder]]:
+        from holdfast._locks.permit_holders import of_barrier  # dataclasses are slow to import
+
+        core, keys = self._client._core, self._keys
+        return of_barrier(core, keys.name, keys.state, without_limit(core))
+
     def _whole(self, word: str) -> Steps[Any]:
         """Carry out ``abort``, ``reset`` or ``look``; its reply."""
         keys = (self._timeouts, self._keys.state, self._keys.channel)
@@ -156,6 +168,7 @@ class Parties(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "barrier"
     _of_parties = True
     _hold_word = "party of the barrier"
     _reports_itself = True
@@ -196,6 +209,10 @@ class Barrier(BaseBarrier):
     def reset(self) -> None:
         """Mend the barrier; those that wait get ``BrokenBarrierError``."""
         run(self._whole("reset"))
+
+    def holders(self) -> list[late.Holder]:
+        """The parties that wait, the first to arrive first, with what their clients say."""
+        return run(self._holders())
 
     @property
     def n_waiting(self) -> int:

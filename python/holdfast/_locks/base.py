@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
@@ -13,7 +13,6 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._core import Lockable
 from holdfast._engine import events as _events
 from holdfast._engine import log as _log
@@ -41,12 +40,14 @@ from holdfast._engine.errors import (
     not_owned,
     quoted,
 )
-from holdfast._locks.steps import without_limit
+from holdfast._engine.records import FOREIGN
+from holdfast._locks.steps import run, time_over, without_limit
 
 if TYPE_CHECKING:
     from types import FunctionType
 
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
 
@@ -57,9 +58,19 @@ __all__ = [
     "Synchronizer",
     "Watcher",
     "answers",
+    "held_by",
     "native",
     "seconds_left",
 ]
+
+
+def held_by(found: Sequence[Holder]) -> str:
+    """The part of an error that says who holds it; empty: it is not known."""
+    if not found:
+        return ""
+    from holdfast._locks.holders import words  # dataclasses are slow to import
+
+    return f": held by {words(found)}"
 
 
 NEVER_INITIALIZED: Final = (
@@ -80,32 +91,20 @@ def _in_doubt(error: BaseException) -> bool:
     return isinstance(error, ConnectionError) or not isinstance(error, HoldfastError)
 
 
-def _doubt(name: Name, ms: int) -> None:
-    """Log once for each end that a lease is far from those of most programs."""
-    if ms < PLAUSIBLE_MS[0]:
-        text = "less than 0.1 s: leases are in seconds, and one so short is over before most work"
-    else:
-        text = (
-            "more than two hours: leases are in seconds, and if the owner dies, all others wait "
-            "for that long; without lease= it is renewed, and free soon after the owner's death"
-        )
-    if text not in _doubts:
-        _doubts.add(text)
-        _log.warning("the lease of %s is %g s, %s", quoted(name), ms / 1000, text)
-
-
 class Synchronizer(_core.Native):
     """An object of a client, under one name; its state is on the server."""
 
     __slots__ = ("__weakref__", "_client", "name")
 
+    #: The kind, as observers and the fields of records name it.
+    _kind = ""
     #: What an owner releases, in the note about a failed release.
     _released_word = ""
 
     #: The name, as it was given.
     name: Name
 
-    def __init__(self, client: BaseClient, name: Name) -> None:
+    def __init__(self, client: AnyClient, name: Name) -> None:
         self._client = client
         self.name = name
 
@@ -113,13 +112,41 @@ class Synchronizer(_core.Native):
         """The lease of an argument; one that looks like another unit is logged, once."""
         given = checked_lease("lease", lease, self._client._lease_ms)
         if not given.renewed and not PLAUSIBLE_MS[0] <= given.ms <= PLAUSIBLE_MS[1]:
-            _doubt(self.name, given.ms)
+            self._doubt(given.ms)
         return given
+
+    def _doubt(self, ms: int) -> None:
+        """Log once for each end that a lease is far from those of most programs."""
+        if ms < PLAUSIBLE_MS[0]:
+            text = (
+                "less than 0.1 s: leases are in seconds, and one so short is over before most work"
+            )
+        else:
+            text = (
+                "more than two hours: leases are in seconds, and if the owner dies, all others "
+                "wait for that long; without lease= it is renewed, and free soon after the "
+                "owner's death"
+            )
+        if text not in _doubts:
+            _doubts.add(text)
+            about, name = self._for_log("doubtful_lease"), quoted(self.name)
+            _log.warning(about, "the lease of %s is %g s, %s", name, ms / 1000, text)
 
     def _note(self, body: BaseException, release: HoldfastError) -> None:
         """Add an error of the release to the body's error, which it must not hide."""
         what = f"while {self._released_word}{quoted(self.name)} was released after this"
-        _events.note(body, f"{what}: {type(release).__name__}: {release}")
+        about = self._for_log("release_failed")
+        _events.note(body, about, f"{what}: {type(release).__name__}: {release}")
+
+    def _log_raised(self, error: BaseException) -> None:
+        """Its ``on_lost`` has raised an error, which no caller gets."""
+        about = self._for_log("on_lost_raised")
+        _log.exception(about, "on_lost of %r raised", self.name, cause=error)
+
+    def _for_log(self, event: str) -> _log.About:
+        about: _log.About = self._client._for_log(event, self.name, 0)
+        about.kind = self._kind
+        return about
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {quoted(self.name)}>"
@@ -148,7 +175,7 @@ class Permits(Synchronizer):
     #: Whether the warning about a missing ``try_set_permits()`` was checked.
     _number_checked: bool
 
-    def __init__(self, client: BaseClient, name: Name) -> None:
+    def __init__(self, client: AnyClient, name: Name) -> None:
         super().__init__(client, name)
         self._number_checked = False
         _events.start()  # also for the events of the client: a warning needs no lock
@@ -184,18 +211,30 @@ class Permits(Synchronizer):
                 self._core.expect_more(-change)
             raise
 
-    def _timeout(self, exists: bool | None) -> LockTimeout:
-        """``None``: the server, which has refused a permit before, does not say."""
+    def _none_free(self) -> Steps[LockTimeout]:
+        """The error of a wait that is over, with who has permits, if the server answers at once."""
+        exists: bool | None = None
+        found: list[Holder] = []
+        with suppress(HoldfastError):  # the time-out is what matters
+            exists = (yield self._core.late_value()) is not None
+            if exists:
+                found = yield from self._holders(time_over(self._client._core))
         msg = f"timed out after {self._wait:g} s waiting for a permit of {quoted(self.name)}: "
-        if exists is None:
+        if exists is None:  # the server, which has refused a permit before, does not say
             return LockTimeout(msg + "none was free when the server answered last")
-        return LockTimeout(msg + ("none is free" if exists else NEVER_INITIALIZED))
+        return LockTimeout(msg + (f"none is free{held_by(found)}" if exists else NEVER_INITIALIZED))
+
+    def _holders(self, time: CallersTime | None = None) -> Steps[list[Holder]]:
+        """What ``holders()`` asks; ``time``: what its caller has, the command time-out if none."""
+        yield from ()  # of a plain semaphore nothing is known
+        return []
 
     def _warn_unless(self, exists: bool) -> None:
         """After the first ``acquire`` that timed out, which returns no reason."""
         self._number_checked = True
         if not exists:
-            _log.warning("timed out waiting for a permit of %r: %s", self.name, NEVER_INITIALIZED)
+            text = "timed out waiting for a permit of %r: %s"
+            _log.warning(self._for_log("no_permits"), text, self.name, NEVER_INITIALIZED)
 
 
 class BlockingPermits(Permits):
@@ -204,10 +243,7 @@ class BlockingPermits(Permits):
     __slots__ = ()
 
     def _timed_out(self) -> LockTimeout:
-        exists: bool | None = None
-        with suppress(HoldfastError):  # the time-out is what matters
-            exists = self._core.late_value().wait() is not None
-        return self._timeout(exists)
+        return run(self._none_free())
 
     def _check_number(self) -> None:
         if self._number_checked:
@@ -241,7 +277,7 @@ class Watcher(_events.Listener):
         try:
             self._context.run(self._report, loss)
         except BaseException as error:  # noqa: BLE001 - also SystemExit
-            _log.exception("on_lost of %r raised", self.lock.name, cause=error)
+            self.lock._log_raised(error)
 
     def _report(self, loss: _events.Loss) -> Any:
         """Call ``on_lost``; in the acquirer's context."""
@@ -270,6 +306,7 @@ class BaseLock(Synchronizer):
         "_watchers",
     )
 
+    _kind = "lock"
     _word = "lock"  # of the kind, for the engine
     _owner_word = "thread"
     #: What a hold is that has an owner for itself alone, in records and errors.
@@ -282,7 +319,7 @@ class BaseLock(Synchronizer):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         lease: Seconds | None = None,
@@ -322,7 +359,7 @@ class BaseLock(Synchronizer):
     def _new_core(self, name: bytes) -> Lockable:
         """The engine's lock; kinds with further options override it."""
         options = (self._at_least, 0, None, self._label)
-        return _core.new_lock(self._client._core, self._word, name, *options)
+        return _core.new_lock(self._client._core, self._kind, name, *options)
 
     def _bind_core(self, core: Lockable) -> None:
         """Pass the engine's lock to the native methods."""
@@ -424,7 +461,7 @@ class BaseLock(Synchronizer):
         seconds = self._wait if seconds is None else seconds
         why = "another owner holds it"
         if self._core.foreign:
-            why = _events.FOREIGN
+            why = FOREIGN
         elif found:
             from holdfast._locks.holders import words
 

@@ -175,7 +175,7 @@ def record(core: _core.Client, key: bytes, owners: Sequence[str]) -> bytes | Non
     for reply in replies:
         if isinstance(reply, Exception):
             text = "the forced release of %s is not recorded on the server: %s"
-            _log.warning(text, quoted(key), reply)
+            _log.warning(_log.About("unrecorded", key), text, quoted(key), reply)
             return None
     return entry
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from itertools import chain, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast import _core
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Holder",
     "Owned",
+    "Questions",
     "Said",
     "client_key",
     "holders",
@@ -33,6 +34,7 @@ __all__ = [
     "of_several",
     "purpose_field",
     "said",
+    "with_said",
     "words",
 ]
 
@@ -47,12 +49,14 @@ MOST_NAMED: Final = 100
 #: The most purposes that one client is asked for.
 MOST_PURPOSES: Final = 50
 UUID_LENGTH: Final = 36
+#: The fields that are asked for together, about.
+FIELDS_AT_ONCE: Final = 10_000
 #: Digits of a time.
 LONGEST_TIME: Final = 14
 #: How many holders a message names.
 MOST_WORDS: Final = 3
 #: The fields of a client's key.
-ABOUT: Final = (b"label", b"host", b"pid")
+ABOUT: Final = (b"label", b"host", b"pid", b"started", b"lease")
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,10 @@ class Holder:
     #: Since when it holds, or waits for it, in seconds since 1970 by the server's clock. Known of
     #: a hold with a ``purpose``; of one that has lasted for 2 s, where its client has a ``label``.
     since: float | None = None
+    #: How many seconds ago its client renewed last; known where the client's key has its lease.
+    renewed: float | None = None
+    #: Whether its client was not asked, because too many others were.
+    truncated: bool = False
 
 
 def client_key(client_id: str) -> bytes:
@@ -145,6 +153,62 @@ class Said(NamedTuple):
     host: str | None = None
     pid: int | None = None
     since: float | None = None
+    #: Seconds.
+    renewed: float | None = None
+    #: Whether it was not asked.
+    truncated: bool = False
+    #: Whether holdfast has written the client's key.
+    ours: bool = False
+
+
+class Questions:
+    """What is asked of clients about their holds, and what the answers say."""
+
+    def __init__(
+        self, owners: Iterable[Owned], limits: tuple[int, int] = (MOST_NAMED, MOST_PURPOSES)
+    ) -> None:
+        """``limits``: how many clients are asked, and of each how many purposes."""
+        most_clients, self._most_purposes = limits
+        self._theirs: dict[str, list[Owned]] = {}
+        #: What is known of each owner.
+        self.about: dict[Owned, Said] = {}
+        for owned in owners:
+            client = owned[0].partition(":")[0]
+            asked = len(client) == UUID_LENGTH
+            more = asked and client not in self._theirs and len(self._theirs) >= most_clients
+            self.about[owned] = Said(truncated=more)
+            if asked and not more:
+                self._theirs.setdefault(client, []).append(owned)
+
+    def batches(self, fields: int) -> Iterator[list[str]]:
+        """The clients that are asked together, with about that number of fields, or one client."""
+        some: list[str] = []
+        size = 0
+        for client, owners in self._theirs.items():
+            if some and size + len(owners) > fields:
+                yield some
+                some, size = [], 0
+            some.append(client)
+            size += len(ABOUT) + min(len(owners), self._most_purposes)
+        if some:
+            yield some
+
+    def commands(self, client: str) -> list[Command]:
+        """Two, for the server that has the client's key."""
+        key = client_key(client)
+        asked = self._theirs[client][: self._most_purposes]
+        fields = [purpose_field(owner.partition(":")[2], of) for owner, of in asked]
+        return [(b"HMGET", key, *ABOUT, *fields), (b"PTTL", key)]
+
+    def take(self, clients: Sequence[str], replies: Sequence[Any]) -> None:
+        """Note the replies to the commands of these clients."""
+        for place, client in enumerate(clients):
+            reply, pttl = listed(replies[2 * place]), replies[2 * place + 1]
+            purposes = [*reply[len(ABOUT) :], *repeat(None, len(self._theirs[client]))]
+            for at, owned in enumerate(self._theirs[client]):
+                truncated = at >= self._most_purposes
+                if reply:
+                    self.about[owned] = _said(reply, purposes[at], pttl, truncated=truncated)
 
 
 def named(
@@ -152,56 +216,50 @@ def named(
 ) -> Steps[list[Holder]]:
     """These owners of the key with what their clients say of themselves."""
     about = yield from said(core, [(one.owner, key) for one in found], time)
-    return [replace(one, **about[one.owner, key]._asdict()) for one in found]
+    return [with_said(one, about[one.owner, key]) for one in found]
+
+
+def with_said(one: Holder, said: Said) -> Holder:
+    """The same with what its client says."""
+    known = said._asdict()
+    del known["ours"]
+    return replace(one, **known)
 
 
 def said(
-    core: _core.Client, owners: Sequence[Owned], time: CallersTime
+    core: _core.Client, owners: Iterable[Owned], time: CallersTime
 ) -> Steps[dict[Owned, Said]]:
-    """What their clients say of owners of keys; one that this user may not ask says nothing.
-
-    Of many owners of one client only the first have their purposes.
-    """
-    theirs: dict[str, list[Owned]] = {}
-    for owned in owners:
-        client = owned[0].partition(":")[0]
-        if len(client) == UUID_LENGTH and (client in theirs or len(theirs) < MOST_NAMED):
-            theirs.setdefault(client, []).append(owned)
-    about = dict.fromkeys(owners, Said())
-    for some in _batches(core, list(theirs)):
-        asked = [_question(one, theirs[one][:MOST_PURPOSES]) for one in some]
-        replies = yield commands(core, client_key(some[0]), asked, time)
-        for one, reply in zip(some, map(listed, replies), strict=True):
-            if reply:
-                purposes = chain(reply[len(ABOUT) :], repeat(None))
-                about.update((owned, _said(reply, next(purposes))) for owned in theirs[one])
-    return about
-
-
-def _question(client: str, owners: Sequence[Owned]) -> Command:
-    fields = [purpose_field(owner.partition(":")[2], key) for owner, key in owners]
-    return b"HMGET", client_key(client), *ABOUT, *fields
-
-
-def _batches(core: _core.Client, clients: list[str]) -> list[list[str]]:
-    """The clients whose keys one server has for certain."""
-    if not clients:
-        return []
+    """What their clients say of owners of keys; one that this user may not ask says nothing."""
+    questions = Questions(owners)
     clustered = _core.options_of(core).endpoint.deployment == "cluster"
-    return [[one] for one in clients] if clustered else [clients]
+    for some in questions.batches(1 if clustered else FIELDS_AT_ONCE):
+        asked = [command for one in some for command in questions.commands(one)]
+        questions.take(some, (yield commands(core, client_key(some[0]), asked, time)))
+    return questions.about
 
 
-def _said(reply: list[Any], value: bytes | None) -> Said:
-    label, host, pid = reply[: len(ABOUT)]
+def _said(reply: list[Any], value: bytes | None, pttl: Any, *, truncated: bool) -> Said:
+    label, host, pid, started, lease = reply[: len(ABOUT)]
     began, _, purpose = (value or b"").partition(b" ")
     since = number(began, LONGEST_TIME)
     return Said(
-        _text(label),
-        _text(purpose) if since is not None else None,
-        _text(host),
-        number(pid),
-        since / 1000 if since is not None else None,
+        label=_text(label),
+        purpose=_text(purpose) if since is not None else None,
+        host=_text(host),
+        pid=number(pid),
+        since=since / 1000 if since is not None else None,
+        renewed=_renewed(lease, pttl),
+        truncated=truncated,
+        ours=bool(started),
     )
+
+
+def _renewed(lease: bytes | None, pttl: Any) -> float | None:
+    """Seconds since a client's key was given its lease; ``None``: it lives longer, for a hold."""
+    given = number(lease, LONGEST_TIME)
+    if given is None or not isinstance(pttl, int) or not 0 <= pttl <= given:
+        return None
+    return (given - pttl) / 1000
 
 
 def _text(value: bytes | None) -> str | None:
@@ -244,7 +302,7 @@ def words(found: Sequence[Holder]) -> str:
 
 
 def _who(one: Holder) -> str:
-    who = f"owner {one.owner}"
+    who = f"owner {one.owner}" if ":" in one.owner else f"permit {one.owner}"
     if one.host and one.pid:
         who = (
             f"{quoted(one.label.encode())} on {one.host}:{one.pid}"
@@ -257,5 +315,7 @@ def _who(one: Holder) -> str:
         who += f" for {quoted(one.purpose.encode())}"
     if one.since:
         who += f" since {datetime.fromtimestamp(one.since, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    if one.renewed is not None:
+        who += f", last renewed {one.renewed:.1f} s ago"
     left = "without an expiry" if math.isinf(one.ttl) else f"{one.ttl:.1f} s of its lease left"
     return f"{who}, {left}"

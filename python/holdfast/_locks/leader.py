@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     Name,
     Seconds,
@@ -49,6 +48,7 @@ from holdfast._locks.threads import FencedLock, core_of
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
 
 T = TypeVar("T")
 HoldT = TypeVar("HoldT", bound=BaseHold)
@@ -147,6 +147,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         "_wait",
     )
 
+    _kind = "leader"
     _released_word = "the leadership of "
 
     _lock: Any
@@ -154,7 +155,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         value: Value = None,
@@ -335,6 +336,7 @@ class LeaderLock(FencedLock):  # type: ignore[misc]
 
     __slots__ = ()
 
+    _kind = "leader"
     _word = "leader"
     _hold_word = "leader"
 
@@ -395,6 +397,10 @@ class Leader(BaseLeader[Hold]):
     def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
         return run(self._read(without_limit(self._client._core)))[1]
+
+    def holders(self) -> list[Holder]:
+        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
+        return run(self._lock._holders())
 
     def watch(self, timeout: Seconds | None = None) -> Iterator[LeaderInfo | None]:
         """The leader now, and then each other one, or ``None``, as it is announced.

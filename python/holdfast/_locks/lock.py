@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine import events as _events
 from holdfast._engine import process as _process
 from holdfast._engine.arguments import (
@@ -37,6 +36,7 @@ from holdfast._locks.steps import run, time_over
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeVar
 
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 
@@ -567,7 +567,7 @@ def acquire_for(
         raise lock._timed_out(max(seconds, 0.0))
 
 
-def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
+def attach(client: AnyClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when interrupted, return the hold to the ticket."""
     from holdfast._locks.tickets import forced_ticket, lock_of
 

@@ -11,8 +11,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, cast
 from weakref import WeakValueDictionary
 
-from holdfast._clients.base import BaseClient
-from holdfast._engine.arguments import Name, Seconds, checked_name, milliseconds
+from holdfast._engine.arguments import Late, Name, Seconds, checked_name, milliseconds
 from holdfast._engine.errors import (
     HoldfastError,
     LockError,
@@ -50,8 +49,11 @@ from holdfast._locks.threads import core_of
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
+    from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
-
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,6 +76,7 @@ class OnceSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "once"
     _hold_word = "caller that runs it"
 
     _key_of_once: Name
@@ -115,9 +118,11 @@ class BaseOnce(Synchronizer):
 
     __slots__ = ("_codec", "_keep_ms", "_key", "_lock", "_result_key")
 
+    _kind = "once"
+
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         key: Name,
         *,
         keep: Seconds = 86400.0,
@@ -347,6 +352,10 @@ class Once(BaseOnce):
         ``"done"``, too, where it has run and its result could not be kept.
         """
         return run(self._read_status())
+
+    def holders(self) -> list[late.Holder]:
+        """Who runs it now, with what its client says of itself; see ``Lock.holders``."""
+        return run(self._lock._holders())
 
     def forget(self) -> bool:
         """Remove the kept result, so that the next caller runs it; ``True`` if there was one.

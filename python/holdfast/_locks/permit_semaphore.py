@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
@@ -10,13 +12,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine import events as _events
-from holdfast._engine import log as _log
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
     UNSET,
+    Late,
     LeaseTime,
     Name,
     Seconds,
@@ -34,11 +35,16 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
 from holdfast._locks.base import BlockingPermits, Permits, answers, native, seconds_left
-from holdfast._locks.steps import keeping
+from holdfast._locks.steps import keeping, run, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
+    from holdfast._locks import holders as late
+    from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
 
@@ -67,7 +73,7 @@ class PermitReporter:
         try:
             self._context.run(self._semaphore._report, permit)
         except BaseException as error:  # noqa: BLE001 - also SystemExit
-            _log.exception("on_lost of %r raised", self._semaphore.name, cause=error)
+            self._semaphore._log_raised(error)
 
 
 class PermitLosses(_events.Listener):
@@ -77,7 +83,7 @@ class PermitLosses(_events.Listener):
 
     lasting = True
 
-    def __init__(self, client: BaseClient) -> None:
+    def __init__(self, client: AnyClient) -> None:
         self._core = client._core
         self._taken = client._permits
         self._lost: deque[str] = deque()  # the oldest first
@@ -104,7 +110,7 @@ class PermitLosses(_events.Listener):
                 taken[0]._forget(oldest)
 
 
-def losses_of(client: BaseClient) -> PermitLosses:
+def losses_of(client: AnyClient) -> PermitLosses:
     """The listener of a client, made with its first permit semaphore."""
     losses: dict[int, PermitLosses] = client._permit_losses
     if not losses:
@@ -158,6 +164,7 @@ class BasePermitSemaphore(Permits):
 
     __slots__ = ("_gone", "_lease", "_losses", "_on_lost")
 
+    _kind = "permit_semaphore"
     #: Whether its permits are those of the parties of a barrier.
     _of_parties = False
 
@@ -165,7 +172,7 @@ class BasePermitSemaphore(Permits):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,
@@ -250,6 +257,28 @@ class BasePermitSemaphore(Permits):
             self._forget(absent)
             raise NotOwnedError(f"{self._not_out(absent)}; none was released")
 
+    def _number_of(self, permit: str) -> int:
+        """The owner's number in a permit's id of this process; see ``recipes/step.cpp``."""
+        mixed = int(_core.permit_id(self._client.id, 0)[16:], 16)
+        return mixed ^ int(permit[16:], 16)
+
+    def _holders(self, time: CallersTime | None = None) -> Steps[list[Holder]]:
+        from holdfast._locks.permit_holders import of_permits  # dataclasses are slow to import
+
+        core = self._client._core
+        key = self._client.name_prefix + checked_name("name", self.name)
+        return of_permits(core, key, self._own, time or without_limit(core))
+
+    def _own(self, permit: str) -> str:
+        """The owner of a permit of this client; empty: it is another's."""
+        taken = permit in self._client._permits
+        return f"{self._client.id}:{self._number_of(permit)}" if taken else ""
+
+    def _who(self, permit: str) -> bytes:
+        """Who has a permit of this client, as the server keeps it beside a slot or a party."""
+        owner = f"{self._client.id}:{self._number_of(permit)}"
+        return f"{owner} {os.getpid()} {socket.gethostname()}".encode()
+
     def _let_go(self, permits: list[bytes]) -> None:
         """They are not renewed any more, and no loss of them is found."""
         self._core.leave(permits)
@@ -273,7 +302,7 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,
@@ -465,6 +494,14 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
     def permits(self) -> int:
         """The number of all permits, free and in use."""
         return self._core.permits().wait()
+
+    def holders(self) -> list[late.Holder]:
+        """The permits in use, according to the server, the next to expire first.
+
+        ``owner`` is a permit's id. What its client says is known of those of this client only: the
+        server does not say whose a permit is. At most 4096.
+        """
+        return run(self._holders())
 
     def acquired_permits(self) -> int:
         """The number of permits in use."""

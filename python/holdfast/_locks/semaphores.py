@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine import events as _events
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
@@ -23,6 +23,9 @@ from holdfast._engine.arguments import (
 )
 from holdfast._locks.base import BlockingPermits, Permits, Synchronizer, native
 
+if TYPE_CHECKING:
+    from holdfast._engine.process import AnyClient
+
 __all__ = ["BaseCountDownLatch", "BaseSemaphore", "CountDownLatch", "Semaphore"]
 
 
@@ -31,11 +34,12 @@ class BaseSemaphore(Permits):
 
     __slots__ = ()
 
+    _kind = "semaphore"
     _core: _core.Counter
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,
@@ -60,7 +64,7 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,
@@ -162,7 +166,9 @@ class BaseCountDownLatch(Synchronizer):
 
     __slots__ = ("_core",)
 
-    def __init__(self, client: BaseClient, name: Name) -> None:
+    _kind = "count_down_latch"
+
+    def __init__(self, client: AnyClient, name: Name) -> None:
         super().__init__(client, name)
         _events.start()  # also for the events of the client: a warning needs no lock
         self._core = _core.Counter(client._core, "count_down_latch", checked_name("name", name))

@@ -8,8 +8,6 @@ permit back.
 
 from __future__ import annotations
 
-import os
-import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -42,20 +39,20 @@ from holdfast._engine.errors import (
     LockTimeout,
     NotOwnedError,
     quoted,
-    shown,
 )
-from holdfast._locks.base import Synchronizer
-from holdfast._locks.fields import checked_text, number
+from holdfast._locks.base import Synchronizer, held_by
+from holdfast._locks.fields import checked_text
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
-from holdfast._locks.steps import Step, Steps, run, time_of, without_limit
+from holdfast._locks.steps import Step, Steps, run, time_of, time_over, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._locks import holders as late
+    from holdfast._engine.process import AnyClient
+    from holdfast._locks import permit_holders as late
     from holdfast._locks.holders import Holder
 else:
-    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
+    late = Late("holdfast._locks.permit_holders")  # dataclasses are slow to import
 
 __all__ = ["BaseSlot", "BaseSlots", "Slot", "Slots"]
 
@@ -128,21 +125,6 @@ def _boot_time() -> float:
 def _shown(lines: str) -> str:
     """The values of slots, for a message."""
     return repr(lines.split("\n")) if lines else "none"
-
-
-def read_holder(said: bytes, ttl: float) -> Holder:
-    """The holder of a slot, as the taking client has described it."""
-    from holdfast._locks.holders import Holder
-
-    owner, pid, host = [*said.split(b" ", 2), b"", b""][:3]
-    return Holder(shown(owner), None, 1, ttl, host=shown(host) or None, pid=number(pid))
-
-
-def _with_host(one: Holder, found: Holder) -> Holder:
-    """The same with the host and the process of the grant, where its client does not say them."""
-    from dataclasses import replace
-
-    return one if one.host else replace(one, host=found.host, pid=found.pid)
 
 
 class BaseSlot:
@@ -269,6 +251,7 @@ class BaseSlots(Synchronizer):
 
     __slots__ = ("_hash", "_key", "_on_lost", "_semaphore", "_table", "_taken", "_timeouts")
 
+    _kind = "slots"
     _class: ClassVar[type[BaseSlot]]
     #: The class of their permits.
     _permits: ClassVar[Callable[..., Any]]
@@ -277,7 +260,7 @@ class BaseSlots(Synchronizer):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         n_or_values: int | Sequence[str],
         *,
@@ -352,32 +335,33 @@ class BaseSlots(Synchronizer):
         with permits._expecting(permits._core.expect(table.number)):
             yield permits._core.set_permits(table.number)
 
-    def _read_taken(self) -> Steps[dict[int, Holder]]:
+    def _read_taken(self, time: CallersTime | None = None) -> Steps[dict[int, Holder]]:
         """Who has each slot, with what the clients say of themselves; see ``holders.py``."""
-        from holdfast._locks.holders import named
-
         table, core = self._table, self._client._core
-        time = without_limit(core)
+        time = time or without_limit(core)
         keys = (self._timeouts, self._hash)
         reply = yield Step("slots/taken", keys, (), self._key).within(core, time)
         found = self._found(table, reply)
-        said = yield from named(core, self._key, list(found.values()), time)
-        return {
-            place: _with_host(one, found[place]) for place, one in zip(found, said, strict=True)
-        }
+        said = yield from late.named_here(core, self._key, list(found.values()), time)
+        return dict(zip(found, said, strict=True))
+
+    def _read_holders(self) -> Steps[list[Holder]]:
+        return list((yield from self._read_taken()).values())
+
+    def _none_free(self, seconds: float) -> Steps[LockTimeout]:
+        """The error of a block that had no slot in time, with who has them."""
+        found: dict[int, Holder] = {}
+        with suppress(HoldfastError):  # the time-out is what matters
+            found = yield from self._read_taken(time_over(self._client._core))
+        text = f"timed out after {seconds:g} s waiting for a slot of {quoted(self.name)}: all are "
+        return LockTimeout(f"{text}taken{held_by(list(found.values()))}")
 
     def _take_step(self, table: Table, permit: str = "") -> Step:
         """``permit``: to be given a slot; empty: the number and the values are compared only."""
         keys = (self._key, self._timeouts, self._hash)
-        owner = f"{self._client.id}:{self._number_of(permit)}" if permit else ""
-        holder = f"{owner} {os.getpid()} {socket.gethostname()}".encode()
+        holder = self._semaphore._who(permit) if permit else b""
         args = (bytes.fromhex(permit), table.number, table.encoded, holder)
         return Step("slots/take", keys, args, self._key)
-
-    def _number_of(self, permit: str) -> int:
-        """The owner's number in a permit's id of this client; see ``recipes/step.cpp``."""
-        mixed = int(_core.permit_id(self._client.id, 0)[16:], 16)
-        return mixed ^ int(permit[16:], 16)
 
     # ---- what the replies mean
 
@@ -412,7 +396,7 @@ class BaseSlots(Synchronizer):
         words = table.values or map(str, range(MOST_SLOTS))  # more than there are: see resize()
         places = {word.encode(): place for place, word in enumerate(words)}
         holders = {
-            places[word]: read_holder(holder, ms / 1000)
+            places[word]: late.read_holder(holder, ms / 1000)
             for word, ms, holder in zip(reply[::3], reply[1::3], reply[2::3], strict=True)
             if word in places  # others are left from before a resize
         }
@@ -430,21 +414,13 @@ class SlotPermits(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "slots"
     _hold_word = "slot"
 
     _released_word = "a slot of "
 
-    def _timed_out(self) -> LockTimeout:
-        return slots_taken(self.name, self._wait)
-
     def _not_out(self, permit: str) -> NotOwnedError:
         return not_taken()
-
-
-def slots_taken(name: Name, seconds: float) -> LockTimeout:
-    """The error of a block that had no slot in time."""
-    text = f"timed out after {seconds:g} s waiting for a slot of {quoted(name)}: all are taken"
-    return LockTimeout(text)
 
 
 def not_taken() -> NotOwnedError:
@@ -548,6 +524,10 @@ class Slots(BaseSlots):
         """The slots that are taken, by any client, and who has each."""
         return run(self._read_taken())
 
+    def holders(self) -> list[late.Holder]:
+        """The same as a list, in the order of the slots."""
+        return run(self._read_holders())
+
     def resize(self, n_or_values: int | Sequence[str]) -> None:
         """Change the number of slots, or their values; waiters wake.
 
@@ -564,7 +544,7 @@ class Slots(BaseSlots):
         try:
             taken = run(self._acquire(self._semaphore._lease, time, block=True))
             if taken is None:
-                raise slots_taken(self.name, wait)
+                raise run(self._none_free(wait))
             slot: Slot = taken.keep()
             return slot
         except BaseException:  # as in acquire()

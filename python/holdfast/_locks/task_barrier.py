@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from holdfast._engine.arguments import Seconds
+from holdfast._engine.arguments import Late, Seconds
 from holdfast._locks.barrier import BaseBarrier
 from holdfast._locks.task_semaphores import PermitSemaphore
 from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
+
+    from holdfast._locks import holders as late
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 __all__ = ["Barrier"]
 
@@ -48,6 +52,7 @@ class Parties(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "barrier"
     _of_parties = True
     _hold_word = "party of the barrier"
     _reports_itself = True
@@ -89,6 +94,10 @@ class Barrier(BaseBarrier):
     async def reset(self) -> None:
         """Mend the barrier; those that wait get ``BrokenBarrierError``."""
         await drive(self._whole("reset"))
+
+    async def holders(self) -> list[late.Holder]:
+        """The parties that wait, the first to arrive first, with what their clients say."""
+        return await drive(self._holders())
 
     @property
     def n_waiting(self) -> Asked[int]:

@@ -10,7 +10,6 @@ from inspect import isawaitable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     Name,
     Seconds,
@@ -19,6 +18,7 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import HoldfastError, LockLostError
 from holdfast._engine.loop import this_task
+from holdfast._locks.holders import Holder
 from holdfast._locks.leader import (
     BaseLeader,
     Campaign,
@@ -34,6 +34,7 @@ from holdfast._locks.tasks import FencedLock
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
 
 T = TypeVar("T")
 
@@ -45,6 +46,7 @@ class LeaderLock(FencedLock):
 
     __slots__ = ()
 
+    _kind = "leader"
     _word = "leader"
     _hold_word = "leader"
 
@@ -85,7 +87,7 @@ class Leader(BaseLeader[Hold]):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         value: Value = None,
@@ -154,6 +156,10 @@ class Leader(BaseLeader[Hold]):
     async def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
         return (await drive(self._read(without_limit(self._client._core))))[1]
+
+    async def holders(self) -> list[Holder]:
+        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
+        return await drive(self._lock._holders())
 
     def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:
         """The leader now, and then each other one, or ``None``, as it is announced.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     UNSET,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import ParamSpec, TypeVar
 
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 
@@ -117,7 +117,7 @@ class TaskWatcher(Watcher):
         task = self._task()
         if self._depth and task is not None and not self.lost_late:
             self._cancelled = task.cancel()
-        call_on_loop(partial(self._report, loss), self.lock.name)
+        call_on_loop(partial(self._report, loss), self.lock)
 
 
 class Lock(BaseLock, _core.TaskLock):
@@ -145,7 +145,7 @@ class Lock(BaseLock, _core.TaskLock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         cancel_on_lost: bool = False,
@@ -575,7 +575,7 @@ async def acquire_for(
         await lock._raise_timed_out(max(seconds, 0.0))
 
 
-async def attach(client: BaseClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
+async def attach(client: AnyClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
     """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
     from holdfast._locks.tickets import forced_ticket, lock_of
 

@@ -8,6 +8,7 @@ from functools import partial, wraps
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from holdfast._engine.arguments import Late
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
 from holdfast._locks.once import RUNS, Attempt, BaseOnce, OnceSide, Status
 from holdfast._locks.steps import time_of
@@ -16,6 +17,9 @@ from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
     from holdfast._engine.arguments import Name
+    from holdfast._locks import holders as late
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,6 +80,10 @@ class Once(BaseOnce):
         ``"done"``, too, where it has run and its result could not be kept.
         """
         return await drive(self._read_status())
+
+    async def holders(self) -> list[late.Holder]:
+        """Who runs it now, with what its client says of itself; see ``Lock.holders``."""
+        return await drive(self._lock._holders())
 
     async def forget(self) -> bool:
         """Remove the kept result, so that the next caller runs it; ``True`` if there was one.

@@ -7,15 +7,15 @@ from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import ref
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     ACQUIRE_KEYWORDS,
     MOST,
     UNSET,
+    Late,
     LeaseTime,
     Name,
     Seconds,
@@ -43,7 +43,15 @@ from holdfast._locks.steps import time_of
 from holdfast._locks.task_lock import end_block
 from holdfast._locks.task_steps import drive
 
+if TYPE_CHECKING:
+    from holdfast._locks import holders as late
+else:
+    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
+
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from holdfast._engine.process import AnyClient
 
 __all__ = ["CountDownLatch", "Entered", "PermitSemaphore", "Semaphore", "TaskPermits"]
 
@@ -54,10 +62,7 @@ class TaskPermits(Permits):
     __slots__ = ()
 
     async def _timed_out(self) -> LockTimeout:
-        exists: bool | None = None
-        with suppress(HoldfastError):  # the time-out is what matters
-            exists = await request(self._core.late_value()) is not None
-        return self._timeout(exists)
+        return await drive(self._none_free())
 
     async def _check_number(self) -> None:
         if self._number_checked:
@@ -211,7 +216,7 @@ class TaskPermitReporter(PermitReporter):
                 loop.call_soon_threadsafe(self._report_here, permit, context=self._context)
 
     def _report_here(self, permit: str) -> None:
-        call_on_loop(partial(self._semaphore._report, permit), self._semaphore.name)
+        call_on_loop(partial(self._semaphore._report, permit), self._semaphore)
 
 
 class Entered(Generic[T]):
@@ -252,7 +257,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         permits: int | None = None,
@@ -425,6 +430,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def permits(self) -> int:
         """The number of all permits, free and in use."""
         return await request(self._core.permits())
+
+    async def holders(self) -> list[late.Holder]:
+        """The permits in use, according to the server, the next to expire first.
+
+        ``owner`` is a permit's id. What its client says is known of those of this client only: the
+        server does not say whose a permit is. At most 4096.
+        """
+        return await drive(self._holders())
 
     async def acquired_permits(self) -> int:
         """The number of permits in use."""

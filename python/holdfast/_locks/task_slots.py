@@ -22,7 +22,6 @@ from holdfast._locks.slots import (
     BaseSlots,
     Taken,
     not_taken,
-    slots_taken,
 )
 from holdfast._locks.steps import time_of
 from holdfast._locks.task_lock import end_block
@@ -30,9 +29,9 @@ from holdfast._locks.task_semaphores import Entered, PermitSemaphore
 from holdfast._locks.task_steps import drive
 
 if TYPE_CHECKING:
-    from holdfast._locks import holders as late
+    from holdfast._locks import permit_holders as late
 else:
-    late = Late("holdfast._locks.holders")  # dataclasses are slow to import
+    late = Late("holdfast._locks.permit_holders")  # dataclasses are slow to import
 
 __all__ = ["Slot", "Slots"]
 
@@ -78,6 +77,7 @@ class SlotPermits(PermitSemaphore):
 
     __slots__ = ()
 
+    _kind = "slots"
     _hold_word = "slot"
 
     def _not_out(self, permit: str) -> NotOwnedError:
@@ -135,6 +135,10 @@ class Slots(BaseSlots):
         """The slots that are taken, by any client, and who has each."""
         return await drive(self._read_taken())
 
+    async def holders(self) -> list[late.Holder]:
+        """The same as a list, in the order of the slots."""
+        return await drive(self._read_holders())
+
     async def resize(self, n_or_values: int | Sequence[str]) -> None:
         """Change the number of slots, or their values; waiters wake.
 
@@ -148,7 +152,7 @@ class Slots(BaseSlots):
         time = time_of(self._client._core, wait)
         taken: Taken | None = await drive(self._acquire(self._semaphore._lease, time, block=True))
         if taken is None:
-            raise slots_taken(self.name, wait)
+            raise await drive(self._none_free(wait))
         slot: Slot = taken.keep()
         return slot
 

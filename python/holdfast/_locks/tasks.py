@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from holdfast._clients.base import BaseClient
 from holdfast._engine.arguments import (
     LOCK_KEYWORDS,
     Late,
@@ -39,6 +38,7 @@ from holdfast._locks.threads import (
 )
 
 if TYPE_CHECKING:
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
@@ -70,7 +70,7 @@ class FairLock(BaseFairLock, Lock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         queue_timeout: Seconds | None = None,
@@ -119,7 +119,7 @@ class SpinLock(BaseSpinLock, Lock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         backoff: Backoff | Seconds = EXPONENTIAL,
@@ -167,7 +167,7 @@ class ReadWriteLock(BaseReadWriteLock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         **options: Unpack[TaskLockOptions],
     ) -> None:
@@ -192,7 +192,7 @@ class MultiLock(BaseMultiLock, Lock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         *locks: BaseLock,
         **options: Unpack[TaskLockOptions],
     ) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast import _core
-from holdfast._clients.base import BaseClient
 from holdfast._core import Lock as CoreLock
 from holdfast._engine import process as _process
 from holdfast._engine.arguments import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast._core import CallersTime
+    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
@@ -85,14 +85,12 @@ class BaseFairLock(BaseLock):
 
     __slots__ = ()
 
-    _word = "fair_lock"
-
+    _kind = "fair_lock"
     _queue_timeout_ms: int
 
     def _new_core(self, name: bytes) -> CoreLock:
-        timeout_ms = self._queue_timeout_ms
-        options = (0, timeout_ms, None, self._label)
-        return _core.new_lock(self._client._core, self._word, name, *options)
+        options = (0, self._queue_timeout_ms, None, self._label)
+        return _core.new_lock(self._client._core, self._kind, name, *options)
 
     def _queue(self) -> Steps[list[Holder]]:
         """What ``queue()`` asks."""
@@ -126,7 +124,7 @@ class FairLock(BaseFairLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         queue_timeout: Seconds | None = None,
@@ -157,6 +155,7 @@ class BaseFencedLock(BaseLock):
 
     __slots__ = ()
 
+    _kind = "fenced_lock"
     _word = "fenced_lock"
 
     @property
@@ -259,7 +258,7 @@ class BaseSpinLock(BaseLock):
 
     __slots__ = ()
 
-    _word = "spin_lock"
+    _kind = "spin_lock"
     _backoff: Backoff
 
     @property
@@ -270,7 +269,7 @@ class BaseSpinLock(BaseLock):
     def _new_core(self, name: bytes) -> _core.Lock:
         backoff = self._backoff._terms()
         options = (self._at_least, 0, backoff, self._label)
-        return _core.new_lock(self._client._core, self._word, name, *options)
+        return _core.new_lock(self._client._core, self._kind, name, *options)
 
 
 class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
@@ -286,7 +285,7 @@ class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         *,
         backoff: Backoff | Seconds = EXPONENTIAL,
@@ -315,6 +314,7 @@ class ReadSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "read"
     _word = "read_lock"
 
 
@@ -323,6 +323,7 @@ class WriteSide(BaseLock):
 
     __slots__ = ()
 
+    _kind = "write"
     _word = "write_lock"
     _may_wait_for_itself = True
 
@@ -362,6 +363,8 @@ class BaseReadWriteLock(Synchronizer):
 
     __slots__ = ()
 
+    _kind = "read_write_lock"
+
 
 class ReadWriteLock(BaseReadWriteLock):
     """A reentrant lock that many may read or one may write, shared by all that use its name.
@@ -381,7 +384,7 @@ class ReadWriteLock(BaseReadWriteLock):
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         name: Name,
         **options: Unpack[LockOptions],
     ) -> None:
@@ -479,6 +482,8 @@ class BaseMultiLock(QuorumSide):
 
     __slots__ = ()
 
+    _kind = "multi_lock"
+
     def _new_core(self, name: bytes) -> _core.Lockable:
         return _core.multi_lock(cores_of(self._members), name, self._label)
 
@@ -501,7 +506,7 @@ class MultiLock(BaseMultiLock, Lock):  # type: ignore[misc]
 
     def __init__(
         self,
-        client: BaseClient,
+        client: AnyClient,
         *locks: BaseLock,
         **options: Unpack[LockOptions],
     ) -> None:
@@ -527,6 +532,8 @@ class BaseRedLock(QuorumSide):
     """The common part of the red locks for threads and for tasks."""
 
     __slots__ = ()
+
+    _kind = "red_lock"
 
     def _bind_core(self, core: _core.Lockable) -> None:
         super()._bind_core(core)

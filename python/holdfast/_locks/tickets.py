@@ -9,7 +9,7 @@ from holdfast._engine.arguments import Name, checked_name
 from holdfast._engine.errors import HoldfastError, NotOwnedError, quoted
 
 if TYPE_CHECKING:
-    from holdfast._clients.base import BaseClient
+    from holdfast._engine.process import AnyClient
     from holdfast._locks.steps import Steps
 
 __all__ = ["forced_ticket", "lock_of"]
@@ -36,7 +36,7 @@ def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any, name: Any) -> An
     return getattr(client, kind)(_shown(key), lease=lease, on_lost=on_lost)
 
 
-def forced_ticket(client: BaseClient, ticket: str, error: NotOwnedError) -> Steps[NotOwnedError]:
+def forced_ticket(client: AnyClient, ticket: str, error: NotOwnedError) -> Steps[NotOwnedError]:
     """The error of ``attach()``, with who has released the ticket's lock by force, if recorded."""
     _, name, owner = client._core.read_ticket(ticket)
     with suppress(HoldfastError, OSError, ImportError):  # the error itself is what matters

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from holdfast import HoldfastError
-from holdfast.integration import checked_function, finished, log_warning, quoted
+from holdfast.integration import about, checked_function, finished, log_warning, quoted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -139,7 +139,7 @@ class Outcome:
 
 def _log_release(lock: Any, error: BaseException) -> None:
     text = "the work under %s is done, but its lock could not be released: %s"
-    log_warning(text, quoted(lock.name), error)
+    log_warning(about(lock, "release_failed"), text, quoted(lock.name), error)
 
 
 @contextmanager

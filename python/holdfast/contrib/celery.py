@@ -42,6 +42,8 @@ from holdfast import (
 from holdfast.contrib._blocks import Outcome, held, refuse_transactions
 from holdfast.contrib._locks import checked_options, seconds_to_retry
 from holdfast.integration import (
+    About,
+    about,
     braced,
     checked_function,
     checked_name,
@@ -209,10 +211,16 @@ def _running_task() -> Any:
     return task if task and not task.request.called_directly else None
 
 
+def _fields(event: str, name: Any) -> dict[str, str]:
+    """The fields of a record about a lock of which only the name is known."""
+    return About(event, name, "lock").fields()
+
+
 def _left_out(lock: Any, busy: str, task: Any) -> None:
     """The handling of a call with a busy lock."""
     if busy == "skip":
-        logger.info("skipped: %r is held by another task", lock.name)
+        fields = about(lock, "skipped").fields()
+        logger.info("skipped: %r is held by another task", lock.name, extra=fields)
         return
     if task is None or task.request.is_eager:
         msg = f"{lock.name!r} is held by another task, and only a worker can retry"
@@ -325,7 +333,8 @@ def _take_over(task: Any) -> None:
     try:
         request.holdfast_hold = _hold_for(_client_of(task.app), task)
     except _Skipped as error:
-        logger.warning("%s[%s] is skipped: %s", task.name, request.id, error)
+        fields = _fields("task_skipped", headers[NAME])
+        logger.warning("%s[%s] is skipped: %s", task.name, request.id, error, extra=fields)
         _record_skipped(task, f"skipped: {error}")
         raise Ignore from error
     except (ConnectionError, LockTimeout, ServerError) as error:
@@ -333,7 +342,8 @@ def _take_over(task: Any) -> None:
         if request.is_eager or not passes:
             raise
         text = "%s[%s] could not get its lock %r, and tries again: %s"
-        logger.warning(text, task.name, request.id, headers[NAME], error)
+        fields = _fields("task_waits", headers[NAME])
+        logger.warning(text, task.name, request.id, headers[NAME], error, extra=fields)
         _again(task, LATER)
 
 
@@ -370,7 +380,8 @@ def _late_hold(client: Client, task: Any, error: LockLostError) -> Any:
         msg = f"its ticket for the lock {name!r} {gone}, and another has the lock"
         raise _Skipped(msg) from error
     text = LATE if over else TAKEN
-    logger.warning(text, task.name, task.request.id, name, error)
+    fields = _fields("task_late", name)
+    logger.warning(text, task.name, task.request.id, name, error, extra=fields)
     return hold
 
 
@@ -393,14 +404,18 @@ class _Used:
         try:
             self._ask((b"SET", self._key, b"used", b"PX", b"%d" % (1000 * self._lifetime)))
         except HoldfastError as error:
-            logger.warning(NOT_RECORDED, quoted(self._name), error)
+            self._log_unrecorded(error)
 
     def _ask(self, command: tuple[bytes, ...]) -> object:
         [reply] = servers.send(self._client, self._name, [command])
         if isinstance(reply, Exception):
-            logger.warning(NOT_RECORDED, quoted(self._name), reply)
+            self._log_unrecorded(reply)
             return None
         return reply
+
+    def _log_unrecorded(self, error: Exception) -> None:
+        fields = _fields("ticket_unrecorded", self._name)
+        logger.warning(NOT_RECORDED, quoted(self._name), error, extra=fields)
 
 
 def _record_skipped(task: Any, why: str) -> None:
@@ -437,7 +452,8 @@ def _before_publish(headers: Any = None, **_: Any) -> None:
         headers.update(_detached(hold, lease))
     except HoldfastError as error:  # the end of the run releases the hold
         text = "%s[%s] is sent without its lock %r, and takes it again before it runs: %s"
-        logger.warning(text, task.name, task.request.id, hold.name, error)
+        fields = about(hold, "sent_without_lock").fields()
+        logger.warning(text, task.name, task.request.id, hold.name, error, extra=fields)
         return
     task.request.holdfast_hold = None
 
@@ -461,7 +477,8 @@ def _after_run(task: Any = None, **_: Any) -> None:
         hold.release()
     except HoldfastError as error:
         text = "the lock %r of %s[%s] could not be released: %s"
-        logger.warning(text, hold.name, task.name, task.request.id, error)
+        fields = about(hold, "release_failed").fields()
+        logger.warning(text, hold.name, task.name, task.request.id, error, extra=fields)
 
 
 @signals.task_revoked.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
@@ -476,7 +493,8 @@ def _after_revocation(sender: Any = None, request: Any = None, **_: Any) -> None
         return  # it was running: the hold is the business of its process
     except HoldfastError as error:
         text = "the lock %r of %s[%s], which was revoked, could not be released: %s"
-        logger.warning(text, headers.get(NAME), sender.name, request.id, error)
+        fields = _fields("release_failed", headers.get(NAME))
+        logger.warning(text, headers.get(NAME), sender.name, request.id, error, extra=fields)
 
 
 @signals.worker_init.connect(weak=False, dispatch_uid="holdfast.contrib.celery")

@@ -32,7 +32,7 @@ from starlette.routing import Mount
 from holdfast import HoldfastError, LockTimeout
 from holdfast.asyncio import Client
 from holdfast.contrib._locks import PERMITS, checked_options, new_lock, seconds_to_retry
-from holdfast.integration import Seconds, is_busy, log_error
+from holdfast.integration import Seconds, about, is_busy, log_error
 
 __all__ = ["Locked", "lifespan"]
 
@@ -135,7 +135,8 @@ class Locked:
                 left = None if self._kind == PERMITS else await lock.ttl()
                 after = seconds_to_retry(left)
         except HoldfastError as error:
-            log_error("%r could not be acquired for a request: %s", lock.name, error)
+            text = "%r could not be acquired for a request: %s"
+            log_error(about(lock, "request_refused"), text, lock.name, error)
             detail = f"the server of the lock {lock.name!r} cannot be used; try again later"
             raise _refusal(connection, HTTP_UNAVAILABLE, detail) from error
         why = "has no free permit" if self._kind == PERMITS else "is held by another request"
@@ -191,7 +192,7 @@ class _Permit:
     token = None
 
     def __init__(self, semaphore: Any, permit: str) -> None:
-        self._semaphore = semaphore
+        self.lock = semaphore  # as of a hold
         self.name = semaphore.name
         self.permit = permit
 
@@ -205,10 +206,10 @@ class _Permit:
 
     @property
     def lost(self) -> bool:
-        return bool(self._semaphore.lost)
+        return bool(self.lock.lost)
 
     async def release(self) -> None:
-        await self._semaphore.release(self.permit)
+        await self.lock.release(self.permit)
 
 
 class _Release:
@@ -225,7 +226,8 @@ class _Release:
         try:
             await self._hold.release()
         except HoldfastError as error:
-            log_error("%r could not be released after a request: %s", self._hold.name, error)
+            text = "%r could not be released after a request: %s"
+            log_error(about(self._hold, "release_failed"), text, self._hold.name, error)
 
 
 class _Canceller:

@@ -20,7 +20,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from holdfast import Stats, __version__
 from holdfast.contrib._figures import HELP, by_program
-from holdfast.integration import log_warning, shown
+from holdfast.integration import About, log_warning, shown
 from holdfast.observe import BOUNDS, add_observer, clients, remove_observer
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ class HoldfastInstrumentor:
     ) -> None:
         """Begin; without providers with the global ones. No effect when it has begun already."""
         if self._recorder is not None:
-            log_warning("holdfast is instrumented already; uninstrument() it first")
+            log_warning(
+                About("instrumented_twice"),
+                "holdfast is instrumented already; uninstrument() it first",
+            )
             return
         tracer = trace.get_tracer(SCOPE, __version__, tracer_provider)
         meter = metrics.get_meter(SCOPE, __version__, meter_provider)

@@ -30,7 +30,7 @@ import holdfast.asyncio
 from holdfast.contrib import _redis_scripts
 from holdfast.contrib._redis_attempts import NO_LOCK, Attempt, answered, completed, is_busy
 from holdfast.contrib._redis_clients import async_client_of, client_of
-from holdfast.integration import owner_of
+from holdfast.integration import About, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
@@ -211,7 +211,9 @@ class _BaseLock:
         return self._error(f"{self.name!r} is held by another: it could not be acquired in time")
 
     def _log_release(self, error: exceptions.LockError) -> None:
-        logger.warning("%r was not held any more at the end of its block: %s", self.name, error)
+        text = "%r was not held any more at the end of its block: %s"
+        fields = About("release_failed", self.name, "lock").fields()
+        logger.warning(text, self.name, error, extra=fields)
 
     @contextmanager
     def _as_of_redis_py(self) -> Generator[None]:

@@ -86,4 +86,9 @@ def _differ(one: LockInfo, other: LockInfo) -> bool:
     renewed = one.ttl is None or other.ttl is None or other.ttl > one.ttl
     if renewed and one.ttl != other.ttl:
         return True
-    return replace(one, ttl=None) != replace(other, ttl=None)
+    return _lasting(one) != _lasting(other)
+
+
+def _lasting(info: LockInfo) -> LockInfo:
+    owners = tuple(replace(owner, renewed=None) for owner in info.owners)
+    return replace(info, ttl=None, owners=owners)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -10,7 +11,15 @@ from holdfast import inspect, servers
 
 from ._errors import Status
 from ._settings import NAME, Settings, as_json, json_option, written
-from ._text import moment, on_terminal, owner_details, seconds, write_pairs
+from ._text import (
+    duration,
+    life,
+    moment,
+    on_terminal,
+    owner_details,
+    seconds,
+    write_pairs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,6 +102,13 @@ def _pairs(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
     for queued in found.queue or ():
         left = "" if queued.timeout is None else f", counts as dead in {seconds(queued.timeout)}"
         yield "queued", f"{owner_details(queued)}{left}"
+        yield from _said(queued)
+        yield "client", life(queued)
+    for client in found.unnamed:
+        words = filter(None, (client.address, client.name, client.library))
+        yield "unnamed", f"{' '.join(words)}, may be the program of an owner that is not known"
+    if found.truncated:
+        yield "truncated", "there is more than is shown"
     yield from _numbers(found)
     yield from (("key", key) for key in found.keys)
     yield from (("channel", channel) for channel in found.channels)
@@ -103,12 +119,18 @@ def _owners(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
         mode = f", {owner.mode}s" if owner.mode else ""
         slot = "" if owner.slot is None else f", has slot {owner.slot}"
         yield "owner", f"{owner_details(owner)}{mode}, holds {owner.holds}{slot}"
-        if owner.label:
-            yield "label", owner.label
-        if owner.purpose:
-            yield "purpose", owner.purpose
-        if owner.since:
-            yield "since", moment(owner.since)
+        yield from _said(owner)
+        if ":" in owner.id or owner.slot is not None:  # else a permit, of any client
+            yield "client", life(owner, found.ttl if len(found.owners) == 1 else None)
+
+
+def _said(owner: inspect.Owner | inspect.QueuedOwner) -> Iterator[tuple[str, str]]:
+    if owner.label:
+        yield "label", owner.label
+    if owner.purpose:
+        yield "purpose", owner.purpose
+    if owner.since:
+        yield "since", f"{moment(owner.since)}, for {duration(max(0.0, time.time() - owner.since))}"
 
 
 def _numbers(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:

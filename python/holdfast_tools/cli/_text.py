@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
@@ -14,30 +15,43 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from holdfast.inspect import LockInfo, Owner, OwnerClient, QueuedOwner
+    from holdfast.inspect import LockInfo, Owner, QueuedOwner
 
 __all__ = [
     "COLUMNS",
+    "age",
     "cells",
     "console",
+    "duration",
     "fields",
+    "life",
     "moment",
     "on_terminal",
     "owner_details",
     "owner_text",
     "seconds",
+    "since",
     "table_of",
     "write_lines",
     "write_pairs",
 ]
 
-COLUMNS = ("name", "kind", "owners", "holds", "left", "waiters")
+COLUMNS = ("name", "kind", "owners", "holds", "held for", "left", "waiters")
 #: Of an owner whose program is not known, or of a permit.
 ID_BEGIN: Final = 8
+MINUTE: Final = 60
+HOUR: Final = 3600
+DAY: Final = 86400
 #: Between two columns of a table; and the least width that is left to the owners.
 GAP: Final = 3
 LEAST_OWNERS: Final = 16
-NUMBERS = frozenset({"holds", "left", "waiters", "per second"})
+NUMBERS = frozenset({"holds", "held for", "left", "waiters", "per second"})
+#: What a person reads of ``Owner.connection``.
+KNOWN: Final = {
+    "connected": "connected",
+    "not connected": "not connected",
+    "unknown": "not known whether connected",
+}
 
 
 def on_terminal() -> bool:
@@ -55,27 +69,55 @@ def seconds(value: float | None) -> str:
     return "no expiry" if value is None else f"{value:.1f} s"
 
 
+def duration(value: float) -> str:
+    """A time that has passed."""
+    if value < MINUTE:
+        return f"{value:.1f} s"
+    whole = int(value)
+    if whole < HOUR:
+        return f"{whole // MINUTE} min {whole % MINUTE} s"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE} min"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
+
+
 def moment(at: float) -> str:
     """A time in seconds since 1970, in UTC."""
     return datetime.fromtimestamp(at, timezone.utc).isoformat(" ", "seconds")
 
 
-def program_text(client: OwnerClient | None) -> str:
-    """The program of a client: host, process and client name; empty if it is not known."""
+def since(info: LockInfo) -> float | None:
+    """Since when the longest of its known holds lasts, in seconds since 1970."""
+    return min((owner.since for owner in info.owners if owner.since is not None), default=None)
+
+
+def age(info: LockInfo) -> float | None:
+    """For how many seconds it has been held, by the clock of this machine."""
+    began = since(info)
+    return None if began is None else max(0.0, time.time() - began)
+
+
+def program_text(owner: Owner | QueuedOwner) -> str:
+    """The program of an owner: host, process and client name; empty if it is not known."""
+    client = owner.client
+    process = f"{owner.host}:{owner.pid}" if owner.host and owner.pid else ""
     if client is None:
-        return ""
+        return process
     if client.process is None:
-        return client.name or client.address
-    return client.process if client.label == "holdfast" else f"{client.process} {client.label}"
+        return process or client.name or client.address
+    process = process or client.process
+    return process if client.label == "holdfast" else f"{process} {client.label}"
 
 
 def owner_text(owner: Owner) -> str:
-    """An owner as people know it: its label and its program, else how its id begins."""
+    """An owner as people know it: its label and its program, else how its id begins; and why."""
     mode = f" ({owner.mode})" if owner.mode else ""
     if owner.slot is not None:
         mode = f" (slot {owner.slot})"
-    program = program_text(owner.client) or f"{owner.id[:ID_BEGIN]}…"
-    return (f"{owner.label} on {program}" if owner.label else program) + mode
+    program = program_text(owner) or f"{owner.id[:ID_BEGIN]}…"
+    dead = "not connected: " if owner.connection == "not connected" else ""
+    purpose = f" for {owner.purpose}" if owner.purpose else ""
+    return dead + (f"{owner.label} on {program}" if owner.label else program) + mode + purpose
 
 
 def owner_details(owner: Owner | QueuedOwner) -> str:
@@ -83,17 +125,29 @@ def owner_details(owner: Owner | QueuedOwner) -> str:
     client = owner.client
     address = client.address if client and client.process else ""
     library = client.library if client else None
-    return " ".join(filter(None, (program_text(client), owner.id, address, library)))
+    return " ".join(filter(None, (program_text(owner), owner.id, address, library)))
+
+
+def life(owner: Owner | QueuedOwner, left: float | None = None) -> str:
+    """Whether it is alive, as far as the server tells; ``left``: of its lease."""
+    known = [KNOWN[owner.connection]]
+    if owner.renewed is not None:
+        known.append(f"last renewed {owner.renewed:.1f} s ago")
+    if left is not None:
+        known.append(f"its lease ends in {left:.1f} s")
+    return ", ".join(known)
 
 
 def cells(info: LockInfo) -> tuple[str, ...]:
     """A lock as one line of a table: of several owners the first, and the sum of their holds."""
     more = len(info.owners) - 1
+    held = age(info)
     return (
         info.name,
         info.known_as,
         "".join(map(owner_text, info.owners[:1])) + (f" and {more} more" if more > 0 else ""),
         str(sum(owner.holds for owner in info.owners)) if info.owners else "",
+        "" if held is None else duration(held),
         seconds(info.ttl),
         str(info.waiters),
     )
@@ -101,10 +155,11 @@ def cells(info: LockInfo) -> tuple[str, ...]:
 
 def fields(info: LockInfo) -> tuple[str, ...]:
     """A lock as a line for other programs: each owner, and its holds."""
-    name, kind, _, _, left, waiters = cells(info)
+    name, kind, _, _, _, left, waiters = cells(info)
     owners = ",".join(map(owner_text, info.owners))
     holds = ",".join(str(owner.holds) for owner in info.owners)
-    return name, kind, owners, holds, left, waiters
+    began = since(info)
+    return name, kind, owners, holds, left, waiters, "" if began is None else moment(began)
 
 
 def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -11,7 +11,7 @@ from holdfast import inspect
 from ._asking import agreed
 from ._errors import Status, complain
 from ._settings import NAME, Settings, written
-from ._text import moment, owner_details
+from ._text import life, moment, owner_details
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,6 +56,7 @@ def _at_stake(found: inspect.LockDetail) -> Iterator[str]:
         purpose = f", for {owner.purpose!r}" if owner.purpose else ""
         since = f", since {moment(owner.since)}" if owner.since else ""
         yield f"'{found.name}' is held by {owner_details(owner)}{label}{purpose}{since}"
+        yield f"Its program: {life(owner, found.ttl if len(found.owners) == 1 else None)}"
     many = len(found.owners)
     yield (
         f"All {many} permits in use are released; their owners may still be at work."

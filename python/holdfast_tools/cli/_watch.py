@@ -17,7 +17,7 @@ from ._changes import Change, Changes
 from ._choosing import chosen, sort_option
 from ._errors import complain
 from ._settings import NAME, SecondsType, Settings, as_json, json_option
-from ._text import cells, console, on_terminal, owner_text, seconds, table_of, write_lines
+from ._text import cells, console, duration, on_terminal, owner_text, table_of, write_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,8 +126,8 @@ class _Live:
         now = time.monotonic()
         rows: list[tuple[str, ...]] = []
         for info in self._found:
-            name, kind, owners, _, left, waiters = cells(info)
-            held = seconds(self._changes.held_for(info.key, now))
+            name, kind, owners, _, held, left, waiters = cells(info)
+            held = held or duration(self._changes.held_for(info.key, now))
             rate = f"{self._changes.handovers(info.key, now):.1f}"
             rows.append((name, kind, owners, held, left, waiters, rate))
         self.live.update(Group(table_of(COLUMNS, rows), Text(message)), refresh=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from holdfast import HoldfastError, ServerError
 from holdfast.servers import key_beside
-from holdfast_tools.inspect._people import subscribers
 
 from ._finding import Finding, bad, good, unknown
 from ._rights import check_rights, is_unknown
@@ -90,7 +89,7 @@ def _await_subscription(deployment: Deployment, name: bytes, waiter: threading.T
     servers = deployment.primaries()
     until = time.monotonic() + SUBSCRIPTION
     while waiter.is_alive() and time.monotonic() < until:
-        if subscribers(deployment, servers, [channel])[channel]:
+        if deployment.subscribers(servers, [channel])[channel]:
             return
         time.sleep(GLANCE)
 

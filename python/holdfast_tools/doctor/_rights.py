@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from holdfast import ServerError, servers
-from holdfast_tools.inspect import _names as names
+from holdfast.integration import escaped, quoted
 
 from ._finding import Finding, bad, good, unknown
 
@@ -130,9 +130,9 @@ def _missing(command: str, reason: str, used: tuple[bytes, ...], prefix: bytes) 
 def _pattern(sign: bytes, key: bytes, prefix: bytes) -> str:
     """The right to a key or channel; of a client with a prefix, to those of all its names only."""
     if not prefix:
-        return names.quoted(sign + key)
+        return quoted(sign + key)
     before = key.partition(prefix)[0]
-    return names.quoted(sign + names.escaped(before + prefix) + b"*")
+    return quoted(sign + escaped(before + prefix) + b"*")
 
 
 def _is_refused_itself(reply: Any) -> bool:

@@ -79,12 +79,17 @@ class _Seen:
     """When it ends if it was read at the end of the scan."""
 
     def differs(self, other: _Seen) -> bool:
-        """Whether more has changed between this and `other` than what is left of the lease."""
-        return {**self.lock, "ttl": None} != {**other.lock, "ttl": None}
+        """Whether more has changed between this and `other` than a renewal and the time."""
+        return _lasting(self.lock) != _lasting(other.lock)
 
     def moved(self, other: _Seen) -> bool:
         """Whether the lease ends at another time than this one's."""
         return other.earliest > self.latest + TOLERANCE or other.latest < self.earliest - TOLERANCE
+
+
+def _lasting(lock: Json) -> Json:
+    owners = [{**owner, "renewed": None} for owner in lock["owners"]]
+    return {**lock, "ttl": None, "owners": owners}
 
 
 def _seen(lock: Json, began: float, ended: float) -> _Seen:

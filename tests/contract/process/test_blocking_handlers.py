@@ -293,10 +293,10 @@ def test_a_child_of_fork_has_its_records_handled_before_it_goes_on(
                 say("handled")
         PARENT = os.getpid()
         logging.getLogger("holdfast").addHandler(Blocking())
-        _log.warning("blocks")
+        _log.warning(_log.About("x"), "blocks")
         if os.fork() == 0:
             _log.TIMEOUT = 600.0  # on a busy machine a handler may take longer than usual
-            _log.warning("goes on")
+            _log.warning(_log.About("x"), "goes on")
             say("returned")
             let_pass(0.1)
             os._exit(0)

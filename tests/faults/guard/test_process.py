@@ -178,7 +178,7 @@ def test_an_executable_that_is_missing_is_reported_and_the_client_goes_on(
         client = holdfast.Client(URL, guard=True, lease=120)
         with client.lock("myLock"), holdfast.Client(URL, guard=True, lease=120).lock("other"):
             say("held", client._core.guard_pid)
-        until(lambda: holdfast._clients.options._warned)
+        until(lambda: holdfast._engine.log._warned)
         """,
         URL=server.url,
     )

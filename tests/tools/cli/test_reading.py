@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 
 import pytest
 
@@ -40,10 +41,10 @@ def test_ls_prints_the_same_as_the_module(run: Run, client: holdfast.Client) -> 
 def test_other_programs_get_a_line_for_each_lock(run: Run, client: holdfast.Client) -> None:
     with client.lock("a\tb", lease=60):
         [line] = run("ls").stdout.splitlines()
-        name, kind, owner, holds, left, waiters = line.split("\t")
+        name, kind, owner, holds, left, waiters, since = line.split("\t")
         assert (name, kind, holds, waiters) == ("a\\x09b", "lock", "1", "0")
         assert owner == f"{socket.gethostname()}:{os.getpid()} orders"
-        assert left.endswith(" s")
+        assert (left[-2:], since) == (" s", "")
     assert run("ls").stdout == ""
     assert run("ls", "--json").stdout == "[]\n"
 
@@ -195,6 +196,10 @@ def test_names_are_the_bytes_of_the_command_line(run: Run, client: holdfast.Clie
             ]
 
 
+def shown_moment(at: float | None) -> str:
+    return datetime.fromtimestamp(at or 0, timezone.utc).isoformat(" ", "seconds")
+
+
 def test_a_label_and_a_purpose_are_shown(run: Run, server: Server) -> None:
     with holdfast.Client(server.url, label="billing worker 3") as client:
         lock = client.lock("invoices", label="nightly run", lease=60)
@@ -202,12 +207,16 @@ def test_a_label_and_a_purpose_are_shown(run: Run, server: Server) -> None:
             eventually(lambda: lock.holders()[0].label)
             [line] = run("ls").stdout.splitlines()
             program = f"{socket.gethostname()}:{os.getpid()}"
-            assert line.split("\t")[2] == f"billing worker 3 on {program}"
+            assert line.split("\t")[2] == f"billing worker 3 on {program} for nightly run"
+            assert line.split("\t")[6] == shown_moment(lock.holders()[0].since)
             shown = dict(
                 each.split("\t", 1) for each in run("show", "invoices").stdout.splitlines()
             )
             assert (shown["label"], shown["purpose"]) == ("billing worker 3", "nightly run")
-            assert re.fullmatch(r"2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d\+00:00", shown["since"])
+            assert re.fullmatch(
+                rf"{re.escape(line.split(chr(9))[6])}, for \d+\.\d s", shown["since"]
+            )
+            assert re.fullmatch(r"connected, its lease ends in 5\d\.\d s", shown["client"])
             [owner] = json.loads(run("show", "invoices", "--json").stdout)["owners"]
             assert (owner["label"], owner["purpose"]) == ("billing worker 3", "nightly run")
     assert server.keys() == set()

@@ -15,6 +15,7 @@ import pytest
 import holdfast
 import holdfast.asyncio
 from holdfast import inspect, servers
+from tests.support.losses import fields_of
 from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import eventually
@@ -167,6 +168,7 @@ def test_the_former_owner_logs_who_did_it(
         eventually(_expected(caplog))
         [text] = _losses(caplog)
         assert text.startswith("the hold on 'demo' (thread 'MainThread') was lost: ")
+        assert fields_of(caplog, "lost")["cause"] == "forced"
         said = text.partition(" was lost: ")[2]
         assert lock.loss == said
         assert f"<Lock 'mo' lost by this thread: {said}>" == repr(lock)

@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("real")
 
-UNSAID = dict.fromkeys(("label", "purpose", "since"))
+UNSAID = dict.fromkeys(("label", "purpose", "since", "renewed"))
 """What a client without a label does not say of an owner."""
 
 
@@ -56,7 +56,16 @@ def test_a_lock_has_the_shape_of_the_contract(server: Server, client: holdfast.C
             "key": "my%3Alock",
             "kind": "lock",
             "owners": [
-                {"id": owner["id"], "holds": 2, "mode": None, "client": owner["client"], **UNSAID},
+                {
+                    "id": owner["id"],
+                    "holds": 2,
+                    "mode": None,
+                    "client": owner["client"],
+                    **UNSAID,
+                    "host": socket.gethostname(),
+                    "pid": os.getpid(),
+                    "connection": "connected",
+                },
             ],
             "ttl": pytest.approx(30, abs=10),
             "waiters": 0,
@@ -167,6 +176,7 @@ def test_permits_are_owners_by_their_ids(client: holdfast.Client) -> None:
     assert shown(client, "demo")["permits"] == 3
     with semaphore as permit:
         owner = {"id": permit, "holds": 1, "mode": None, "client": None, **UNSAID}
+        owner |= {"host": None, "pid": None, "connection": "unknown"}
         [found] = listed(client)
         assert (found["kind"], found["owners"]) == ("permit_semaphore", [owner])
         assert found["ttl"] == pytest.approx(30, abs=10)

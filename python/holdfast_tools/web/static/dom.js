@@ -70,9 +70,17 @@ export function ownerText(owner) {
 }
 
 function programText(owner) {
-  const [, label, process] = CONNECTION.exec(owner.client?.name ?? "") ?? [];
-  if (process) return label === "holdfast" ? process : `${process} ${label}`;
+  const [, label, named] = CONNECTION.exec(owner.client?.name ?? "") ?? [];
+  const process = owner.host && owner.pid ? `${owner.host}:${owner.pid}` : named;
+  if (process) return label === undefined || label === "holdfast" ? process : `${process} ${label}`;
   return owner.client?.name || owner.client?.address || owner.id;
+}
+
+// What the hold is for, and that its owner may be dead: what a list says of it beside the owner.
+export function purposeTexts(owner) {
+  const texts = owner.purpose ? [`for ${owner.purpose}`] : [];
+  if (owner.connection === "not connected") texts.push("not connected");
+  return texts;
 }
 
 export function ownersText(owners) {

@@ -1,11 +1,12 @@
 // The page of one lock: who holds it, who waits, how long, which keys; and its forced release.
 
-import { element, holdsOf, kindText, leftText, nameText, ownerText, setText } from "./dom.js";
+import { element, holdsOf, kindText, leftText, nameText, ownerText, secondsText, setText } from "./dom.js";
 import { confirmRelease } from "./release.js";
 import { fetchJson } from "./store.js";
 
 const REFRESH_MS = 5000;
-const TIMES = new Set(["ttl", "timeout"]);
+const TIMES = new Set(["ttl", "timeout", "renewed"]);
+const CONNECTIONS = { "connected": "connected", "not connected": "not connected", "unknown": "not known whether connected" };
 
 export class LockView {
   #store;
@@ -19,6 +20,7 @@ export class LockView {
   #readOnly = true;
   #releasable = new Set();  // the kinds with owners
   #countdowns = [];
+  #ages = [];  // nodes, and since when what each shows lasts
   #drawn = null;
   #read = 0;
   #timer;
@@ -61,6 +63,7 @@ export class LockView {
       const left = seconds(this.#detail);
       setText(node, leftText(left == null ? null : this.#read + left * 1000, 1));
     }
+    for (const [node, seconds] of this.#ages) setText(node, secondsText(Math.max(0, seconds(this.#detail)), 1));
   }
 
   leave() {
@@ -89,10 +92,11 @@ export class LockView {
     const lock = this.#detail;
     this.#button.hidden = this.#readOnly || lock === null || !this.#releasable.has(lock.kind);
     // While only times change, the elements stay, and with them what the user has selected.
-    const drawn = JSON.stringify([lock, this.#forced, this.#problem], (key, value) => (TIMES.has(key) ? null : value));
+    const drawn = JSON.stringify([lock, this.#forced, this.#problem], (key, value) => (TIMES.has(key) ? value === null : value));
     if (drawn === this.#drawn) return;
     this.#drawn = drawn;
     this.#countdowns = [];
+    this.#ages = [];
     setText(this.#state, lock === null ? "free" : "held");
     this.#state.classList.toggle("free", lock === null);
     this.#body.replaceChildren(...this.#parts(lock));
@@ -111,6 +115,7 @@ export class LockView {
       element("section", { class: "panel" }, this.#facts(lock)),
       this.#owners(lock),
       this.#queue(lock),
+      ...unnamed(lock),
       ...forcedReleases(this.#forced),
       element("div", { class: "columns" },
         names("Keys", lock.keys, "None."), names("Channels", lock.channels, "None.")),
@@ -129,6 +134,7 @@ export class LockView {
       uncertain ? ["Number", lock.permits] : ["Permits", permitsText(lock)], ["Count", lock.count], ["Fencing token", lock.token],
       ["Value", lock.value === undefined ? null : nameText(lock.value)],
       ["Parties", lock.parties && `${lock.owners.length} of ${lock.parties} are there${lock.broken ? ", broken" : ""}`],
+      ["Held for", lock.owners.some(({ since }) => since) ? this.#held() : null],
       ["Owner seen since", seen?.toLocaleTimeString([], { hour12: false })],
     ];
     return element("dl", { class: "facts" }, facts.filter(([, value]) => value != null).map(([term, value]) =>
@@ -136,9 +142,11 @@ export class LockView {
   }
 
   #owners(lock) {
-    const rows = lock.owners.map((owner) => element("li", {},
+    const rows = lock.owners.map((owner, index) => element("li", {},
       nameText(ownerText(owner)), element("span", { class: "quiet" }, ownerFacts(owner)),
+      this.#life(owner, ({ owners }) => owners[index], lock.owners.length === 1),
       ownerText(owner) === owner.id ? null : element("div", { class: "small quiet" }, nameText(owner.id))));
+    if (lock.truncated) rows.push(element("li", { class: "quiet" }, "There is more than is shown."));
     return section(lock.owners.length === 1 ? "Owner" : `Owners (${lock.owners.length})`, rows, "ul", "No owner is known.");
   }
 
@@ -148,8 +156,36 @@ export class LockView {
       element("span", { class: "quiet number" }, `${index + 1}. `), nameText(ownerText(waiter)),
       element("span", { class: "quiet" }, ", its place is kept for "),
       element("span", { class: "number" }, this.#countdown((current) => current.queue[index].timeout)),
+      element("span", { class: "quiet" }, saidFacts(waiter)),
+      this.#life(waiter, ({ queue }) => queue[index], false),
       ownerText(waiter) === waiter.id ? null : element("div", { class: "small quiet" }, nameText(waiter.id))));
     return section(`Queue (${rows.length})`, rows, "ol", "No waiters.");
+  }
+
+  // Whether an owner or a waiter is alive; `find` finds it in the latest figures.
+  #life(one, find, alone) {
+    if (one.holds !== undefined && !one.id.includes(":") && one.slot == null) return null;  // a permit, of any client
+    const parts = [CONNECTIONS[one.connection]];
+    if (one.renewed != null) parts.push(", last renewed ", this.#age((current) => find(current).renewed + this.#passed()), " ago");
+    if (alone) parts.push(", its lease ends in ", this.#countdown((current) => current.ttl));
+    return element("div", { class: "small" }, parts);
+  }
+
+  #passed() {
+    return (performance.now() - this.#read) / 1000;
+  }
+
+  // For how long the longest of its known holds lasts, by the clock of this browser.
+  #held() {
+    const began = ({ owners }) => Math.min(...owners.map(({ since }) => since ?? Infinity));
+    return this.#age((current) => Date.now() / 1000 - began(current));
+  }
+
+  // A node that shows the seconds that `seconds` finds in the latest figures.
+  #age(seconds) {
+    const node = element("span", { class: "number" });
+    this.#ages.push([node, seconds]);
+    return node;
   }
 
   // A node that counts down the seconds that `seconds` finds in the latest figures.
@@ -181,11 +217,24 @@ function ownerFacts(owner) {
   const facts = [];
   if (owner.mode) facts.push(owner.mode === "read" ? "reads" : "writes");
   facts.push(owner.holds === 1 ? "1 hold" : `${owner.holds} holds`);
-  if (owner.purpose) facts.push(`for ${owner.purpose}`);
-  if (owner.since) facts.push(`since ${new Date(owner.since * 1000).toLocaleString()}`);
   if (owner.client?.address && owner.client.name) facts.push(owner.client.address);
   if (owner.client?.library) facts.push(owner.client.library);
-  return `, ${facts.join(", ")}`;
+  return `, ${facts.join(", ")}${saidFacts(owner)}`;
+}
+
+// What a hold is for, or a wait, and since when it lasts.
+function saidFacts({ purpose, since }) {
+  const facts = [];
+  if (purpose) facts.push(`for ${purpose}`);
+  if (since) facts.push(`since ${new Date(since * 1000).toLocaleString()}`);
+  return facts.map((fact) => `, ${fact}`).join("");
+}
+
+// The connections among which that of an owner is, whose client the server cannot tell.
+function unnamed({ unnamed: clients = [] }) {
+  if (clients.length === 0) return [];
+  const rows = clients.map((client) => element("li", {}, nameText([client.address, client.name, client.library].filter(Boolean).join(" "))));
+  return [section("Connections that may be an owner's", rows, "ul", "")];
 }
 
 function section(title, rows, list, none) {

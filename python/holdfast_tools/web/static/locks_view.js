@@ -1,6 +1,6 @@
 // The page of all locks: search, sort, a row for each.
 
-import { arrange, element, holdsOf, kindText, leftText, lockHref, nameText, ownersText, ownerText, setText } from "./dom.js";
+import { arrange, element, holdsOf, kindText, leftText, lockHref, nameText, ownersText, ownerText, purposeTexts, setText } from "./dom.js";
 
 // Rows are drawn as far as they are on the screen, with some before and after it.
 const ALL_DRAWN = 200;
@@ -174,7 +174,7 @@ export class LocksView {
     const owners = ownersText(lock.owners);
     node.replaceChildren(
       element("td", {}, link,
-        element("span", { class: "second narrow" }, `${kindText(lock)}, ${owners}`)),
+        element("span", { class: "second narrow" }, [kindText(lock), owners, ...lock.owners.slice(0, 1).flatMap(purposeTexts)].join(", "))),
       element("td", { class: "wide" }, element("span", { class: "badge" }, kindText(lock))),
       element("td", { class: "wide" }, nameText(owners, 80), ownerDetail(lock)),
       left,
@@ -193,7 +193,7 @@ function spacer() {
 function ownerDetail(lock) {
   const [owner] = lock.owners;
   if (owner === undefined) return null;
-  const parts = [];
+  const parts = purposeTexts(owner);
   if (lock.owners.length === 1 && ownerText(owner) !== owner.id) parts.push(owner.id);
   if (owner.mode) parts.push(owner.mode === "read" ? "reading" : "writing");
   if (holdsOf(lock) > lock.owners.length) parts.push(`${holdsOf(lock)} holds`);
@@ -201,6 +201,6 @@ function ownerDetail(lock) {
 }
 
 function matches(lock, wanted) {
-  if (wanted === "" || lock.name.toLowerCase().includes(wanted)) return true;
-  return lock.owners.some((owner) => ownerText(owner).toLowerCase().includes(wanted) || owner.id.includes(wanted));
+  const texts = lock.owners.flatMap((owner) => [ownerText(owner), owner.purpose ?? "", owner.id]);
+  return wanted === "" || [lock.name, ...texts].some((text) => text.toLowerCase().includes(wanted));
 }

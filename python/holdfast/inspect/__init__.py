@@ -1,4 +1,14 @@
-"""``holdfast.inspect``: the locks of a deployment with their owners, without taking a lock."""
+"""The locks of a deployment with their owners, of holdfast and of Redisson, without taking a lock.
+
+    with holdfast.Client("redis://127.0.0.1:6379") as client:
+        for info in holdfast.inspect.locks(client, "order:*"):
+            print(info.name, [owner.id for owner in info.owners], info.ttl)
+
+Each client gets one more connection to each primary, so that its locks do not wait behind a query.
+Reading is done in short steps: ``SCAN`` over all primaries, and then only keys that can be part of
+a lock; no step blocks the server for long. The functions may be called from any thread; they block,
+with an asyncio client too (``asyncio.to_thread``).
+"""
 
 from __future__ import annotations
 
@@ -38,6 +48,10 @@ __all__ = [
     "locks",
     "shown",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__} | {name for name in globals() if name.startswith("__")})
 
 
 def locks(client: BaseClient, pattern: Name | None = None) -> list[LockInfo]:

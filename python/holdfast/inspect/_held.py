@@ -39,3 +39,5 @@ class Held:
     #: Of a barrier: how many have to wait, and whether it is broken.
     parties: int | None = None
     broken: bool | None = None
+    #: Whether some of its holds are left out.
+    truncated: bool = False

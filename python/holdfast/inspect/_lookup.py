@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from holdfast import LockError, servers
+from holdfast import servers
+from holdfast._engine.errors import LockError
 from holdfast.servers import forced_releases, key_beside
 
 from . import _names as names
+from ._connections import Clients
 from ._held import Held
 from ._model import KINDS, LockDetail, LockInfo, QueuedOwner
-from ._people import Around, Clients, info_of, said_of, subscribers
+from ._people import Around, info_of, known, said_of
 from ._read import COUNTER_BYTES, checked, is_number, read_locks, read_permits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from holdfast.servers import Deployment
 
+    from ._model import Owner
     from ._read import Ask
 
 __all__ = ["lookup"]
 
 #: The most of a queue that is shown.
 MOST_QUEUED: Final = 1000
+#: The most connections that may be an owner's.
+MOST_UNNAMED: Final = 100
 HASHES: Final = tuple(word for word in KINDS if servers.kind_of(word).type == b"hash")
 
 
@@ -63,8 +68,9 @@ def _lock(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> Loc
         raise _refusal(name, f"it is a {lock.kind}, not a {kind}")
     info, clients = _people(deployment, lock)
     if lock.kind == "read_write_lock":
-        return _detail(ask, info, _Parts([key, *_read_timeouts(lock)], (lock.channel,)))
-    return _hashed(ask, lock, info, clients)
+        parts = _Parts([key, *_read_timeouts(lock)], (lock.channel,))
+        return _detail(ask, info, parts, unnamed=_unnamed(info.owners, clients))
+    return _hashed(deployment, lock, info, clients)
 
 
 class _Parts(NamedTuple):
@@ -76,13 +82,22 @@ class _Parts(NamedTuple):
 
 def _people(deployment: Deployment, lock: Held) -> tuple[LockInfo, Clients]:
     servers = deployment.primaries()
-    waiting = {} if lock.kind == "fair_lock" else subscribers(deployment, servers, [lock.channel])
+    waiting = {} if lock.kind == "fair_lock" else deployment.subscribers(servers, [lock.channel])
     clients = Clients(servers)
     around = Around(clients, said_of(deployment, [lock]), waiting)
     return info_of(lock, deployment.prefix, around), clients
 
 
-def _hashed(ask: Ask, lock: Held, info: LockInfo, clients: Clients) -> LockDetail:
+def _unnamed(
+    owners: Iterable[Owner | QueuedOwner], clients: Clients
+) -> tuple[servers.OwnerClient, ...]:
+    """The connections among which that of an owner may be."""
+    unknown = any(one.host is None and one.connection == "unknown" for one in owners)
+    return tuple(clients.unnamed[:MOST_UNNAMED]) if unknown else ()
+
+
+def _hashed(deployment: Deployment, lock: Held, info: LockInfo, clients: Clients) -> LockDetail:
+    ask = partial(deployment.ask, lock.name)
     counter = key_beside("token_counter", lock.name)
     parts = [lock.name, counter]
     [token] = ask([(b"GET", counter)])
@@ -93,26 +108,37 @@ def _hashed(ask: Ask, lock: Held, info: LockInfo, clients: Clients) -> LockDetai
     queue: tuple[QueuedOwner, ...] | None = None
     if lock.kind == "fair_lock":
         parts += [key_beside("fair_queue", lock.name), key_beside("fair_timeouts", lock.name)]
-        queue = _queue(ask, lock.name, clients)
+        queue = _queue(deployment, lock.name, clients)
         channels = [lock.channel + b":" + one.id.encode() for one in queue]
+        if lock.queued > len(queue):
+            info = replace(info, truncated=True)
     number = int(token) if isinstance(token, bytes) and is_number(token) else None
-    value = None if lock.value is None else names.shown(lock.value)
-    return _detail(ask, info, _Parts(parts, channels), queue=queue, token=number, value=value)
+    return _detail(
+        ask,
+        info,
+        _Parts(parts, channels),
+        queue=queue,
+        token=number,
+        value=None if lock.value is None else names.shown(lock.value),
+        unnamed=_unnamed((*info.owners, *(queue or ())), clients),
+    )
 
 
-def _queue(ask: Ask, name: bytes, clients: Clients) -> tuple[QueuedOwner, ...]:
-    last = b"%d" % (MOST_QUEUED - 1)
-    owners, now = ask([(b"LRANGE", key_beside("fair_queue", name), b"0", last), (b"TIME",)])
-    if not checked(owners):
+def _queue(deployment: Deployment, name: bytes, clients: Clients) -> tuple[QueuedOwner, ...]:
+    ask, last = partial(deployment.ask, name), b"%d" % (MOST_QUEUED - 1)
+    waiting, now = ask([(b"LRANGE", key_beside("fair_queue", name), b"0", last), (b"TIME",)])
+    if not checked(waiting):
         return ()
     key = key_beside("fair_timeouts", name)
-    scores = ask([(b"ZSCORE", key, owner) for owner in owners])
+    scores = ask([(b"ZSCORE", key, owner) for owner in waiting])
     now_ms = int(now[0]) * 1000 + int(now[1]) // 1000
+    owners = [names.shown(owner) for owner in waiting]
+    about = deployment.said([(owner, name) for owner in owners])
     return tuple(
         QueuedOwner(
-            names.shown(owner),
+            owner,
             max(0.0, (float(score) - now_ms) / 1000) if isinstance(score, bytes) else None,
-            clients.of(names.shown(owner)),
+            **known(owner, about[owner, name], clients),
         )
         for owner, score in zip(owners, scores, strict=True)
     )
@@ -181,7 +207,7 @@ def _seconds(pttl: Any) -> float | None:
 def _plain_counter(deployment: Deployment, ask: Ask, held: Held, value: int) -> LockDetail:
     """A semaphore or a latch, as the caller or its waiters tell; a latch is not there at 0."""
     channels = {kind.word: kind.channel_of(held.name) for kind in servers.KINDS if kind.number}
-    listening = subscribers(deployment, deployment.primaries(), list(channels.values()))
+    listening = deployment.subscribers(deployment.primaries(), list(channels.values()))
     waited = [kind for kind, channel in channels.items() if listening[channel]]
     certain = bool(held.kind) or len(waited) == 1 or value <= 0
     held.kind = held.kind or (waited[0] if len(waited) == 1 else next(iter(channels)))

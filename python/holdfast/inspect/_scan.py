@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from . import _names as names
-from ._people import Around, Clients, channels_like, info_of, said_of, subscribers
+from ._connections import Clients
+from ._people import Around, channels_like, info_of, said_of
 from ._read import checked, read_locks, read_permits, read_semaphore
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
     for lock in _awaited(deployment, servers, whole):
         held.setdefault(lock.name, lock)
     unqueued = [lock.channel for lock in held.values() if not lock.queued]
-    waiting = subscribers(deployment, servers, unqueued)
+    waiting = deployment.subscribers(servers, unqueued)
     clients = Clients(servers if held else ())
     around = Around(clients, said_of(deployment, held.values()), waiting)
     return [info_of(held[name], deployment.prefix, around) for name in sorted(held)]

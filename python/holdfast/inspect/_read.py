@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast import ServerError
+from holdfast._engine.errors import ServerError
 from holdfast.servers import key_beside, listed, moved
 
 from . import _built as built
@@ -40,6 +40,9 @@ MODES: Final = (b"read", b"write")
 
 #: The most owners of one lock that are looked at, and the most permits that are out.
 MOST_OWNERS: Final = 4096
+MOST: Final = b"%d" % MOST_OWNERS
+#: How many fields of a larger hash the server looks at to say what it takes up.
+SOME: Final = b"16"
 #: Bytes that a hash of one owner, and each further owner, may take up in the server's memory,
 #: besides its name, for which the server may reserve twice its length.
 HASH_BYTES: Final = 2048
@@ -68,7 +71,7 @@ def read_locks(ask: Ask, keys: Sequence[bytes]) -> tuple[list[Held], list[bytes]
     for some in batches(keys, KEYS_AT_ONCE):
         sizes = _fitting(ask, some, elsewhere)
         for chunk in _by_size(sizes):
-            held += _read_whole(ask, chunk)
+            held += _read(ask, chunk, sizes)
     _drop_dead_readers(ask, [one for one in held if one.kind == "read_write_lock"])
     return held, elsewhere
 
@@ -95,7 +98,8 @@ def _fitting(ask: Ask, keys: Sequence[bytes], elsewhere: list[bytes]) -> dict[by
 
 def _small(ask: Ask, sizes: dict[bytes, int]) -> dict[bytes, int]:
     """Those without very long fields; all, if this user may not query that."""
-    usage = ask([(b"MEMORY", b"USAGE", key, b"SAMPLES", b"0") for key in sizes])
+    samples = {key: b"0" if size <= MOST_OWNERS else SOME for key, size in sizes.items()}
+    usage = ask([(b"MEMORY", b"USAGE", key, b"SAMPLES", many) for key, many in samples.items()])
     return {
         key: size
         for (key, size), used in zip(sizes.items(), usage, strict=True)
@@ -107,7 +111,7 @@ def _is_size(reply: Any) -> bool:
     """A key that has gone, or is of another type by now, has none; a missing right is an error."""
     if isinstance(reply, ServerError) and reply.code == "WRONGTYPE":
         return False
-    return 0 < int(checked(reply)) <= MOST_OWNERS
+    return int(checked(reply)) > 0
 
 
 def _is_field(sample: Any) -> bool:
@@ -122,7 +126,8 @@ def _by_size(sizes: dict[bytes, int]) -> Iterator[list[bytes]]:
     """The keys in groups, none with more fields than the server is to read at once."""
     group: list[bytes] = []
     total = 0
-    for key, size in sizes.items():
+    for key, whole in sizes.items():
+        size = min(whole, MOST_OWNERS)
         if group and total + size > FIELDS_AT_ONCE:
             yield group
             group, total = [], 0
@@ -132,21 +137,26 @@ def _by_size(sizes: dict[bytes, int]) -> Iterator[list[bytes]]:
         yield group
 
 
-def _read_whole(ask: Ask, keys: list[bytes]) -> Iterator[Held]:
+def _read(ask: Ask, keys: list[bytes], sizes: dict[bytes, int]) -> Iterator[Held]:
     commands: list[Command] = []
     for key in keys:
-        commands += [(b"HGETALL", key), (b"PTTL", key), (b"LLEN", key_beside("fair_queue", key))]
-        commands.append(built.of_leader(key))
+        whole = sizes[key] <= MOST_OWNERS
+        commands.append((b"HGETALL", key) if whole else (b"HSCAN", key, b"0", b"COUNT", MOST))
+        commands += [(b"PTTL", key), (b"LLEN", key_beside("fair_queue", key))]
+        commands += [built.of_leader(key), (b"HGET", key, b"mode")]
     replies = ask(commands)
     for at, key in enumerate(keys):
-        content, pttl, queued, state = replies[4 * at : 4 * at + 4]
+        content, pttl, queued, state, mode = replies[5 * at : 5 * at + 5]
         if not isinstance(content, list) or pttl == -2:
             continue
-        pairs = listed(content)
+        pairs = listed(content) if sizes[key] <= MOST_OWNERS else listed(content[1])
         fields = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        if isinstance(mode, bytes):
+            fields[b"mode"] = mode
         holds = _holds(fields)
         if holds is not None:
             lock = _lock(key, fields, holds, (pttl, queued))
+            lock.truncated = sizes[key] > MOST_OWNERS
             built.see_lock(lock, listed(state))
             yield lock
 
@@ -200,30 +210,28 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
 
     ``all_free``: show it in the latter case, too.
     """
-    length, size, now = ask([(b"STRLEN", name), (b"ZCARD", timeouts), (b"TIME",)])
-    if not _are_sizes(length, size):
+    sizes = [(b"STRLEN", name), (b"ZCARD", timeouts), (b"ZRANGE", timeouts, b"0", b"0")]
+    length, size, sample = ask(sizes)
+    # A key of another type, or one that this user may not read, has no size.
+    if not isinstance(length, int) or not isinstance(size, int) or not 0 < length <= COUNTER_BYTES:
         return None
-    free, sample = ask([(b"GET", name), (b"ZRANGE", timeouts, b"0", b"0")])
-    if not (isinstance(free, bytes) and is_number(free) and _are_permits(sample)):
+    if not _are_permits(sample):
         return None
-    now_ms = int(now[0]) * 1000 + int(now[1]) // 1000
-    since = b"(%d" % now_ms
-    in_use = (b"ZRANGEBYSCORE", timeouts, since, b"+inf", b"WITHSCORES")
-    out, *beside = ask([in_use, *built.beside_permits(name)])
-    if not checked(out) and not all_free:
+    # Together: the server runs them one after another, so that number and owners fit each other.
+    last = (b"ZRANGE", timeouts, b"%d" % -MOST_OWNERS, b"-1", b"WITHSCORES")
+    reading = [(b"GET", name), (b"ZCARD", timeouts), last, (b"TIME",)]
+    beside = built.beside_permits(name, ask(built.sizes_beside(name)))
+    free, size, out, now, *around = ask([*reading, *beside])
+    if not (isinstance(free, bytes) and is_number(free)):
         return None
-    held = _permits_out(name, out, now_ms)
+    held = _permits_out(name, checked(out), int(now[0]) * 1000 + int(now[1]) // 1000)
+    if not held.holds and not all_free:
+        return None
+    held.truncated = checked(size) > MOST_OWNERS
     # The next caller counts an expired permit as free.
-    held.free = int(free) + size - len(out) // 2
-    built.see_permits(ask, held, beside)
+    held.free = int(free) + size - (len(held.holds) if not held.truncated else size)
+    built.see_permits(held, around)
     return held
-
-
-def _are_sizes(length: Any, size: Any) -> bool:
-    """The keys of the counter, and of the permits in use."""
-    if not isinstance(length, int) or not isinstance(size, int):
-        return False  # a key of another type, or one that this user may not read
-    return 0 < length <= COUNTER_BYTES and size <= MOST_OWNERS
 
 
 def _are_permits(sample: Any) -> bool:
@@ -231,10 +239,11 @@ def _are_permits(sample: Any) -> bool:
 
 
 def _permits_out(name: bytes, out: list[bytes], now_ms: int) -> Held:
-    expiries = [int(float(score)) for score in out[1::2]]
-    finite = [at for at in expiries if at != NEVER]
+    """With the permits that have not expired."""
+    expiries = dict(zip(out[::2], (int(float(score)) for score in out[1::2]), strict=True))
+    finite = [at for at in expiries.values() if now_ms < at != NEVER]
     ttl = (min(finite) - now_ms) / 1000 if finite else None
-    holds = [Hold(permit.hex().encode(), 1) for permit in out[::2]]
+    holds = [Hold(permit.hex().encode(), 1) for permit, at in expiries.items() if at > now_ms]
     return Held(name, "permit_semaphore", holds, ttl, channel=key_beside("semaphore_channel", name))
 
 

@@ -20,15 +20,19 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = ["beside_permits", "of_leader", "see_lock", "see_permits"]
+__all__ = ["beside_permits", "of_leader", "see_lock", "see_permits", "sizes_beside"]
 
 #: How the name of the lock of a once ends.
 ONCE: Final = b":holdfast_once"
 #: How a field of a slot begins; and the length of the permit before who has taken it.
 SLOT: Final = b"slot:"
 PERMIT_BYTES: Final = 16
-#: The most fields that are read: two of each slot, and their values.
-MOST_FIELDS: Final = 2001
+#: The keys beside a name.
+BESIDE: Final = ("slots", "state")
+#: How the field begins that says who a party of a barrier is, before its permit.
+WHO: Final = b"who:"
+#: The most fields that are read: of a thousand slots, or parties, and of those that have died.
+MOST_FIELDS: Final = 8192
 
 
 def of_leader(name: bytes) -> Command:
@@ -48,23 +52,33 @@ def see_lock(held: Held, state: Sequence[Any]) -> None:
         held.value = state[1][1:] if state[1] and state[1][:1] != b"n" else None
 
 
-def beside_permits(name: bytes) -> list[Command]:
-    """The commands whose replies ``see_permits`` takes."""
-    state = (b"HMGET", key_beside("state", name), b"parties", b"broken")
-    return [(b"HLEN", key_beside("slots", name)), state]
+def sizes_beside(name: bytes) -> list[Command]:
+    """The commands whose replies ``beside_permits`` takes."""
+    return [(b"HLEN", key_beside(word, name)) for word in BESIDE]
 
 
-def see_permits(ask: Ask, held: Held, beside: Sequence[Any]) -> None:
-    """Note what a permit semaphore is used for, and which permit has which slot."""
-    size, state = beside
-    parties, broken = listed(state) or (None, None)
-    if isinstance(parties, bytes) and parties.isdigit() and len(parties) < PERMIT_BYTES:
+def beside_permits(name: bytes, sizes: Sequence[Any]) -> list[Command]:
+    """The commands whose replies ``see_permits`` takes: of a hash that is not too large."""
+    return [
+        (b"HGETALL", key_beside(word, name))
+        if isinstance(size, int) and size <= MOST_FIELDS
+        else (b"HLEN", key_beside(word, name))
+        for word, size in zip(BESIDE, sizes, strict=True)
+    ]
+
+
+def see_permits(held: Held, beside: Sequence[Any]) -> None:
+    """Note what a permit semaphore is used for, and who has which permit, as far as it is kept."""
+    slots, state = (dict(zip(one[::2], one[1::2], strict=True)) for one in map(listed, beside))
+    parties = state.get(b"parties", b"")
+    if parties.isdigit() and len(parties) < PERMIT_BYTES:
         held.use = "barrier"
-        held.parties, held.broken = int(parties), broken is not None
-    elif isinstance(size, int) and 0 < size <= MOST_FIELDS:
-        [reply] = ask([(b"HGETALL", key_beside("slots", held.name))])
-        pairs = listed(reply)
-        _see_slots(held, dict(zip(pairs[::2], pairs[1::2], strict=True)))
+        held.parties, held.broken = int(parties), b"broken" in state
+        for hold in held.holds:
+            who = state.get(WHO + bytes.fromhex(hold.owner.decode()), b"")
+            hold.taker = who.partition(b" ")[0]
+    else:
+        _see_slots(held, slots)
 
 
 def _see_slots(held: Held, fields: dict[bytes, bytes]) -> None:

@@ -41,21 +41,35 @@ class Owner:
     purpose: str | None = None
     #: Since when it holds, or has waited for it, in seconds since 1970 by its client's clock.
     since: float | None = None
+    #: The host of its program, also of a dead one while its client's key lives; ``None``: unknown.
+    host: str | None = None
+    #: The process there.
+    pid: int | None = None
+    #: How many seconds ago its client renewed last, where its key has its lease.
+    renewed: float | None = None
+    #: Whether its client has a connection: ``connected``, ``not connected`` or ``unknown``.
+    connection: str = "unknown"
     #: Of one of N slots: its value, or its number.
     slot: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
-        shown: dict[str, Any] = {
-            "id": self.id,
-            "holds": self.holds,
-            "mode": self.mode,
-            "client": self.client.to_json() if self.client else None,
-            "label": self.label,
-            "purpose": self.purpose,
-            "since": self.since,
-        }
+        shown = {"id": self.id, "holds": self.holds, "mode": self.mode, **_about(self)}
         return shown if self.slot is None else shown | {"slot": self.slot}
+
+
+def _about(owner: Owner | QueuedOwner) -> dict[str, Any]:
+    """What is known of an owner or a waiter."""
+    return {
+        "client": owner.client.to_json() if owner.client else None,
+        "label": owner.label,
+        "purpose": owner.purpose,
+        "host": owner.host,
+        "pid": owner.pid,
+        "since": owner.since,
+        "renewed": owner.renewed,
+        "connection": owner.connection,
+    }
 
 
 @dataclass(frozen=True)
@@ -66,16 +80,19 @@ class QueuedOwner:
     id: str
     #: Seconds until it counts as dead unless it asks again; ``None`` where the server has none.
     timeout: float | None
-    #: ``None`` where it is not known.
+    #: These as of an ``Owner``; ``since``: since when it waits.
     client: OwnerClient | None = None
+    label: str | None = None
+    purpose: str | None = None
+    since: float | None = None
+    host: str | None = None
+    pid: int | None = None
+    renewed: float | None = None
+    connection: str = "unknown"
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
-        return {
-            "id": self.id,
-            "timeout": self.timeout,
-            "client": self.client.to_json() if self.client else None,
-        }
+        return {"id": self.id, "timeout": self.timeout, **_about(self)}
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,8 @@ class LockInfo:
     waiters: int
     #: What is built on it: ``leader``, ``slots``, ``barrier`` or ``once``; empty: nothing known.
     use: str = field(default="", kw_only=True)
+    #: Whether owners, or what their clients say, are left out, because there are too many.
+    truncated: bool = field(default=False, kw_only=True)
 
     @property
     def known_as(self) -> str:
@@ -118,7 +137,9 @@ class LockInfo:
             "ttl": self.ttl,
             "waiters": self.waiters,
         }
-        return shown | {"use": self.use} if self.use else shown
+        if self.use:
+            shown["use"] = self.use
+        return shown | {"truncated": True} if self.truncated else shown
 
 
 @dataclass(frozen=True)
@@ -148,6 +169,9 @@ class LockDetail(LockInfo):
     parties: int | None = None
     #: Of a barrier: whether it is broken until a reset.
     broken: bool | None = None
+    #: Where the client of an owner is not known: the connections that do not say whose they are,
+    #: among which Redisson's are. The server cannot tell which one is the owner's.
+    unnamed: tuple[OwnerClient, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it, without the fields that the kind lacks."""
@@ -159,6 +183,8 @@ class LockDetail(LockInfo):
         shown.update((word, value) for word, value in there if value is not None)
         if not self.certain:
             shown["certain"] = False
+        if self.unnamed:
+            shown["unnamed"] = [client.to_json() for client in self.unnamed]
         if self.forced:
             shown["forced"] = [forced.to_json() for forced in self.forced]
         return shown | {"keys": list(self.keys), "channels": list(self.channels)}
