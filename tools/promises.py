@@ -254,12 +254,16 @@ PROMISES: tuple[Promise, ...] = (
         "sync/operation/acquire.* sync/operation/acquire_request.* "
         "sync/operation/callers_time.* sync/operation/exchange.* sync/operation/operation.*"
         " sync/operation/timers.* sync/operation/calls.* sync/operation/context.h "
+        "sync/operation/keeping.* "
         "sync/operation/synchronizer.h",
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1161,
-        added="`wait=0` is a try everywhere, and steps of all kinds have their caller's time",
+        lines=1284,
+        added=(
+            "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
+            "`close()` gives back what a call of several steps has been granted"
+        ),
     ),
     Promise(
         "Each kind of lock: its keys, scripts and messages are Redisson's",
@@ -333,8 +337,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Threads: with the GIL released in each wait, and no grant lost to a signal handler",
         "bindings/blocking_* bindings/waiting.* bindings/native_object.* "
-        "bindings/critical_section.h bindings/keeping.h bindings/permits.* "
-        "bindings/members.*",
+        "bindings/critical_section.h bindings/permits.* bindings/members.*",
         "interrupted-acquire interrupted-release handler-during-acquire handler-during-release",
         first=1267,
         lines=1334,
@@ -353,9 +356,10 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/pending.* bindings/register_queues.cpp",
         "idle-loop",
         first=209,
-        lines=231,
+        lines=244,
         added=(
-            "steps and commands are awaited there, too; a record of the log says the kind of lock"
+            "steps and commands are awaited there, too; a record of the log says the kind of lock; "
+            "a call that `close()` has ended says so"
         ),
     ),
     Promise(
@@ -363,7 +367,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1279,
+        lines=1283,
         added="replies reach Python with their shapes checked",
     ),
 )
