@@ -28,7 +28,7 @@ LASTS, PERIOD = 1.0, 1.0
 
 
 def timed(pair: Callable[[], None]) -> float:
-    """us for one of some pairs."""
+    """How many us one of some pairs takes."""
     begun = time.perf_counter()
     for _ in range(PAIRS):
         pair()

@@ -99,7 +99,8 @@ class NoteBook {
 
   // Whether what is said next needs the script's text.
   bool take_unknown_script() { return std::exchange(script_unknown_, false); }
-  // The server did not know the script: of those that hold, or will at once, it is written.
+  // The server has refused to note it, and may not know the script: of those that hold, or will at
+  // once, it is written.
   void unsaid(const Note& note, Hold* hold);
   // The hold, whose acquire has said what it is for.
   void said(Hold& hold, Purpose purpose);

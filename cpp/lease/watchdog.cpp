@@ -300,6 +300,7 @@ void Watchdog::write_notes(NoteBook::Work work) {
   if (work.writes()) send(std::move(work.written), std::move(what));
 }
 
+// Its script may be unknown; the watchdog's command has its text, and its refusal counts.
 void Watchdog::unsaid(const NoteRequest& request) {
   for (const Note& note : request.notes()) {
     Hold* const hold = book_->holds.hold(note.name, note.owner);
@@ -317,7 +318,7 @@ void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& repl
   const bool done = refused || (reply.ok() && !is_error(reply));
   if (request.verb() == Verb::kRemove)
     book_->notes.answered(request.notes(), done || book_->closed);
-  if (is_error(reply) && resp::is_unknown_script(reply.value().text())) return unsaid(request);
+  if (request.verb() == Verb::kSay && is_error(reply)) return unsaid(request);
   if (refused) post_refusal(reply);
   if (done || book_->closed) return;
   book_->notes.key_unwritten();

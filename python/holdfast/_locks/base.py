@@ -359,7 +359,7 @@ class BaseLock(Synchronizer):
     def _new_core(self, name: bytes) -> Lockable:
         """The engine's lock; kinds with further options override it."""
         options = (self._at_least, 0, None, self._label)
-        return _core.new_lock(self._client._core, self._kind, name, *options)
+        return _core.new_lock(self._client._core, self._word, name, *options)
 
     def _bind_core(self, core: Lockable) -> None:
         """Pass the engine's lock to the native methods."""

@@ -73,7 +73,7 @@ def said(server: Server, field: bytes) -> tuple[int, bytes]:
 
 
 def clock(server: Server) -> int:
-    """ms since 1970, by the server."""
+    """The server's time, in ms since 1970."""
     seconds, micros = server.inspect.time()
     return int(seconds * 1000 + micros // 1000)
 
