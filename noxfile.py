@@ -372,10 +372,11 @@ def sweep(session: nox.Session) -> None:
 
 @nox.session
 def interrupts(session: nox.Session) -> None:
-    """20,000 interrupts of `with` blocks of each kind: nox -s interrupts -- [how many]."""
+    """20,000 interrupts of `with` blocks and calls of each kind: nox -s interrupts -- [many]."""
     install_package(session, "test")
     count, *more = [*session.posargs, "20000"][: max(1, len(session.posargs))]
-    tests = ["--timeout", "7200", "tests/faults/test_interrupted_blocks.py"]
+    files = ["tests/faults/test_interrupted_blocks.py", "tests/faults/test_storms.py"]
+    tests = ["--timeout", "7200", "-o", "faulthandler_timeout=7200", *files]
     session.run("pytest", *tests, *more, env={"HOLDFAST_INTERRUPTS": count})
 
 

@@ -279,13 +279,15 @@ PROMISES: tuple[Promise, ...] = (
         "sync/operation/acquire.* sync/operation/acquire_request.* "
         "sync/operation/callers_time.* sync/operation/exchange.* sync/operation/operation.*"
         " sync/operation/timers.* sync/operation/calls.* sync/operation/context.h "
+        "sync/operation/keeping.* "
         "sync/operation/synchronizer.h",
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1196,
+        lines=1319,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
+            "`close()` gives back what a call of several steps has been granted; "
             "an acquire says its purpose without a wait"
         ),
     ),
@@ -365,8 +367,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Threads: with the GIL released in each wait, and no grant lost to a signal handler",
         "bindings/blocking_* bindings/waiting.* bindings/native_object.* "
-        "bindings/critical_section.h bindings/keeping.h bindings/permits.* "
-        "bindings/members.*",
+        "bindings/critical_section.h bindings/permits.* bindings/members.*",
         "interrupted-acquire interrupted-release handler-during-acquire handler-during-release",
         first=1267,
         lines=1338,
@@ -388,9 +389,10 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/pending.* bindings/register_queues.cpp",
         "idle-loop",
         first=209,
-        lines=231,
+        lines=244,
         added=(
-            "steps and commands are awaited there, too; a record of the log says the kind of lock"
+            "steps and commands are awaited there, too; a record of the log says the kind of lock; "
+            "a call that `close()` has ended says so"
         ),
     ),
     Promise(
@@ -398,8 +400,8 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1288,
-        added=("replies reach Python with their shapes checked; every kind takes a `label`"),
+        lines=1292,
+        added="replies reach Python with their shapes checked; every kind takes a `label`",
     ),
 )
 

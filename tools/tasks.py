@@ -16,6 +16,13 @@ from tools.lint.tree import ROOT
 THREADS = Path("python/holdfast/_clients/threads.py")
 TASKS = Path("python/holdfast/_clients/tasks.py")
 
+#: What is built on locks, each with a class for tasks in a separate module.
+BUILT = "|".join(
+    word
+    for word in re.findall(r'Late\("holdfast\._locks\.(\w+)"\)', (ROOT / THREADS).read_text())
+    if (ROOT / f"python/holdfast/_locks/task_{word}.py").is_file()
+)
+
 #: The makers of what takes `cancel_on_lost`.
 CANCELLED = (
     "lock",
@@ -52,7 +59,7 @@ RULES = (
     (r' *"set_watchdog_threads",\n', ""),
     (r"    EXPONENTIAL,\n    Backoff,\n", ""),
     (
-        r"from holdfast\._locks\.(lock|barrier|leader|once|slots) import",
+        rf"from holdfast\._locks\.(lock|{BUILT}) import",
         r"from holdfast._locks.task_\1 import",
     ),
     (
@@ -61,11 +68,11 @@ RULES = (
     ),
     (r"from holdfast\._locks\.threads import", "from holdfast._locks.tasks import"),
     (
-        r"from holdfast\._locks import (barrier|leader|once|slots) as",
+        rf"from holdfast\._locks import ({BUILT}) as",
         r"from holdfast._locks import task_\1 as",
     ),
     (
-        r'Late\("holdfast\._locks\.(barrier|leader|once|slots)"\)',
+        rf'Late\("holdfast\._locks\.({BUILT})"\)',
         r'Late("holdfast._locks.task_\1")',
     ),
     (

@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "base/process.h"
-#include "bindings/keeping.h"
+#include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/permits.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/permit_semaphore.h"
+#include "sync/operation/keeping.h"
 
 namespace holdfast::bindings {
 
@@ -189,7 +190,8 @@ py::object keep(PyObject* self, const Arguments& given) {
   const Using<PermitState> state(self);
   const ObjectLock lock(self);
   state->entered.splice(state->entered.end(), entered);
-  given[0].cast<Keeping&>().keep();
+  auto& keeping = given[0].cast<sync::Keeping&>();
+  if (!keeping.keep()) raise_closed(*keeping.acquire());
   return py::none();
 }
 
@@ -201,7 +203,7 @@ py::object undo(PyObject* self, const Arguments& given) {
     const ObjectLock lock(self);
     state->entered.remove_if([&](const Entered& each) { return each.permit == *permit; });
   }
-  given[0].cast<Keeping&>().undo();
+  given[0].cast<sync::Keeping&>().undo();
   return py::none();
 }
 

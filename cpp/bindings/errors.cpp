@@ -177,6 +177,10 @@ void raise(const py::object& exception) {
   throw py::error_already_set();
 }
 
+void raise_closed(const sync::Exchange& acquire) {
+  raise(exception_for(sync::closed_status(acquire.name())));
+}
+
 std::string name_for(const engine::Client& client, const py::bytes& name,
                      const sync::Recipe& recipe) {
   std::string bytes(name);

@@ -38,6 +38,9 @@ struct PythonOutcome {
 };
 PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& outcome);
 
+// Where close() has given back what an acquisition was granted.
+[[noreturn]] void raise_closed(const sync::Exchange& acquire);
+
 // The name that Python gives, once the client agrees (Client::check_name()); else raises.
 std::string name_for(const engine::Client& client, const pybind11::bytes& name,
                      const sync::Recipe& recipe);

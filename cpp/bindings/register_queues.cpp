@@ -4,7 +4,7 @@
 
 #include "base/process.h"
 #include "base/thread.h"
-#include "bindings/keeping.h"
+#include "bindings/errors.h"
 #include "bindings/members.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
@@ -12,6 +12,7 @@
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "engine/engine.h"
+#include "sync/operation/keeping.h"
 
 namespace holdfast::bindings {
 
@@ -97,6 +98,8 @@ py::object start(const sync::ExchangePtr& exchange, PendingQueue& queue) {
   return queue.start(exchange);
 }
 
+using sync::Keeping;
+
 std::shared_ptr<Keeping> keeping(const sync::ExchangePtr& acquire) {
   return std::make_shared<Keeping>(acquire);
 }
@@ -105,9 +108,22 @@ py::object enter_keeping(const Given& given) {
   return py::reinterpret_borrow<py::object>(given.self);
 }
 
+// Of (type, value, traceback). What failed because close() has given the grant back says so: a step
+// that was sent behind that release has met no hold, or no connection.
 py::object exit_keeping(const Given& given) {
-  given[0].cast<Keeping&>().leave();
+  auto& keeping = given[0].cast<Keeping&>();
+  keeping.leave();
+  const bool failed = PyErr_GivenExceptionMatches(given[1].ptr(), PyExc_Exception) != 0;
+  if (failed && keeping.closed()) raise_closed(*keeping.acquire());
   return py::none();
+}
+
+void keep(Keeping& keeping) {
+  if (!keeping.keep()) raise_closed(*keeping.acquire());
+}
+
+void begin_use(Keeping& keeping) {
+  if (!keeping.begin_use()) raise_closed(*keeping.acquire());
 }
 
 }  // namespace
@@ -119,7 +135,9 @@ void register_queues(py::module_& module) {
       .method<&sync::Exchange::cancel>("give_back");
   Members(py::class_<Keeping, std::shared_ptr<Keeping>>(module, "Keeping"))
       .property<&Keeping::acquire>("acquire")
-      .method<&Keeping::keep>("keep")
+      .method<&keep>("keep")
+      .method<&begin_use>("begin_use")
+      .method<&Keeping::end_use>("end_use")
       .property<&Keeping::kept>("kept")
       .method<&Keeping::pass_on>("pass_on")
       .method<&Keeping::undo>("undo")

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sync/operation/hold_release.h"
+#include "sync/operation/keeping.h"
 
 namespace holdfast::engine {
 
@@ -40,6 +41,7 @@ void Closing::begin() {
   context().keeper->begin_close(
       [self = shared_from_this()] { self->context().timers->call(self); });
   context().waits->closed(closed()).run();
+  context().keepings->close();
   if (options_.release_held) release_held(false);
   const bool only_key = context().keeper->idle();
   release_held(true);

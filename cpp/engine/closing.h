@@ -11,9 +11,9 @@ namespace holdfast::engine {
 
 // The end of a client. It begins at once, and is awaited like an operation, or left to the engine's
 // loop, which does all of it. All waits end with kClosed. Pending releases are finished, and grants
-// that still arrive are given back, for `timeout` at most; then the connections are closed, and
-// within 100 ms more all attempts have ended. What is held then is lost later: see
-// LeaseKeeper::close(). Thread-safe.
+// that still arrive, or that a call has not kept yet (sync::Keepings), are given back, for
+// `timeout` at most; then the connections are closed, and within 100 ms more all attempts have
+// ended. What is held then is lost later: see LeaseKeeper::close(). Thread-safe.
 class Closing final : public sync::Exchange, public std::enable_shared_from_this<Closing> {
  public:
   struct Options {

@@ -8,6 +8,7 @@ _SLOTS = "tests/wire/lua/test_slots_steps.py::"
 _SLOTS_PY = "python/holdfast/_locks/slots.py"
 _STEPS = "python/holdfast/_locks/steps.py"
 _TIME = "tests/faults/test_callers_time.py::"
+_CLOSING = "tests/faults/test_slots.py::test_a_client_that_closes_before_the_caller_has_its_slot_"
 _BARRIER = "tests/wire/lua/test_barrier_steps.py::"
 
 COORDINATION_BREAKS = (
@@ -41,9 +42,30 @@ COORDINATION_BREAKS = (
     Break(
         ("interrupted-acquire",),
         "what a call has taken is not given back where its next exchange fails",
-        "cpp/bindings/keeping.h",
-        (("    acquire_->cancel();\n", ""),),
+        "cpp/sync/operation/keeping.cpp",
+        (("  acquire_->cancel();\n", ""),),
         "tests/faults/test_slots.py::test_a_refused_slot_leaves_nothing_behind",
+    ),
+    Break(
+        ("grant-at-close",),
+        "close() leaves to its lease what a call has taken between two exchanges",
+        "cpp/sync/operation/keeping.cpp",
+        (("  for (const ExchangePtr& each : granted) each->cancel();\n", ""),),
+        f"{_CLOSING}gives_it_back",
+    ),
+    Break(
+        ("grant-at-close",),
+        "what close() has given back is kept by its caller",
+        "cpp/sync/operation/keeping.cpp",
+        (("  if (!use(true)) return false;\n", "  (void)use(true);\n"),),
+        f"{_CLOSING}gives_it_back",
+    ),
+    Break(
+        ("grant-at-close",),
+        "close() releases the lock of a run while its function works",
+        "python/holdfast/_locks/once.py",
+        (("                attempt.keeping.begin_use()\n", "                pass\n"),),
+        "tests/faults/test_once.py::test_a_run_goes_on_under_its_lock_when_its_client_is_closed",
     ),
     Break(
         ("killed-process",),

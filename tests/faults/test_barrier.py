@@ -13,7 +13,6 @@ import pytest
 import holdfast
 from holdfast._locks.barrier import BaseBarrier
 from tests.faults.conftest import IMPATIENT, LASTING, SHORT
-from tests.faults.test_interrupted_blocks import INTERRUPTS, ROUND, STORM
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
@@ -335,31 +334,3 @@ def test_lost_data_break_it_for_all_that_wait(
     fresh = wait(private_server, flavour, make_client(private_server.url).barrier(NAME, 2))
     assert flavour.actor().do(make_client(private_server.url).barrier(NAME, 2).wait) == 1
     assert fresh.result(BOUND) == 0
-
-
-INTERRUPTED = (
-    STORM
-    + """
-barrier = holdfast.Client(URL, lease=600.0).barrier(NAME, 1)
-
-def work():
-    try:
-        barrier.wait()
-    except holdfast.BrokenBarrierError:  # by an earlier party
-        barrier.reset()
-
-work()
-storm_calls(work, lambda: False)
-say("there")
-hear("end")
-"""
-)
-
-
-@pytest.mark.servers("real")
-@pytest.mark.flavours("sync")
-def test_an_interrupted_party_holds_no_permit(server: Server, start_child: StartChild) -> None:
-    how = {"URL": server.url, "NAME": NAME, "INTERRUPTS": INTERRUPTS, "ROUND": ROUND, "SEED": 1}
-    child = start_child(INTERRUPTED, **how)
-    child.expect("there", within=3600)
-    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)

@@ -46,7 +46,7 @@ def storm_calls(work, held):
         try:
             signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00002, ROUND))
             try:
-                while True:
+                while signal.getitimer(signal.ITIMER_REAL)[0]:  # 0: a finalizer got it
                     work()
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -59,6 +60,24 @@ def test_a_run_whose_lock_is_taken_away_keeps_nothing(alice: Any, bob: Any, stag
         running.result(BOUND)
     assert alice.do(stage.once().run, first) == "second"
     assert (first.calls, second.calls) == (1, 1)
+
+
+@pytest.mark.filterwarnings("ignore:.* was collected while held:ResourceWarning")
+def test_a_run_goes_on_under_its_lock_when_its_client_is_closed(
+    alice: Any, bob: Any, stage: Stage
+) -> None:
+    """grant-at-close: it ends with its lease, not while the function works."""
+    client, runs = stage.client(lease=LASTING), stage.work(held=True)
+    running = stage.begin(alice, stage.once(client), runs)
+    with pytest.warns(ResourceWarning, match="expires with its lease"):
+        bob.do(client.close)
+    assert bob.do(stage.once().status) == "running"
+    runs.goes_on.set()
+    with pytest.raises(holdfast.ConnectionError, match="client was closed"):
+        running.result(BOUND)
+    assert bob.do(stage.once().status) == "running"
+    del running
+    gc.collect()  # what it held, within this test
 
 
 def test_a_server_that_is_flushed_has_forgotten_all(alice: Any, bob: Any, stage: Stage) -> None:

@@ -17,7 +17,7 @@ import itertools
 import os
 import random
 import signal
-import warnings
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -85,6 +85,13 @@ class Fault:
     memory: bool = False
     #: It comes between two exchanges: of the engine's own calls other tests show it.
     between: bool = False
+    #: The call is a child's, which dies of it; a call that has ended by then dies with what it has.
+    kills: bool = False
+
+    @property
+    def frees(self) -> bool:
+        """The caller has nothing afterwards."""
+        return self.kills or self.ends is not None
 
     def __repr__(self) -> str:
         return self.name
@@ -105,6 +112,10 @@ def fork(stage: Stage) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         raise KeyboardInterrupt
     stage.children.append(child)
+
+
+def kill(_: Stage) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def fill(stage: Stage) -> None:
@@ -159,12 +170,18 @@ FAULTS = (
         options={"lease": 1},  # the server has executed it
         one_reply=True,
     ),
-    Fault(  # what is held then expires with its lease
-        "closed", close, (holdfast.ConnectionError, "closed"), options={"lease": 1}, between=True
+    Fault(
+        "closed",
+        close,
+        (holdfast.ConnectionError, "client was closed"),
+        options={"lease": 600},
+        between=True,
     ),
     Fault("forked", fork, flavours=("sync",), between=True),
     Fault("interrupted", interrupt, (KeyboardInterrupt, None), flavours=("sync",), between=True),
     Fault("cancelled", cancel, (asyncio.CancelledError, None), flavours=("asyncio",), between=True),
+    Fault("killed", kill, options={"lease": 1}, kills=True),
+    Fault("killed with a guard", kill, options={"lease": 600, "guard": True}, kills=True),
 )
 
 
@@ -188,7 +205,8 @@ class Cell:
         )
         if any(excluded):
             return False
-        return self.step == 1 or (self.step <= of.steps and fault.between_any)
+        last = of.steps + (fault.kills and of.steps > 1)  # behind the last one, it holds
+        return self.step == 1 or (self.step <= last and fault.between_any)
 
     def __repr__(self) -> str:
         return f"{self.call}-{self.fault}-{self.step}-{self.flavour}"
@@ -196,7 +214,7 @@ class Cell:
 
 def cells(flavour: str) -> list[Cell]:
     """All cells of a flavour."""
-    product = itertools.product(calls(), FAULTS, range(1, MOST_STEPS + 1))
+    product = itertools.product(calls(), FAULTS, range(1, MOST_STEPS + 2))
     every = (Cell(call, fault, step, flavour) for call, fault, step in product)
     return [cell for cell in every if cell.exists]
 
@@ -269,10 +287,7 @@ def stage(
     if cell.call.of.hurried:
         options["lease"] = 600  # of which its members have a part
     stage = Stage(flavour, server, proxy, make_client(proxy.url, **options))
-    with warnings.catch_warnings():
-        if cell.fault.name == "closed":  # a hold that its caller never got
-            warnings.filterwarnings("ignore", ".* was collected while held", ResourceWarning)
-        yield stage
+    yield stage
     stage.heal()
     for child in stage.children:
         os.waitpid(child, 0)
@@ -300,9 +315,9 @@ def check(
     """The call ends as its fault promises, and leaves nothing behind."""
     if not cell.fault.connects:
         stage.actor.do(stage.client.ping)
-    happened = act(cell, stage, monkeypatch)
+    happened = (die if cell.fault.kills else act)(cell, stage, monkeypatch)
     stage.heal()
-    if happened and cell.fault.ends is not None:
+    if happened and cell.fault.frees:
         thing, again = cell.call.of.again(make_client(stage.server.url))
         actor = stage.flavour.actor()
         eventually(lambda: is_granted(tried(actor, again)))
@@ -343,6 +358,26 @@ def act(cell: Cell, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> bool:
         with pytest.raises(fault.ends[0], match=fault.ends[1]):
             raise error
         return before.happened
+
+
+def die(cell: Cell, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Let a child make the call, and die of it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            flavour = Flavour(cell.flavour)  # no thread of its parent's is there
+            client = flavour.client(stage.proxy.url, **cell.fault.options)
+            actor = flavour.actor()
+            actor.do(client.ping)
+            Before(monkeypatch, cell.step, lambda: kill(stage))
+            actor.do(cell.call.begin(flavour, cell.call.make(client)))
+            kill(stage)
+        except BaseException:  # noqa: BLE001 - whatever it is, the child goes no further
+            traceback.print_exc()
+        finally:
+            os._exit(1)  # the call has failed, or has gone on
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    return True
 
 
 def is_granted(result: Any) -> bool:

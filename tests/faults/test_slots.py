@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._locks.slots import Taken
 from tests.faults.conftest import IMPATIENT, SHORT
-from tests.faults.test_interrupted_blocks import INTERRUPTS, ROUND, STORM
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
@@ -210,6 +210,23 @@ def test_a_wait_that_ends_with_its_client_leaves_nothing_behind(
     assert server.inspect.zcard(TIMEOUTS) == 1
 
 
+@pytest.mark.parametrize("way", ["acquire", "with"])
+def test_a_client_that_closes_before_the_caller_has_its_slot_gives_it_back(
+    make_client: MakeClient, near: Any, alice: Any, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """grant-at-close: after the last reply, so that no exchange of the call says so."""
+    keep, slots = Taken.keep, make_client(lease=600).slots(NAME, 2)
+
+    def close_first(taken: Taken) -> Any:
+        slots._client._begin_close(False)
+        return keep(taken)
+
+    monkeypatch.setattr(Taken, "keep", close_first)
+    with pytest.raises(holdfast.ConnectionError, match=r"'mySlots': its client was closed"):
+        alice.do(slots.acquire) if way == "acquire" else alice.inside(slots, lambda _: None)
+    eventually(lambda: alice.do(near.taken) == {})
+
+
 @pytest.mark.flavours("sync")
 @pytest.mark.parametrize("way", ["acquire", "with"])
 def test_an_interrupt_before_the_slot_leaves_nothing_behind(
@@ -235,25 +252,3 @@ def test_a_server_that_loses_its_data_is_reported_and_set_up_again(
     eventually(lambda: lost == [slot])
     again = alice.do(slots.acquire)
     assert (again.index, again.token > slot.token) == (0, True)
-
-
-INTERRUPTED = (
-    STORM
-    + """
-slots = holdfast.Client(URL, lease=600.0).slots(NAME, 200)
-with slots:
-    pass
-storm(lambda: slots, lambda: False)
-say("there", 0)
-hear("end")
-"""
-)
-
-
-@pytest.mark.servers("real")
-@pytest.mark.flavours("sync")
-def test_an_interrupted_block_has_no_slot(server: Server, start_child: StartChild) -> None:
-    how = {"URL": server.url, "NAME": NAME, "INTERRUPTS": INTERRUPTS, "ROUND": ROUND, "SEED": 1}
-    child = start_child(INTERRUPTED, **how)
-    child.expect("there", within=3600)
-    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)

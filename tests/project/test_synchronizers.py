@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 
 import holdfast
 import holdfast.asyncio
 import holdfast.servers
+from tests.contract.calls import CALLINGS
 from tests.contract.kinds import KINDS
 from tests.contract.kinds import SYNCHRONIZERS as OTHERS
 from tools.lint.tree import ROOT, files
@@ -154,27 +157,116 @@ OF_PERMITS: Places = KIND | {
 }
 
 
-OF_BUILT: Places = {
-    "lua/{}/": has_scripts,
-    "python/holdfast/_locks/{}.py": has_class(("{}",)),
-    "python/holdfast/_locks/task_{}.py": has_class(("task_{}",)),
-    "python/holdfast/_clients/threads.py, python/holdfast/__init__.py": is_public(holdfast),
-    "python/holdfast/_clients/tasks.py, python/holdfast/asyncio/__init__.py": is_public(
-        holdfast.asyncio
+def has_page(word: str) -> bool:
+    pages = (f"synchronizers/{word}.md", f"guides/{word}-election.md")
+    return any((ROOT / "docs" / page).is_file() for page in pages)
+
+
+def has_reference(word: str) -> bool:
+    """A page of each flavour lists the class."""
+    pages = {path.name: path.read_text() for path in (ROOT / "docs/reference").glob("*.md")}
+    listed = [name for name, text in pages.items() if f"- {class_of(word)}\n" in text]
+    return {name.startswith("asyncio") for name in listed} == {True, False}
+
+
+def has_keys(word: str) -> bool:
+    """A row of ``BUILT``, of whose keys and channel each is known."""
+    rows = [kind for kind in holdfast.servers.BUILT if kind.word == word]
+    words = {key for kind in rows for key in (kind.channel, *kind.commands)} - {"", "name"}
+    return bool(rows) and all(holdfast.servers.key_beside(key, b"name") for key in words)
+
+
+def has_link(page: str) -> Callable[[str], bool]:
+    """The page has a link with the word."""
+
+    def check(word: str) -> bool:
+        return re.search(rf"(?i)\[[^\]]*{word}s?\]\(", (ROOT / page).read_text()) is not None
+
+    return check
+
+
+class Place(NamedTuple):
+    """A place that what is built on locks touches, and what to write there."""
+
+    name: str
+    has: Callable[[str], bool]
+    add: str
+
+
+#: What a new kind built on steps touches. The doctor, the decorators, the client for tasks, and
+#: the tests that run over ``servers.BUILT`` are made of its row.
+OF_BUILT = (
+    Place(
+        "python/holdfast/_locks/kinds.py",
+        has_keys,
+        "its row in BUILT, and in _KEYS a key that only it has",
     ),
-    "python/holdfast/inspect/_built.py": names("python/holdfast/inspect/_built.py", "{}"),
-    **{
-        page: names(page, "{}")
-        for page in (
-            "README.md",
-            "python/README.md",
-            "docs/choosing.md",
-            "docs/rights.md",
-            "docs/replicas.md",
-            "docs/wire-protocol.md",
-        )
-    },
-}
+    Place("lua/{}/", has_scripts, "its steps, each conditional on a hold or permit of its caller"),
+    Place(
+        "python/holdfast/_locks/{}.py",
+        has_class(("{}",)),
+        "its calls, as generators of exchanges, and its class for threads",
+    ),
+    Place(
+        "python/holdfast/_locks/task_{}.py",
+        has_class(("task_{}",)),
+        "its class for tasks, which drives the same generators",
+    ),
+    Place(
+        "python/holdfast/_clients/threads.py",
+        lambda word: callable(getattr(holdfast.Client, word, None)),
+        "the method that makes it, and a Late() for its module; then run python -m tools.tasks",
+    ),
+    Place(
+        "python/holdfast/_clients/tasks.py",
+        lambda word: callable(getattr(holdfast.asyncio.Client, word, None)),
+        "run python -m tools.tasks",
+    ),
+    Place(
+        "python/holdfast/__init__.py",
+        is_public(holdfast),
+        "its class: in _LATE, in __all__, and imported for type checkers",
+    ),
+    Place("python/holdfast/asyncio/__init__.py", is_public(holdfast.asyncio), "the same"),
+    Place(
+        "python/holdfast/inspect/_built.py",
+        names("python/holdfast/inspect/_built.py", 'held.use = "{}"'),
+        "by what a key is seen to be one",
+    ),
+    Place(
+        "tests/contract/calls.py",
+        lambda word: word in {row.kind for row in CALLINGS},
+        "its row in CALLINGS, by which its calls meet every fault",
+    ),
+    Place(
+        "tests/contract/test_foreign_data.py",
+        names("tests/contract/test_foreign_data.py", "def {}("),
+        "its calls beside fields of another program",
+    ),
+    Place(
+        "tests/deployments/security/test_rights.py",
+        names("tests/deployments/security/test_rights.py", 'Kind("{}", '),
+        "its row in BUILT: a use of it with no rights but the documented ones",
+    ),
+    Place(
+        "benchmarks/instructions/subject.py",
+        names("benchmarks/instructions/subject.py", ").{}("),
+        "a subject whose instructions are counted, and its bound",
+    ),
+    Place("docs/synchronizers/{}.md", has_page, "its page"),
+    Place("docs/reference/", has_reference, "its class on a page of each flavour"),
+    Place("docs/choosing.md", has_link("docs/choosing.md"), "when to choose it"),
+    Place("docs/rights.md", has_link("docs/rights.md"), "the row of its rights"),
+    Place("docs/replicas.md", names("docs/replicas.md", "{}"), "what a failover means to it"),
+    Place("docs/wire-protocol.md", names("docs/wire-protocol.md", "`{}/"), "its keys and steps"),
+    Place("README.md", names("README.md", "| {} |"), "a row"),
+    Place("python/README.md", names("python/README.md", "{}"), "the same"),
+)
+
+
+def missing_of_built(word: str) -> list[str]:
+    """What is to be added for a kind that is built on locks, and where."""
+    return [f"{each.name.format(word)}: {each.add}" for each in OF_BUILT if not each.has(word)]
 
 
 def places_of(word: str) -> Places:
@@ -193,7 +285,14 @@ def test_every_place_knows_the_synchronizer(word: str) -> None:
 
 @pytest.mark.parametrize("word", BUILT)
 def test_every_place_knows_what_is_built_on_locks(word: str) -> None:
-    assert [place.format(word) for place, has in OF_BUILT.items() if not has(word)] == []
+    assert missing_of_built(word) == []
+
+
+def test_every_place_names_what_a_new_kind_lacks() -> None:
+    """No place has a kind with this word."""
+    lacks = missing_of_built("echo")
+    assert lacks == [f"{each.name.format('echo')}: {each.add}" for each in OF_BUILT]
+    assert len(lacks) >= 19
 
 
 def test_a_kind_of_lock_or_counter_touches_at_most_nine_files() -> None:

@@ -17,6 +17,9 @@
 
 namespace holdfast::sync {
 
+class Keepings;
+std::shared_ptr<Keepings> new_keepings();
+
 // The environment of the operations of one client. All of it is thread-safe and outlives them.
 struct Context {
   const Clock& clock;
@@ -29,6 +32,7 @@ struct Context {
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
   const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
+  const std::shared_ptr<Keepings> keepings = new_keepings();
   const std::uint64_t epoch = fork_epoch();  // of the process whose client it is
 
   // Writes a command of this client for the current topology. `by_text`: scripts with their text.

@@ -98,6 +98,12 @@ class Exchange : public Timed {
   void end() {
     if (!inherited()) cancel();
   }
+  bool over() HOLDFAST_EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return finished();
+  }
+  // Of the client whose exchange it is.
+  Keepings& keepings() const { return *context_->keepings; }
   // In a child of fork(): it is the parent's.
   bool inherited() const { return context_->epoch != fork_epoch(); }
 

@@ -396,7 +396,8 @@ class Leader(BaseLeader[Hold]):
 
     def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
-        return run(self._read(without_limit(self._client._core)))[1]
+        _, info = run(self._read(without_limit(self._client._core)))
+        return info
 
     def holders(self) -> list[Holder]:
         """The leader, if there is one, with what its client says; see ``Lock.holders``."""

@@ -178,7 +178,10 @@ class BaseOnce(Synchronizer):
     def _begin(self, attempt: Attempt, time: CallersTime) -> Steps[Result | None]:
         """Acquire the lock; ``None``: the caller is to run it now."""
         if (yield attempt.keeping.acquire):
-            return (yield from self._kept(time))
+            kept = yield from self._kept(time)
+            if kept is None:
+                attempt.keeping.begin_use()
+            return kept
         late = time_over(self._client._core)
         with suppress(HoldfastError):  # the time-out is what matters
             done = yield from self._kept(late)  # others read it one by one
@@ -192,6 +195,7 @@ class BaseOnce(Synchronizer):
 
     def _end(self, attempt: Attempt, result: object, function: object) -> Steps[Result]:
         """Keep the result of a run, or the mark that it could not be kept."""
+        attempt.keeping.end_use()
         try:
             data = encoded(result, self._codec)
             made = cast("Result", decoded(data, self._codec))

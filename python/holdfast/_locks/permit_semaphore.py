@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
@@ -277,7 +276,7 @@ class BasePermitSemaphore(Permits):
     def _who(self, permit: str) -> bytes:
         """Who has a permit of this client, as the server keeps it beside a slot or a party."""
         owner = f"{self._client.id}:{self._number_of(permit)}"
-        return f"{owner} {os.getpid()} {socket.gethostname()}".encode()
+        return f"{owner} {os.getpid()} {os.uname().nodename}".encode()
 
     def _let_go(self, permits: list[bytes]) -> None:
         """They are not renewed any more, and no loss of them is found."""

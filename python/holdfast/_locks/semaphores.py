@@ -197,7 +197,8 @@ class CountDownLatch(BaseCountDownLatch):
 
     def count(self) -> int:
         """The count; 0: the latch is open."""
-        return max(0, self._core.value().wait() or 0)
+        count: int | None = self._core.value().wait()
+        return max(0, count or 0)
 
     def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the latch is open; ``False`` if it stayed closed until the timeout.

@@ -6,8 +6,8 @@ exchange has the call's time (``CallersTime``): ``time_of()``, ``without_limit()
 
 What a step takes depends on a hold or permit of its caller, and ends with that, by the script of
 its release. So a call gives back what it has taken by ``keeping()`` alone: it is made before the
-acquisition is sent, and gives that back, in the background, unless the call keeps it at its end. A
-call never sends anything in an exception path.
+acquisition is sent, and gives that back, in the background, unless the call keeps it at its end;
+``close()`` waits for that, too. A call never sends anything in an exception path.
 
 A *state* is a hash on the server, beside the key of a name (``Keys.state``). Its field
 ``revision`` is greater after each change, by ``lua/_revision/change.lua``, which announces it on

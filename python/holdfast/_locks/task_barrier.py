@@ -69,6 +69,22 @@ class Barrier(BaseBarrier):
 
     _permits = Parties
 
+    @property
+    def n_waiting(self) -> Asked[int]:
+        """How many parties wait: ``await barrier.n_waiting``."""
+        return Asked(self._look, 0, int)
+
+    @property
+    def broken(self) -> Asked[bool]:
+        """Whether it is broken, also by a party that has died: ``await barrier.broken``."""
+        return Asked(self._look, 1, bool)
+
+    async def _look(self) -> list[int]:
+        said: list[int] = await drive(self._whole("look"))
+        return said
+
+    # Made by tools/twins.py to the end of the class
+
     async def wait(self, timeout: Seconds | None = None) -> int:
         """Wait until all parties do; the number of this party, from 0 on, each once.
 
@@ -98,17 +114,3 @@ class Barrier(BaseBarrier):
     async def holders(self) -> list[late.Holder]:
         """The parties that wait, the first to arrive first, with what their clients say."""
         return await drive(self._holders())
-
-    @property
-    def n_waiting(self) -> Asked[int]:
-        """How many parties wait: ``await barrier.n_waiting``."""
-        return Asked(self._look, 0, int)
-
-    @property
-    def broken(self) -> Asked[bool]:
-        """Whether it is broken, also by a party that has died: ``await barrier.broken``."""
-        return Asked(self._look, 1, bool)
-
-    async def _look(self) -> list[int]:
-        said: list[int] = await drive(self._whole("look"))
-        return said

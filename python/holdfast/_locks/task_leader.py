@@ -104,9 +104,6 @@ class Leader(BaseLeader[Hold]):
     def _new_lock(self, **options: Any) -> LeaderLock:
         return LeaderLock(self._client, self.name, on_lost=self._hold_lost(), **options)
 
-    def _new_hold(self, lock: LeaderLock) -> Hold:
-        return Hold(lock)
-
     def _leadership_lost(self) -> object:
         if self._term is not None:
             self._term.cancel()
@@ -133,53 +130,6 @@ class Leader(BaseLeader[Hold]):
         finally:
             campaign.end(self, elected=elected)
         return elected
-
-    async def resign(self) -> None:
-        """Give the leadership up; the next candidate is elected at once.
-
-        Cancelling the task does not stop it. Raises ``NotOwnedError`` when it does not lead,
-        ``LockLostError`` (once) when that was lost, ``ConnectionError`` when the server is out of
-        reach: then the release goes on in the background until the lease is over, and ``resign``
-        may be called again.
-        """
-        await drive(self._resign())
-
-    async def set_value(self, value: str | bytes | None) -> None:
-        """Announce another value.
-
-        Raises ``TypeError`` or ``ValueError`` for a value that is too long, before anything is
-        sent; ``NotOwnedError`` when this object does not lead, ``LockLostError`` when that was
-        lost; ``ConnectionError``: either value may be announced, as after a cancellation.
-        """
-        await drive(self._set_value(value))
-
-    async def current(self) -> LeaderInfo | None:
-        """The leader, whichever candidate that is; ``None``: no candidate leads."""
-        return (await drive(self._read(without_limit(self._client._core))))[1]
-
-    async def holders(self) -> list[Holder]:
-        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
-        return await drive(self._lock._holders())
-
-    def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:
-        """The leader now, and then each other one, or ``None``, as it is announced.
-
-        It waits for the server's messages. Of changes that follow each other quickly it may show
-        the last one only. It ends after ``timeout`` seconds, with 0 after the first one; ``None``:
-        never.
-
-        Raises ``ConnectionError`` and ``ServerError`` while it waits.
-        """
-        time = time_of(self._client._core, checked_timeout(True, timeout))
-        return self._watch(time)
-
-    async def _watch(self, time: CallersTime) -> AsyncIterator[LeaderInfo | None]:
-        found = await drive(self._read(time))
-        yield found[1]
-        while (other := await drive(self._next(found[0], time))) is not None:
-            if said(other[1]) != said(found[1]):
-                yield other[1]
-            found = other
 
     async def run(self, main: Callable[[Leader], Coroutine[Any, Any, T]]) -> T:
         """Campaign, and run ``main`` with this object; again whenever the leadership was lost.
@@ -218,6 +168,78 @@ class Leader(BaseLeader[Hold]):
         result: T = await called
         return result
 
+    async def _end(self, body: BaseException | None) -> None:
+        """Resign at the end of a block; an error of it must not hide the block's."""
+        await end_block(self, self.resign(), body)
+
+    async def __aenter__(self) -> Self:
+        """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
+        if not await self._campaign(self._wait):
+            await self._lock._raise_timed_out(self._wait)
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Resign. An error of the body is raised; one of ``resign`` is added to it as a note."""
+        await self._end(exc)
+
+    # Made by tools/twins.py to the end of the class, with _new_hold, _watch, _is_over, _leave
+
+    def _new_hold(self, lock: LeaderLock) -> Hold:
+        return Hold(lock)
+
+    async def resign(self) -> None:
+        """Give the leadership up; the next candidate is elected at once.
+
+        Cancelling the task does not stop it. Raises ``NotOwnedError`` when it does not lead,
+        ``LockLostError`` (once) when that was lost, ``ConnectionError`` when the server is out of
+        reach: then the release goes on in the background until the lease is over, and ``resign``
+        may be called again.
+        """
+        await drive(self._resign())
+
+    async def set_value(self, value: str | bytes | None) -> None:
+        """Announce another value.
+
+        Raises ``TypeError`` or ``ValueError`` for a value that is too long, before anything is
+        sent; ``NotOwnedError`` when this object does not lead, ``LockLostError`` when that was
+        lost; ``ConnectionError``: either value may be announced, as after a cancellation.
+        """
+        await drive(self._set_value(value))
+
+    async def current(self) -> LeaderInfo | None:
+        """The leader, whichever candidate that is; ``None``: no candidate leads."""
+        _, info = await drive(self._read(without_limit(self._client._core)))
+        return info
+
+    async def holders(self) -> list[Holder]:
+        """The leader, if there is one, with what its client says; see ``Lock.holders``."""
+        return await drive(self._lock._holders())
+
+    def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:
+        """The leader now, and then each other one, or ``None``, as it is announced.
+
+        It waits for the server's messages. Of changes that follow each other quickly it may show
+        the last one only. It ends after ``timeout`` seconds, with 0 after the first one; ``None``:
+        never.
+
+        Raises ``ConnectionError`` and ``ServerError`` while it waits.
+        """
+        time = time_of(self._client._core, checked_timeout(True, timeout))
+        return self._watch(time)
+
+    async def _watch(self, time: CallersTime) -> AsyncIterator[LeaderInfo | None]:
+        found = await drive(self._read(time))
+        yield found[1]
+        while (other := await drive(self._next(found[0], time))) is not None:
+            if said(other[1]) != said(found[1]):
+                yield other[1]
+            found = other
+
     async def _is_over(self) -> bool:
         """Resign after ``main`` has returned; whether the leadership was lost before."""
         if not self.leading and not self.lost:
@@ -237,22 +259,3 @@ class Leader(BaseLeader[Hold]):
         if self.leading:
             await self._end(error)
         return False
-
-    async def _end(self, body: BaseException | None) -> None:
-        """Resign at the end of a block; an error of it must not hide the block's."""
-        await end_block(self, self.resign(), body)
-
-    async def __aenter__(self) -> Self:
-        """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
-        if not await self._campaign(self._wait):
-            await self._lock._raise_timed_out(self._wait)
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Resign. An error of the body is raised; one of ``resign`` is added to it as a note."""
-        await self._end(exc)

@@ -74,6 +74,11 @@ class Once(BaseOnce):
                 done = await drive(self._end(attempt, result, function))
         return done.value
 
+    def _caller(self) -> object:
+        return current_task()
+
+    # Made by tools/twins.py to the end of the class, with _new_lock
+
     async def status(self) -> Status:
         """``"done"`` while a result is kept, ``"running"`` while a caller runs it, or ``"new"``.
 
@@ -91,9 +96,6 @@ class Once(BaseOnce):
         A run under way goes on, and its result is kept at its end.
         """
         return await drive(self._delete())
-
-    def _caller(self) -> object:
-        return current_task()
 
     def _new_lock(self, name: Name, **options: Any) -> RunnerLock:
         return RunnerLock(self._client, name, **options)

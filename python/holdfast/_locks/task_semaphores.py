@@ -80,12 +80,6 @@ class Semaphore(BaseSemaphore, TaskPermits):
 
     __slots__ = ()
 
-    async def try_set_permits(self, n: int) -> bool:
-        """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
-        count = checked_count("n", n, least=0)
-        with self._setting(count):
-            return self._set(count, await request(self._core.call("try_set_permits", count)))
-
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
         self, blocking: bool = True, timeout: Seconds | None = None, *, permits: int = 1
@@ -120,6 +114,27 @@ class Semaphore(BaseSemaphore, TaskPermits):
         refuse_deferring("Semaphore", wait)
         await request(self._core.call("release", checked_count("n", n)))
 
+    async def __aenter__(self) -> Self:
+        if not await self._acquire(1, True, self._wait):
+            raise await self._timed_out()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await end_block(self, self.release(), exc)
+
+    # Made by tools/twins.py to the end of the class
+
+    async def try_set_permits(self, n: int) -> bool:
+        """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
+        count = checked_count("n", n, least=0)
+        with self._setting(count):
+            return self._set(count, await request(self._core.call("try_set_permits", count)))
+
     async def release_if_exists(self, n: int = 1) -> bool:
         """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
         return await request(self._core.call("release_if_exists", checked_count("n", n))) == 1
@@ -139,21 +154,11 @@ class Semaphore(BaseSemaphore, TaskPermits):
             await request(self._core.call("add_permits", count))
 
     async def delete(self) -> bool:
-        """Remove the semaphore from the server; ``False`` when it did not exist."""
+        """Remove the semaphore from the server; ``False`` when it did not exist.
+
+        Waiters go on waiting until permits are set again.
+        """
         return await request(self._core.call("delete", 0)) == 1
-
-    async def __aenter__(self) -> Self:
-        if not await self._acquire(1, True, self._wait):
-            raise await self._timed_out()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await end_block(self, self.release(), exc)
 
 
 class CountDownLatch(BaseCountDownLatch):
@@ -164,6 +169,8 @@ class CountDownLatch(BaseCountDownLatch):
     """
 
     __slots__ = ()
+
+    # Made by tools/twins.py to the end of the class
 
     async def try_set_count(self, n: int) -> bool:
         """Close the latch with a count of ``n``; ``False`` if it is closed already."""
@@ -193,8 +200,7 @@ class CountDownLatch(BaseCountDownLatch):
         Raises ``ConnectionError`` when no server answers within ``timeout`` and the command
         time-out, ``ServerError`` when it refuses.
         """
-        opened: bool = await request(self._core.acquire(0, True, checked_timeout(True, timeout)))
-        return opened
+        return await request(self._core.acquire(0, True, checked_timeout(True, timeout)))
 
     async def delete(self) -> bool:
         """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
@@ -273,12 +279,6 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
     def _reporter(self) -> PermitReporter | None:
         return TaskPermitReporter(self) if self._on_lost is not None else None
-
-    async def try_set_permits(self, n: int) -> bool:
-        """Set the number of permits; ``False``, and no change, if it has been set before."""
-        count = checked_count("n", n, least=0)
-        with self._setting(count):
-            return self._set(count, await request(self._core.try_set_permits(count)))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -385,14 +385,6 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
             raise
         self._check_release(ids, answer)
 
-    async def try_release(self, permit: str) -> bool:
-        """Release a permit of any client; ``False`` when it is unknown or has expired."""
-        try:
-            await self.release(permit)
-        except NotOwnedError:
-            return False
-        return True
-
     async def extend(self, permit: str, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when it is unknown or has expired.
 
@@ -404,6 +396,43 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
         return await request(self._core.extend(raw, ms)) == 1
+
+    async def __aenter__(self) -> str:
+        permits = await self._acquire(1, True, self._wait, self._lease)
+        if permits is None:
+            raise await self._timed_out()
+        self._entered.add(permits[0])
+        return permits[0]
+
+    async def _leave(self) -> None:
+        permit = self._entered.take()
+        if permit is None:
+            raise self._not_entered()
+        await self.release(permit)
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await end_block(self, self._leave(), exc)
+
+    # Made by tools/twins.py to the end of the class
+
+    async def try_set_permits(self, n: int) -> bool:
+        """Set the number of permits; ``False``, and no change, if it has been set before."""
+        count = checked_count("n", n, least=0)
+        with self._setting(count):
+            return self._set(count, await request(self._core.try_set_permits(count)))
+
+    async def try_release(self, permit: str) -> bool:
+        """Release a permit of any client; ``False`` when it is unknown or has expired."""
+        try:
+            await self.release(permit)
+        except NotOwnedError:
+            return False
+        return True
 
     async def lease_left(self, permit: str) -> float | None:
         """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.
@@ -450,24 +479,3 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
     async def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""
         return await request(self._core.delete()) == 1
-
-    async def __aenter__(self) -> str:
-        permits = await self._acquire(1, True, self._wait, self._lease)
-        if permits is None:
-            raise await self._timed_out()
-        self._entered.add(permits[0])
-        return permits[0]
-
-    async def _leave(self) -> None:
-        permit = self._entered.take()
-        if permit is None:
-            raise self._not_entered()
-        await self.release(permit)
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await end_block(self, self._leave(), exc)

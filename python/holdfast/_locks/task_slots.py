@@ -46,6 +46,8 @@ class Slot(BaseSlot):
 
     _slots: Slots
 
+    # Made by tools/twins.py to the end of the class
+
     async def release(self) -> None:
         """Release the slot; waiters wake. Cancelling the task does not stop it.
 
@@ -131,22 +133,6 @@ class Slots(BaseSlots):
         slot: Slot | None = taken.keep() if taken is not None else None
         return slot
 
-    async def taken(self) -> dict[int, late.Holder]:
-        """The slots that are taken, by any client, and who has each."""
-        return await drive(self._read_taken())
-
-    async def holders(self) -> list[late.Holder]:
-        """The same as a list, in the order of the slots."""
-        return await drive(self._read_holders())
-
-    async def resize(self, n_or_values: int | Sequence[str]) -> None:
-        """Change the number of slots, or their values; waiters wake.
-
-        Slots in use stay so. Other objects and programs must then give the same: theirs raise
-        ``ValueError``, unless they have a slot, which they keep.
-        """
-        await drive(self._resize(n_or_values))
-
     async def __aenter__(self) -> Slot:
         wait = self._semaphore._wait
         time = time_of(self._client._core, wait)
@@ -177,3 +163,21 @@ class Slots(BaseSlots):
         traceback: TracebackType | None,
     ) -> None:
         await end_block(self, self._leave(), exc)
+
+    # Made by tools/twins.py to the end of the class
+
+    async def taken(self) -> dict[int, late.Holder]:
+        """The slots that are taken, by any client, and who has each."""
+        return await drive(self._read_taken())
+
+    async def holders(self) -> list[late.Holder]:
+        """The same as a list, in the order of the slots."""
+        return await drive(self._read_holders())
+
+    async def resize(self, n_or_values: int | Sequence[str]) -> None:
+        """Change the number of slots, or their values; waiters wake.
+
+        Slots in use stay so. Other objects and programs must then give the same: theirs raise
+        ``ValueError``, unless they have a slot, which they keep.
+        """
+        await drive(self._resize(n_or_values))

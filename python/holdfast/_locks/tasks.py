@@ -68,6 +68,8 @@ class FairLock(BaseFairLock, Lock):
 
     __slots__ = ("_queue_timeout_ms",)
 
+    # Made by tools/twins.py to the end of the class, with __init__
+
     def __init__(
         self,
         client: AnyClient,
@@ -90,8 +92,8 @@ class FairLock(BaseFairLock, Lock):
     async def position(self) -> int | None:
         """The place in ``queue()`` of this object's waiter; ``None`` when none waits.
 
-        For other tasks to read: 0 is the next one. Of several tasks that wait by one object it is
-        that of the one that began to wait last; for others make an object each.
+        For other tasks to read: 0 is the next one. Of several owners that wait by one object it
+        is that of the one that began to wait last; for others make an object each.
         """
         return await drive(self._position())
 
@@ -116,6 +118,8 @@ class SpinLock(BaseSpinLock, Lock):
     """
 
     __slots__ = ("_backoff",)
+
+    # Made by tools/twins.py to the end of the class, with __init__
 
     def __init__(
         self,
@@ -165,6 +169,8 @@ class ReadWriteLock(BaseReadWriteLock):
     #: The exclusive side.
     write: WriteLock
 
+    # Made by tools/twins.py to the end of the class, with __init__
+
     def __init__(
         self,
         client: AnyClient,
@@ -189,6 +195,8 @@ class MultiLock(BaseMultiLock, Lock):
     """
 
     __slots__ = ("_members",)
+
+    # Made by tools/twins.py to the end of the class, with __init__
 
     def __init__(
         self,

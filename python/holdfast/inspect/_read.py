@@ -83,17 +83,21 @@ def batches(keys: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
 
 def _fitting(ask: Ask, keys: Sequence[bytes], elsewhere: list[bytes]) -> dict[bytes, int]:
     """The sizes of the hashes that may be locks."""
-    commands: list[Command] = []
-    for key in keys:
-        commands += [(b"HLEN", key), (b"HRANDFIELD", key)]
-    replies = ask(commands)
+    replies = ask([(b"HRANDFIELD", key) for key in keys])
+    # Most hashes are others': one command for each of those.
+    found = [key for key, sample in zip(keys, replies, strict=True) if _may_be(sample)]
     sizes: dict[bytes, int] = {}
-    for key, size, sample in zip(keys, replies[::2], replies[1::2], strict=True):
+    for key, size in zip(found, ask([(b"HLEN", key) for key in found]), strict=True):
         if moved(size):
             elsewhere.append(key)
-        elif _is_size(size) and (_is_field(sample) or _is_refused(sample)):
+        elif _is_size(size):
             sizes[key] = size
     return _small(ask, sizes)
+
+
+def _may_be(sample: Any) -> bool:
+    """Whether the field is that of a lock, or it is not known."""
+    return _is_field(sample) or _is_refused(sample) or moved(sample)
 
 
 def _small(ask: Ask, sizes: dict[bytes, int]) -> dict[bytes, int]:

@@ -61,7 +61,8 @@ async def settle(client: Client, job: Job) -> None:
 def _lock(client: Client, job: Job, on_lost: Callable[[Any], None]) -> Any:
     minimum: dict[str, Any] = {} if job.at_least is None else {"at_least": job.at_least}
     kind = kind_of(job.kind)
-    made = getattr(client, kind.word)(job.name, on_lost=on_lost, **minimum)
+    options = {"on_lost": on_lost, "label": job.purpose, **minimum}
+    made = getattr(client, kind.word)(job.name, **options)
     return getattr(made, job.kind) if kind.sides else made
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast import servers
 from tests.support.actors import Flavour
 from tests.support.fixtures import StartServer
 from tests.support.servers import Server
@@ -310,7 +311,6 @@ def _barrier(life: Life) -> None:
     life.alice.do(mine.reset)
 
 
-BASES = {"leader": "fenced lock", "once": "lock"}
 BUILT = (
     Kind("leader", lambda client: client.leader(NAME), _leader),
     Kind("once", lambda client: client.once(NAME), _once),
@@ -324,7 +324,8 @@ BUILT = (
 def test_what_is_built_on_a_kind_needs_its_rights_and_those_of_its_row(
     kind: Kind, live: Callable[[list[str]], None]
 ) -> None:
-    live([*rights_of(BASES.get(kind.title, "permit semaphore")), *rights_beside(kind.title)])
+    base = servers.kind_of(kind.title).seen_as.replace("_", " ")
+    live([*rights_of(base), *rights_beside(kind.title)])
 
 
 @pytest.mark.slow

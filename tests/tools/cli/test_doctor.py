@@ -26,6 +26,7 @@ from tests.tools.cli.conftest import Run
 
 pytestmark = pytest.mark.servers("redis")
 
+BUILT = [kind.word for kind in servers.BUILT]
 CHECKS = [
     "version",
     "round trip",
@@ -151,14 +152,13 @@ def user(server: Server) -> Iterator[Any]:
 def documented_rights(kind: str) -> list[str]:
     """What the pages list: of what is built on a kind, beside the rights of that one."""
     titles = {"read_write_lock": "read-write lock", "count_down_latch": "count-down latch"}
-    base = {"leader": "fenced_lock", "slots": "permit_semaphore", "barrier": "permit_semaphore"}
-    if kind in base or kind == "once":
-        return [*documented_rights(base.get(kind, "lock")), *rights_beside(kind)]
+    if kind in BUILT:
+        return [*documented_rights(servers.kind_of(kind).seen_as), *rights_beside(kind)]
     return rights_of(titles.get(kind, kind.replace("_", " ")))
 
 
 @pytest.mark.filterwarnings("ignore:.* was closed while it held:ResourceWarning")
-@pytest.mark.parametrize("kind", ["leader", "slots", "barrier", "once"])
+@pytest.mark.parametrize("kind", BUILT)
 def test_a_missing_right_of_what_is_built_on_locks_is_named(user: Any, kind: str) -> None:
     rights = [*documented_rights(kind), "+subscribe", "+unsubscribe"]
     for missing in rights_beside(kind):

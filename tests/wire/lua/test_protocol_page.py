@@ -217,13 +217,8 @@ def test_the_rights_are_enough(private_server: Server, word: str) -> None:
     app.close()
 
 
-#: Of what is built on a kind: the folders of its scripts, and the plain commands that it sends.
-BUILT = {
-    "leader": (("leader", "revision"), ""),
-    "slots": (("slots",), ""),
-    "barrier": (("barrier", "revision"), ""),
-    "once": (("once",), "get exists"),
-}
+#: The plain commands that what is built on a kind sends.
+PLAIN = {"once": "get exists"}
 
 
 def called(folders: tuple[str, ...]) -> set[str]:
@@ -233,16 +228,12 @@ def called(folders: tuple[str, ...]) -> set[str]:
     return names - {"publish", "spublish"}
 
 
-def test_all_that_is_built_on_a_kind_is_here() -> None:
-    assert {kind.word for kind in servers.BUILT} == BUILT.keys()
-
-
-@pytest.mark.parametrize("word", BUILT)
-def test_the_library_has_the_commands_of_what_is_built_on_a_kind(word: str) -> None:
-    kind = servers.kind_of(word)
-    folders, plain = BUILT[word]
+@pytest.mark.parametrize("kind", servers.BUILT, ids=lambda kind: kind.word)
+def test_the_library_has_the_commands_of_what_is_built_on_a_kind(kind: servers.Kind) -> None:
     listed = set(kind.rights) - {"del", "eval", "evalsha", "publish"}
-    needed = called(folders) | set(plain.split())
+    waits = kind.channel == "changed_channel"
+    needed = called((kind.word, "revision") if waits else (kind.word,))
+    needed |= set(PLAIN.get(kind.word, "").split())
     assert listed <= needed
     assert needed <= set(kind.rights) | set(servers.kind_of(kind.seen_as).rights)
 

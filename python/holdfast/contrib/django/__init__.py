@@ -147,13 +147,14 @@ def atomic_lock(
     wait: Seconds | None = None,
     lease: Seconds | None = None,
     on_lost: Callable[[Lock], object] | None = None,
+    label: str | None = None,
 ) -> _AtomicLock:
     """Hold a lock around a transaction.
 
     ``with atomic_lock("stock:7") as lock:`` acquires, begins ``transaction.atomic(durable=True)``
     on the database ``using``, and releases after its commit or rollback: the next owner sees what
     this one has committed. The object may be used again, also by several threads at once, and
-    decorates functions (``TypeError`` for a coroutine function).
+    decorates functions (``TypeError`` for a coroutine function). ``label``: what its holds are for.
 
     If the hold was lost before the end, the body is rolled back with ``LockLostError``. An error
     that comes after the commit has ``committed``, which is ``True``: ``LockLostError``, if the hold
@@ -164,7 +165,8 @@ def atomic_lock(
     inside another transaction, of any database, or without autocommit: they would commit after the
     release; and where the block is entered again inside of itself.
     """
-    return _AtomicLock(name, using, {"wait": wait, "lease": lease, "on_lost": on_lost})
+    options = {"wait": wait, "lease": lease, "on_lost": on_lost, "label": label}
+    return _AtomicLock(name, using, options)
 
 
 class _AtomicLock(Block):
