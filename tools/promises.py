@@ -79,10 +79,11 @@ PROMISES: tuple[Promise, ...] = (
         "suspended-machine forked-process interpreter-exit stalled-server client-clock-set "
         "process-limits",
         first=1749,
-        lines=1785,
+        lines=1798,
         added=(
             "descriptors of the engine have numbers from 3 on, and a child of `fork()` closes "
-            "them; a record of the log says the kind of lock"
+            "them; a record of the log says the kind of lock; "
+            "a purpose is shared by the holds that have it"
         ),
     ),
     Promise(
@@ -123,10 +124,11 @@ PROMISES: tuple[Promise, ...] = (
         "client/send_buffer.* client/stream_reader.* script/writer.*",
         "silent-network lost-reply lost-release script-flush",
         first=1599,
-        lines=1790,
+        lines=1802,
         added=(
             "replies of a stale server are held back until another has its place; a "
-            "request whose reply mismatched twice is not sent again"
+            "request whose reply mismatched twice is not sent again; "
+            "what says a purpose goes out in one piece with its acquire"
         ),
     ),
     Promise(
@@ -146,7 +148,8 @@ PROMISES: tuple[Promise, ...] = (
         "client/reader_election.* client/direct_exchange.*",
         "due-cancellation blocked-loop",
         first=382,
-        lines=382,
+        lines=392,
+        added="what says a purpose goes out in one piece with its acquire",
     ),
     Promise(
         "Messages: one subscription for each channel, kept over reconnects, told apart from"
@@ -204,8 +207,23 @@ PROMISES: tuple[Promise, ...] = (
         "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
         "acquire-after-loss",
         first=1382,
-        lines=1411,
-        added="an undo beside a hold of its owner is the release of that hold",
+        lines=1460,
+        added=(
+            "an undo beside a hold of its owner is the release of that hold; "
+            "each hold is noted with its beginning and its end"
+        ),
+    ),
+    Promise(
+        "Who holds a lock, since when and for what stands on the server, and no caller waits for "
+        "it",
+        "lease/note*",
+        "lasting-refusal script-flush out-of-memory killed-process",
+        first=0,
+        lines=425,
+        added=(
+            "`since` is the hold's beginning; a purpose costs no exchange, and ends with its hold; "
+            "holds without one are noted once they last"
+        ),
     ),
     Promise(
         "A loss is always told, once, with its reason",
@@ -224,8 +242,11 @@ PROMISES: tuple[Promise, ...] = (
         "lease/watchdog.* lease/renewal* lease/look_budget.*",
         "busy-gil many-holds shortened-lease",
         first=673,
-        lines=674,
-        added="a record of the log says the kind of lock",
+        lines=751,
+        added=(
+            "a record of the log says the kind of lock; "
+            "one command a second notes the holds that last"
+        ),
     ),
     Promise(
         "A release gets to the server whatever becomes of its caller, and never takes "
@@ -234,10 +255,11 @@ PROMISES: tuple[Promise, ...] = (
         "error-in-block lost-release out-of-memory wrong-release interrupted-release "
         "pending-at-close deferred-loss unanswered-release greedy-client deferred-at-close",
         first=991,
-        lines=1022,
+        lines=1028,
         added=(
             "a release that is refused for a reason that passes goes on until the lease is over; "
-            "a record of the log says the kind of lock"
+            "a record of the log says the kind of lock; "
+            "its note ends with the hold"
         ),
     ),
     Promise(
@@ -245,8 +267,11 @@ PROMISES: tuple[Promise, ...] = (
         "wait/* sync/operation/contended.* sync/operation/acquire_machine.* sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
-        lines=1370,
-        added="waiters for permits set up what the server has lost, and small crowds wait less",
+        lines=1374,
+        added=(
+            "waiters for permits set up what the server has lost, and small crowds wait less; "
+            "a grant that has waited is noted with its beginning"
+        ),
     ),
     Promise(
         "An acquire ends within its caller's time; what is granted to a caller that left is"
@@ -259,10 +284,11 @@ PROMISES: tuple[Promise, ...] = (
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1284,
+        lines=1319,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
-            "`close()` gives back what a call of several steps has been granted"
+            "`close()` gives back what a call of several steps has been granted; "
+            "an acquire says its purpose without a wait"
         ),
     ),
     Promise(
@@ -270,10 +296,11 @@ PROMISES: tuple[Promise, ...] = (
         "sync/recipes/* engine/lock.* engine/counter.* engine/permit_semaphore.* engine/setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
-        lines=1679,
+        lines=1689,
         added=(
             "permits are set up anew after the server lost them; a record of the log says the "
-            "kind of lock"
+            "kind of lock; "
+            "every kind takes a `label`"
         ),
     ),
     Promise(
@@ -303,8 +330,11 @@ PROMISES: tuple[Promise, ...] = (
         "sync/quorum/* engine/quorum.*",
         "failed-members",
         first=1356,
-        lines=1388,
-        added="a red lock that lost its quorum releases its members though others hang",
+        lines=1391,
+        added=(
+            "a red lock that lost its quorum releases its members though others hang; "
+            "they take a `label`"
+        ),
     ),
     Promise(
         "A client: opened by its first use, closed with all that it holds, with new "
@@ -340,8 +370,11 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/critical_section.h bindings/permits.* bindings/members.*",
         "interrupted-acquire interrupted-release handler-during-acquire handler-during-release",
         first=1267,
-        lines=1334,
-        added="what a step has taken is given back when its caller is interrupted",
+        lines=1338,
+        added=(
+            "what a step has taken is given back when its caller is interrupted; "
+            "a `label` for one call"
+        ),
     ),
     Promise(
         "Tasks: a reply wakes its task without a thread; cancellation leaves nothing",
@@ -367,8 +400,8 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1283,
-        added="replies reach Python with their shapes checked",
+        lines=1292,
+        added="replies reach Python with their shapes checked; every kind takes a `label`",
     ),
 )
 

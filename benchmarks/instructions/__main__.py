@@ -41,6 +41,7 @@ OFTEN = 0.9
 #: The amounts of the short and of the long run whose system calls and sleeps are counted.
 ASKED = {
     "pair": (200, 1200),
+    "purpose pair": (200, 1200),
     "contended pair": (20, 80),
     "asyncio pair": (100, 600),
     "renewal": (1, 5),
@@ -56,6 +57,8 @@ OF_KERNEL = tuple(
 #: due together, which the machine's load changes.
 BOUNDS = {
     "pair": 1.05,
+    "label pair": 1.05,
+    "purpose pair": 1.05,
     "deferred pair": 1.05,
     "read pair": 1.05,
     "nested pair": 1.05,
@@ -65,6 +68,7 @@ BOUNDS = {
     "permit pair": 1.05,
     "multi pair": 1.05,
     "asyncio pair": 1.05,
+    "asyncio purpose pair": 1.05,
     "asyncio read pair": 1.05,
     "asyncio fenced pair": 1.05,
     "slots pair": 1.05,
@@ -84,6 +88,8 @@ BOUNDS = {
 #: The amounts of the short and of the long run.
 AMOUNTS = {
     "pair": (200, 1200),
+    "label pair": (200, 1200),
+    "purpose pair": (200, 1200),
     "deferred pair": (200, 1200),
     "read pair": (200, 1200),
     "nested pair": (200, 1200),
@@ -93,6 +99,7 @@ AMOUNTS = {
     "permit pair": (200, 1200),
     "multi pair": (200, 1200),
     "asyncio pair": (100, 600),
+    "asyncio purpose pair": (100, 600),
     "asyncio read pair": (100, 600),
     "asyncio fenced pair": (100, 600),
     "slots pair": (100, 600),

@@ -39,6 +39,16 @@ def pairs(url: str, amount: int) -> int:
     return enter(holdfast.Client(url).lock("instructions"), amount)
 
 
+def label_pairs(url: str, amount: int) -> int:
+    """Of a lock of a client with a label: nothing goes out with its acquires."""
+    return enter(holdfast.Client(url, label="a worker").lock("instructions"), amount)
+
+
+def purpose_pairs(url: str, amount: int) -> int:
+    """Of a lock whose holds say what they are for."""
+    return enter(holdfast.Client(url).lock("instructions", label="nightly"), amount)
+
+
 def nested_pairs(url: str, amount: int) -> int:
     """Of a lock that the thread holds already."""
     lock = holdfast.Client(url).lock("instructions-nested")
@@ -139,6 +149,11 @@ def asyncio_pairs(url: str, amount: int) -> int:
     return enter_in_task(url, lambda client: client.lock("instructions"), amount)
 
 
+def asyncio_purpose_pairs(url: str, amount: int) -> int:
+    """The same of a lock whose holds say what they are for."""
+    return enter_in_task(url, lambda client: client.lock("instructions", label="nightly"), amount)
+
+
 def asyncio_read_pairs(url: str, amount: int) -> int:
     """Of a read lock, in a task."""
     return enter_in_task(url, lambda client: client.read_write_lock("instructions-rw").read, amount)
@@ -202,6 +217,8 @@ def renewals(url: str, amount: int) -> int:
 
 SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "pair": pairs,
+    "label pair": label_pairs,
+    "purpose pair": purpose_pairs,
     "deferred pair": deferred_pairs,
     "read pair": read_pairs,
     "nested pair": nested_pairs,
@@ -213,6 +230,7 @@ SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "contended pair": contended_pairs,
     "contended holder": hold_in_turns,
     "asyncio pair": asyncio_pairs,
+    "asyncio purpose pair": asyncio_purpose_pairs,
     "asyncio read pair": asyncio_read_pairs,
     "asyncio fenced pair": asyncio_fenced_pairs,
     "slots pair": slots_pairs,

@@ -106,6 +106,24 @@ inline std::string owner_field(std::string_view client_id, OwnerNumber owner) {
   return field;
 }
 
+// What a hold is for, as its owner says. Constant, and shared by all that name it.
+class PurposeText {
+ public:
+  explicit PurposeText(std::string text) : text_(std::move(text)) {}
+  std::string_view text() const { return text_; }
+
+ private:
+  friend void add_reference(PurposeText& purpose) { purpose.references_.add(); }
+  friend void drop_reference(PurposeText& purpose) {
+    if (purpose.references_.drop()) delete &purpose;
+  }
+
+  const std::string text_;
+  ReferenceCount references_;
+};
+// Null: its owner does not say.
+using Purpose = Ref<PurposeText>;
+
 // The duration of a grant: a fixed time, or as long as it is renewed (`renewed`).
 struct Lease {
   Millis time{30000};

@@ -38,6 +38,7 @@ struct Acquisition {
   Duration timeout;
   Lease lease;
   bool block = false;
+  Purpose purpose{};  // null: the lock's
 };
 
 enum class ReleaseMode { kOne, kAll, kDeferred, kBlock, kDeferredBlock };
@@ -81,6 +82,7 @@ bool acquire(PyObject* self, const LockState& state, const Acquisition& request)
   engine::Lockable::AcquireArguments arguments{calling_owner(), request.lease, request.blocking,
                                                request.timeout};
   arguments.block = request.block;
+  arguments.purpose = request.purpose;
   if (!state.prepares) {
     return wait_to_acquire(*state.lock, arguments);
   }
@@ -151,7 +153,8 @@ ReleaseMode release_of(PyObject* self, const Arguments& arguments) {
 Acquisition request_of(PyObject* self, const LockState& state, const Arguments& arguments) {
   if (arguments.empty()) return {true, wait_time(-1), state.lease};
   const py::tuple request = call_python(self, "_checked_request", arguments);
-  return {request[0].cast<bool>(), wait_time(request[1].cast<double>()), lease_of(request[2])};
+  return {request[0].cast<bool>(), wait_time(request[1].cast<double>()), lease_of(request[2]),
+          false, purpose_of(request[3].cast<std::optional<std::string>>())};
 }
 
 py::object acquire_method(PyObject* self, const Arguments& arguments) {

@@ -131,6 +131,7 @@ PermitSemaphore::AcquireArguments arguments_of(const py::tuple& request) {
   arguments.blocking = request[0].cast<bool>();
   arguments.timeout = wait_time(request[1].cast<double>());
   arguments.lease = lease_of(request[2]);
+  arguments.purpose = purpose_of(request[3].cast<std::optional<std::string>>());
   return arguments;
 }
 
@@ -149,7 +150,7 @@ py::object acquire_many(PyObject* self, const Arguments& given) {
   const Using<PermitState> state(self);
   const py::tuple request = call_python(self, "_checked_request_of_many", given);
   const PermitSemaphore::AcquireArguments arguments = arguments_of(request);
-  const Expected expected(self, *state->semaphore, request[3].cast<std::int64_t>());
+  const Expected expected(self, *state->semaphore, request[4].cast<std::int64_t>());
   if (acquire(self, arguments, expected)) return expected.ids();
   if (arguments.blocking) self_of(self).attr("_check_number")();
   return py::none();

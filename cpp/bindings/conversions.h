@@ -4,6 +4,8 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "base/clock.h"
 #include "base/types.h"
@@ -27,6 +29,11 @@ inline Duration wait_time(double seconds) {
 inline Lease lease_of(const pybind11::handle& time) {
   const auto pair = pybind11::reinterpret_borrow<pybind11::tuple>(time);
   return {Millis(pair[0].cast<std::int64_t>()), pair[1].cast<bool>()};
+}
+
+// Of a label.
+inline Purpose purpose_of(const std::optional<std::string>& label) {
+  return label ? Purpose(new PurposeText(*label)) : Purpose();
 }
 
 }  // namespace holdfast::bindings

@@ -279,7 +279,6 @@ void register_client(py::module_& module) {
       .method<&read_ticket>("read_ticket")
       .method<&stats>("stats")
       .method<&explain_loss>("explain_loss")
-      .method<&Client::introduce>("introduce")
       .method<&Client::pause_renewals>("pause_renewals")
       .method<&close_client>("close");
   using engine::Closing;

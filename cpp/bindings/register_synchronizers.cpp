@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -41,21 +42,22 @@ sync::AcquireOptions options_of(Millis at_least, Millis queue_timeout, const py:
   return options;
 }
 
-// Of (client, word, name, minimum hold time, queue timeout, back-off).
+// Of (client, word, name, minimum hold time, queue timeout, back-off, and perhaps what it is for).
 std::shared_ptr<engine::Lock> new_lock(const Given& given) {
   const auto client = given[0].cast<std::shared_ptr<engine::Client>>();
   const auto word = given[1].cast<std::string>();
   // Keys and channels of all kinds are in the slots of the plain lock's.
   const std::string checked = name_for(*client, given[2].cast<py::bytes>(), sync::lock_recipe());
-  const auto options =
+  auto options =
       options_of(given[3].cast<Millis>(), given[4].cast<Millis>(), given[5].cast<py::object>());
+  options.purpose = purpose_of(argument<std::optional<std::string>>(given, 6));
   auto lock = engine::new_lock(client, word, checked, options);
   if (!lock) throw py::value_error("no kind of lock has this name: " + word);
   return lock;
 }
 
 // Of (lock, owner, blocking, timeout, lease, renewed, listener, and perhaps the time of a call that
-// has further exchanges). `block`: a block begins.
+// has further exchanges, and what it is for). `block`: a block begins.
 template <bool block>
 sync::ExchangePtr acquire(const Given& given) {
   Lockable::AcquireArguments arguments{given[1].cast<OwnerNumber>(),
@@ -65,6 +67,7 @@ sync::ExchangePtr acquire(const Given& given) {
                                        given[6].cast<std::uint64_t>()};
   arguments.block = block;
   arguments.callers_time = argument<std::optional<sync::CallersTime>>(given, 7);
+  arguments.purpose = purpose_of(argument<std::optional<std::string>>(given, 8));
   return given[0].cast<const Lockable&>().acquire(arguments);
 }
 
@@ -161,9 +164,9 @@ using engine::Quorum;
 
 template <auto rule>
 std::shared_ptr<Quorum> quorum(const std::vector<std::shared_ptr<engine::Lock>>& members,
-                               const py::bytes& name) {
+                               const py::bytes& name, const std::optional<std::string>& label) {
   return std::make_shared<Quorum>(Quorum::Members(members.begin(), members.end()), rule,
-                                  std::string(name));
+                                  std::string(name), purpose_of(label));
 }
 
 void add_to(py::module_& module) {
@@ -231,19 +234,22 @@ using engine::PermitSemaphore;
 // `party`: its permits are those of the parties of a barrier.
 std::shared_ptr<PermitSemaphore> new_semaphore(const std::shared_ptr<engine::Client>& client,
                                                const py::bytes& name, std::int64_t setup,
-                                               bool party) {
+                                               bool party,
+                                               const std::optional<std::string>& label) {
   const sync::PermitKind& kind = party ? sync::party_kind() : sync::permit_kind();
   return std::make_shared<PermitSemaphore>(client, kind, name_for(*client, name, kind.renewed),
-                                           setup);
+                                           setup, purpose_of(label));
 }
 
-// Of (semaphore, number, blocking, timeout, lease, renewed, listener, amount, time or None).
+// Of (semaphore, number, blocking, timeout, lease, renewed, listener, amount, time or None, and
+// perhaps what they are for).
 sync::ExchangePtr acquire(const Given& given) {
   PermitSemaphore::AcquireArguments arguments{
       given[1].cast<OwnerNumber>(),   {given[4].cast<Millis>(), given[5].cast<bool>()},
       given[2].cast<bool>(),          given[3].cast<Duration>(),
       given[6].cast<std::uint64_t>(), given[7].cast<std::int64_t>()};
   arguments.time = argument<std::optional<sync::CallersTime>>(given, 8);
+  arguments.purpose = purpose_of(argument<std::optional<std::string>>(given, 9));
   return given[0].cast<const PermitSemaphore&>().acquire(arguments);
 }
 
@@ -263,7 +269,7 @@ void add_to(py::module_& module) {
   const auto type =
       py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>(module, "PermitSemaphore")
           .def(py::init(&new_semaphore), py::arg("client"), py::arg("name"), py::arg("setup") = -1,
-               py::arg("party") = false);
+               py::arg("party") = false, py::arg("label") = py::none());
   Members(type)
       .method<&acquire>("acquire")
       .method<&PermitSemaphore::release>("release")

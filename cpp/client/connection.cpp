@@ -18,6 +18,11 @@ Status refusal(const Status& closed, const InFlightRequest& unanswered) {
   return unanswered.barred() ? Status::revoked() : Status();
 }
 
+InFlightRequest in_flight(RequestPtr request) {
+  const bool by_text = request->sends_text == Request::SendsText::kAlways;
+  return {std::move(request), {}, false, true, by_text};
+}
+
 // How long what has come may wait for a reader that does not read, until the engine's loop does.
 constexpr Millis kStalled{50};
 
@@ -124,10 +129,14 @@ Status Connection::submit(RequestPtr request, Parker* waiter) {
   const WakeBatch wakes;
   MutexLock lock(pipe_.mutex);
   const bool taken = pipe_.takes(*request, false);
-  const bool by_text = request->sends_text == Request::SendsText::kAlways;
-  InFlightRequest fresh{std::move(request), {}, false, true, by_text};
-  if (taken) return add(std::move(fresh), waiter);
+  RequestPtr ahead = std::move(request->ahead);
+  InFlightRequest fresh = in_flight(std::move(request));
+  if (taken) {
+    if (ahead && pipe_.closed.ok()) pipe_.line.add(in_flight(std::move(ahead)));
+    return add(std::move(fresh), waiter);
+  }
   lock.unlock();
+  if (ahead) (void)pipe_.setup.neighbours.hand_over(in_flight(std::move(ahead)), false);
   return pipe_.setup.neighbours.hand_over(std::move(fresh), false);
 }
 

@@ -39,7 +39,7 @@ DirectExchange::Posted DirectExchange::post(const RequestPtr& request) {
   return Posted::kInLine;
 }
 
-bool DirectExchange::begin(const Request& request) {
+bool DirectExchange::begin(Request& request) {
   const MutexLock lock(pipe_.mutex);
   if (!pipe_.vacant()) return false;
   std::optional<ReadTurn> turn = reader_.take(pipe_);
@@ -55,7 +55,18 @@ bool DirectExchange::begin(const Request& request) {
   number_ = pipe_.line.stream();
   begun_ = request.sent_from == kNever ? pipe_.clock.now() : request.sent_from;
   pipe_.setup.link.stats->add(Stats::Counter::kCommands);
+  SendBuffer::begin_direct(*write_turn_);
+  if (request.ahead) write_ahead(std::move(request.ahead));
   return true;
+}
+
+// It stands in line as if it were written already, which write() does.
+void DirectExchange::write_ahead(RequestPtr ahead) {
+  InFlightRequest first{std::move(ahead), sent()};
+  first.by_text = first.request->sends_text == Request::SendsText::kAlways;
+  const auto replies = first.request->encode(SendBuffer::direct(*write_turn_), first.by_text);
+  pipe_.line.put_behind(unread_++, std::move(first), RequestQueue::Way::kSent, replies);
+  pipe_.setup.link.stats->add(Stats::Counter::kCommands);
 }
 
 // `waiter`: as of Connection::submit().
@@ -76,7 +87,7 @@ void DirectExchange::end(Parker* waiter) {
 
 // False: not to its end.
 bool DirectExchange::write(const Request& request) {
-  expected_ = request.encode(SendBuffer::begin_direct(*write_turn_), false);
+  expected_ = request.encode(SendBuffer::direct(*write_turn_), false);
   return SendBuffer::write_direct(*write_turn_, *stream_, written_);
 }
 
@@ -103,7 +114,7 @@ bool DirectExchange::read_all(Replies& replies) {
 // False where the stream has been left meanwhile, or its replies are not those that are to come:
 // what was unread is to be sent again, and before the thread's own command.
 bool DirectExchange::deliver_unread(const Replies& replies) {
-  std::array<InFlightRequest, kMostUnread> requests;
+  std::array<InFlightRequest, kMostUnread + 1> requests;
   {
     const MutexLock lock(pipe_.mutex);
     if (!has_stream() || !pipe_.closed.ok()) return false;

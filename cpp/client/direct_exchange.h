@@ -32,7 +32,7 @@ class DirectExchange {
   // Takes the turns, if no other thread uses the connection, and nothing but the exchange is to be
   // done: what other threads submit from now on stands behind it. exchange() and post() begin where
   // that has not been done.
-  bool begin(const Request& request) HOLDFAST_EXCLUDES(pipe_.mutex);
+  bool begin(Request& request) HOLDFAST_EXCLUDES(pipe_.mutex);
 
   // Sends the command and reads its reply at once, behind a few unread replies, with readings that
   // wait for a moment. kNotBegun: nothing was done, and Connection::submit() is the way; another
@@ -49,12 +49,14 @@ class DirectExchange {
  private:
   // The number of replies that a thread reads before the one to its command.
   static constexpr std::size_t kMostUnread = 4;
-  using Replies = std::array<resp::PlainReply, kMostUnread + 1>;
+  // Those, that of what went ahead, and its own.
+  using Replies = std::array<resp::PlainReply, kMostUnread + 2>;
 
-  bool begun(const Request& request) { return read_turn_ || begin(request); }
+  bool begun(Request& request) { return read_turn_ || begin(request); }
   // Gives the turns back.
   void end(Parker* waiter) HOLDFAST_EXCLUDES(pipe_.mutex);
 
+  void write_ahead(RequestPtr ahead) HOLDFAST_REQUIRES(pipe_.mutex);
   bool write(const Request& request);
   void read();
   bool read_all(Replies& replies);
@@ -80,7 +82,7 @@ class DirectExchange {
   TimePoint begun_{};
   std::uint64_t number_ = 0;                             // of the stream
   resp::ReplyKinds expected_ = resp::ReplyKinds::any();  // of the reply to the command
-  std::size_t unread_ = 0;                               // replies that come before it
+  std::size_t unread_ = 0;  // replies that come before it, that of what went ahead among them
   SendBuffer::Written written_{};
   net::Io got_ = net::Io::kDone;  // by the last reading
   Status failure_;                // of kFailed

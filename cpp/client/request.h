@@ -79,6 +79,9 @@ class Request {
   TimePoint sent_from = kNever;
   // No caller waits for it: the connection goes on until `deadline` although `retries` are used up.
   SharedAtomic<bool> persistent{false};
+  // To be set before submit(): a deferred request that goes out in one piece with the next sending,
+  // in front of it; for the same server.
+  std::shared_ptr<Request> ahead{};
   // To be set before submit(): when its script's text is sent. Never: NOSCRIPT is its answer; for a
   // command that must not go behind those of others than its owner.
   enum class SendsText : std::uint8_t { kIfUnknown, kNever, kAlways };

@@ -82,12 +82,10 @@ class SendBuffer {
   // to go on with it, when there is room, or when it has read what came unasked.
   bool flush(const WriteTurn& turn, RequestQueue& line, Mutex& mutex) HOLDFAST_REQUIRES(mutex);
 
-  // A direct command, which is not in line, without the lock: the empty buffer to encode it into,
-  // and its writing, which is true if all of it is written.
-  static std::string& begin_direct(const WriteTurn& turn) {
-    turn.half_->direct_.clear();
-    return turn.half_->direct_;
-  }
+  // A direct command, which is not in line, without the lock: the buffer to encode it into, which
+  // begin_direct() empties, and its writing, which is true if all of it is written.
+  static void begin_direct(const WriteTurn& turn) { turn.half_->direct_.clear(); }
+  static std::string& direct(const WriteTurn& turn) { return turn.half_->direct_; }
   struct Written {
     net::Io io = net::Io::kDone;
     std::size_t bytes = 0;

@@ -47,23 +47,24 @@ std::string connection_name(const std::optional<std::string>& given, const std::
 
 // What the client's key says.
 struct About {
-  explicit About(const ClientOptions& options) : label(options.label.value_or(std::string())) {
+  explicit About(const ClientOptions& options)
+      : lease(std::to_string(options.lease.time.count())),
+        label(options.label.value_or(std::string())) {
     std::array<char, 256> name{};
     (void)::gethostname(name.data(), name.size() - 1);
     host = name.data();
   }
   // For lua/client/renew.lua.
-  std::string lines() const { return host + '\n' + pid + '\n' + made + '\n' + label; }
+  std::string lines() const { return host + '\n' + pid + '\n' + made + '\n' + lease + '\n' + label; }
 
   const std::string pid = std::to_string(::getpid());
   const std::string made = std::to_string(
       std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch())
           .count());
+  const std::string lease;
   const std::string label;
   std::string host;
 };
-
-std::string client_key(const std::string& id) { return "holdfast:client:" + id; }
 
 // Who holds a lock is said before it is acquired, on the same connection. In a cluster the key may
 // be another server's: there the watchdog alone says it.
@@ -73,7 +74,7 @@ void greet(topology::Setup& setup, const ClientOptions& options, const std::stri
   setup.link.label = {"EVAL",
                       script::lua::client_renew.text,
                       "1",
-                      client_key(id),
+                      lease::Notes::key_of(id),
                       std::to_string(options.lease.time.count()),
                       about.lines()};
 }
@@ -168,10 +169,9 @@ struct Client::Part {
 
 struct Client::Core {
   Core(std::unique_ptr<Part> its_part, std::shared_ptr<const sync::Context> its_context,
-       std::shared_ptr<WaitHub> its_hub, const About& about)
+       std::shared_ptr<WaitHub> its_hub)
       : context(std::move(its_context)),
         hub(std::move(its_hub)),
-        introduction(about.lines()),
         guard_pid(its_part->guarded ? its_part->guarded->pid() : nullptr),
         part(std::move(its_part)) {}
 
@@ -183,17 +183,6 @@ struct Client::Core {
     started.store(true, std::memory_order_release);
   }
 
-  void introduce(const ClientOptions& options) {
-    if (introduced.exchange(true)) return;
-    const TimePoint now = context->clock.now();
-    lease::Grant grant{LockName(client_key(context->client_id)), next_owner_number(), 1,
-                       Lease{options.lease.time, true}, now};
-    grant.at = now;
-    grant.renewal = sync::client_key_recipe().holding();
-    grant.counted = false;
-    context->keeper->attempts().introduce(grant, introduction);
-  }
-
   std::unique_ptr<Part> take_part() HOLDFAST_EXCLUDES(mutex) {
     const MutexLock lock(mutex);
     return std::move(part);
@@ -202,13 +191,11 @@ struct Client::Core {
   const std::uint64_t epoch = fork_epoch();
   const std::shared_ptr<const sync::Context> context;
   const std::shared_ptr<WaitHub> hub;
-  const std::string introduction;
   const Guarded::Pid guard_pid;  // null: without a guard
 
   Mutex mutex;
   std::unique_ptr<Part> part HOLDFAST_GUARDED_BY(mutex);  // until it is closed
   std::atomic<bool> started{false};
-  std::atomic<bool> introduced{false};
 };
 
 Client::Client(ClientOptions options) : options_(std::move(options)), core_(make_core(true)) {}
@@ -235,6 +222,8 @@ Client::Core* Client::make_core(bool first) {
   setup.link.events = events;
   const About about(options_);
   greet(setup, options_, id, about);
+  keeper->notes().set_up({about.lines(), options_.lease.time, sync::client_key_recipe().holding(),
+                          options_.command_timeout, options_.label.has_value()});
   part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
   if (part->guarded) part->watch_guard();
   part->reauthentication = reauthentication_of(options_, engine.clock(), loops.io, events);
@@ -253,7 +242,7 @@ Client::Core* Client::make_core(bool first) {
                   std::shared_ptr<const sync::Context>(
                       new sync::Context{engine.clock(), id, options_.command_timeout, topology,
                                         keeper, waits, timers, acknowledger, stats}),
-                  hub, about);
+                  hub);
 }
 
 Client::Core& Client::core() {
@@ -277,7 +266,7 @@ std::shared_ptr<const sync::Context> Client::started() {
   Core& mine = core();
   if (!mine.started.load(std::memory_order_acquire)) {
     mine.start();
-    if (options_.label) mine.introduce(options_);
+    if (options_.label) (void)mine.context->keeper->notes().introduce();
   }
   return mine.context;
 }
@@ -306,11 +295,6 @@ sync::ExchangePtr Client::ping() {
 }
 
 void Client::pause_renewals(bool on) { context()->keeper->watchdog().pause(on); }
-
-void Client::introduce() {
-  (void)started();
-  core().introduce(options_);
-}
 
 int Client::guard_pid() {
   const Guarded::Pid& pid = core().guard_pid;

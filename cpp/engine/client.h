@@ -68,10 +68,6 @@ class Client {
   // For tests of programs: while `on`, its holds are not renewed.
   void pause_renewals(bool on);
 
-  // From now on the client keeps a key that says who it is, as with a label; in a child of fork()
-  // from its next call on. No effect after the first one.
-  void introduce();
-
   // The process of its guard; 0: it was made without one, is closed, or its guard has ended.
   int guard_pid();
 

@@ -14,25 +14,35 @@ namespace {
 // How long the release of a permit known only by its id is repeated while the server is out of
 // reach.
 constexpr Millis kLongestLease{60'000};
+
+sync::AcquireOptions options_for(Purpose purpose) {
+  sync::AcquireOptions options;
+  options.purpose = std::move(purpose);
+  return options;
+}
 }  // namespace
 
 PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const sync::PermitKind& kind,
-                                 const std::string& name, std::int64_t setup)
+                                 const std::string& name, std::int64_t setup, Purpose purpose)
     : client_(std::move(client)),
       kind_(kind),
       name_(client_->options().name_prefix + name),
-      renewed_(std::make_shared<sync::Synchronizer>(kind_.renewed, name_)),
+      renewed_(std::make_shared<sync::Synchronizer>(kind_.renewed, name_,
+                                                    options_for(std::move(purpose)))),
       leased_(std::make_shared<sync::Synchronizer>(kind_.leased, name_)),
       setup_(setup) {}
 
 sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const {
   const auto context = client_->started();
-  // A hold without a listener is left to the server, unless a guard is to release it.
-  const bool watched =
-      given.lease.renewed || given.listener != 0 || context->keeper->attempts().recorded();
+  const Purpose& purpose = given.purpose ? given.purpose : renewed_->options().purpose;
+  // A hold without a listener is left to the server, unless a guard is to release it, or the
+  // client's key says since when it lasts.
+  const bool watched = given.lease.renewed || given.listener != 0 || purpose ||
+                       client_->options().label || context->keeper->attempts().recorded();
   sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
                                    given.listener};
   arguments.callers_time = given.time;
+  arguments.purpose = purpose;
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
   request.amount = given.amount;
   request.setup = setup_.permits();

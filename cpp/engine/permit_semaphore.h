@@ -31,11 +31,12 @@ class PermitSemaphore {
     // How many permits, all or none; the numbers of the others follow.
     std::int64_t amount = 1;
     std::optional<sync::CallersTime> time{};  // of a call of several exchanges, for all of them
+    Purpose purpose{};                        // null: that of the object
   };
 
-  // `setup`: as sync::StepOptions.
+  // `setup`: as sync::StepOptions. `purpose`: of its acquires.
   PermitSemaphore(std::shared_ptr<Client> client, const sync::PermitKind& kind,
-                  const std::string& name, std::int64_t setup = -1);
+                  const std::string& name, std::int64_t setup = -1, Purpose purpose = {});
 
   sync::ExchangePtr acquire(const AcquireArguments& given) const;
   std::string permit(OwnerNumber number) const;

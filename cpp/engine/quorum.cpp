@@ -90,10 +90,11 @@ class Quorum::Acquired final : public sync::QuorumMembers {
   const TimePoint deadline_;
 };
 
-Quorum::Quorum(Members members, Rule rule_for, std::string name)
+Quorum::Quorum(Members members, Rule rule_for, std::string name, Purpose purpose)
     : members_(std::move(members)),
       rule_for_(rule_for),
       name_(std::move(name)),
+      purpose_(std::move(purpose)),
       texts_(std::make_shared<std::vector<std::string>>(texts_of(members_))) {}
 
 sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
@@ -117,6 +118,7 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   const bool in_rounds = options.rule.spare() > 0;
   AcquireArguments part = arguments;
   part.part = true;
+  if (!part.purpose) part.purpose = purpose_;
   part.timeout = kNever - TimePoint{};
   part.callers_time.reset();
   part.refusal_budget = in_rounds ? sync::RefusalBudget::kNone : sync::RefusalBudget::kCallers;

@@ -21,7 +21,8 @@ class Quorum final : public Lockable,
   using Rule = sync::QuorumRule (*)(std::size_t members, Millis lease);
 
   // `members`: at least one, no two the same; `name`: for messages.
-  Quorum(Members members, Rule rule_for, std::string name);
+  // `purpose`: of its acquires that have none; null: those of its members.
+  Quorum(Members members, Rule rule_for, std::string name, Purpose purpose = {});
 
   sync::ExchangePtr acquire(const AcquireArguments& arguments) const override;
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
@@ -66,6 +67,7 @@ class Quorum final : public Lockable,
   const Members members_;
   const Rule rule_for_;
   const LockName name_;
+  const Purpose purpose_;
   const std::shared_ptr<const std::vector<std::string>> texts_;  // as QuorumRule::texts
 };
 

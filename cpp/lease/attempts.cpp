@@ -57,7 +57,11 @@ AttemptPlan Attempts::begin(Attempt& attempt) {
   if (!attempt.under_way_) enter(attempt, entry.get());
   AttemptPlan plan;
   plan.takes_over = entry && book_.holds.take_over(*entry);
-  if (hold != nullptr && hold->held()) plan.count = hold->levels.count() + 1;
+  if (hold != nullptr && hold->held()) {
+    plan.count = hold->levels.count() + 1;
+  } else {
+    plan.noted = book_.notes.replace(*attempt.name_, attempt.owner_);
+  }
   return plan;
 }
 
@@ -152,10 +156,12 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
       Hold& fresh = book_.holds.grant(*entry, HoldPtr(new Hold(grant, entry->owner)));
       fresh.group = static_cast<std::uint32_t>(book_.holds.grants() / RenewalBatch::kMostKeys);
       if (book_.tracks) fresh.next_look = after(fresh.since, kYoung);
+      if (book_.notes.all()) fresh.noted = Noted::kDue;
       book_.events.count(fresh, Stats::Counter::kHeld);
     }
     Hold& hold = *entry->hold;
     hold.add_level(grant);
+    if (grant.purpose != nullptr) book_.notes.said(hold, *grant.purpose);
     if (grant.lease.renewed) book_.plan_first_renewal(hold, grant);
     if (book_.records) book_.record(hold, record_at(records, i));
     book_.arm(hold, grant.sent);
@@ -164,10 +170,14 @@ bool Attempts::granted(const Grant& grant, Attempt& attempt) {
   return true;
 }
 
-void Attempts::introduce(Grant grant, const std::string& about) {
+void Attempts::introduce(Grant grant, const std::string& about, bool all) {
   grant.about = &about;
   Attempt attempt(*this, grant.name, grant.owner, Attempt::Kind::kAround);
-  (void)granted(grant, attempt);
+  if (!granted(grant, attempt)) return;
+  const MutexLock guard(book_.mutex);
+  if (Hold* const key = book_.holds.hold(grant.name, grant.owner)) {
+    book_.notes.begin(HoldPtr(key), all);
+  }
 }
 
 bool Attempts::under_way(const LockName& name, OwnerNumber owner) const {

@@ -80,6 +80,7 @@ struct AttemptPlan {
   };
   Verdict verdict = Verdict::kBegun;
   int count = 1;            // the number that the hold will have
+  bool noted = false;       // the client's key still has the note of an earlier hold of the owner's
   bool takes_over = false;  // a release of its owner's, to be resumed if the attempt stays
                             // unanswered
 };
@@ -115,8 +116,10 @@ class Attempts {
   bool granted(const Grant& grant, Attempt& attempt) HOLDFAST_EXCLUDES(book_.mutex);
 
   // The client's key, as a hold of the client: never acquired, lost, counted or reported. Its
-  // renewals make it, the first one at once. `about`: what it says.
-  void introduce(Grant grant, const std::string& about) HOLDFAST_EXCLUDES(book_.mutex);
+  // renewals make it, the first one at once. `about`: what it says; `all`: it also gets a note of
+  // each hold that lasts (NoteBook).
+  void introduce(Grant grant, const std::string& about, bool all = false)
+      HOLDFAST_EXCLUDES(book_.mutex);
 
   // The owner is acquiring it.
   bool under_way(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(book_.mutex);

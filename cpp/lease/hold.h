@@ -57,6 +57,15 @@ class HeldRecords {
   virtual void remove(Id record) = 0;
 };
 
+// Whether the client's key has a note of a hold: see NoteBook.
+enum class Noted : std::uint8_t {
+  kNever,    // nor will it
+  kDue,      // once the hold has lasted
+  kSaid,     // since its acquire
+  kWritten,  // by the watchdog
+  kLeftOut,  // there are too many
+};
+
 // What the server has granted to one owner of one lock.
 struct Grant {
   LockName name;
@@ -75,6 +84,7 @@ struct Grant {
   // others have the numbers that follow its number.
   std::int64_t amount = 1;
   const std::string* about = nullptr;  // of the client's key: what it says
+  const Purpose* purpose = nullptr;    // null: it has none
 };
 
 // The holds that one owner has of one lock, nested: was each acquired without a lease?
@@ -172,6 +182,7 @@ struct HoldExtras {
   std::vector<std::uint64_t> listeners;  // to its loss, each once
   std::string about;                     // of one that is internal: what its key says; constant
   std::string reason;                    // of the loss
+  Purpose purpose;                       // that was said last
   std::unique_ptr<Move> move;            // once a detach was begun: see Releases::begin_detach()
   TimePoint closed_until{};              // the lock, whenever it is released
   // The end of the part of its lease that other programs leave, while it is renewed.
@@ -331,6 +342,7 @@ class Hold final : public Timer {
   int blocks = 0;                     // open `with` blocks that began with its grants
   const bool counted;                 // among the figures of the client's locks
   State state = State::kHeld;
+  Noted noted = Noted::kNever;
   bool tracked = false;   // is among the TrackedHolds
   bool joint = false;     // a release of several holds is under way
   bool reported = false;  // the loss, by a release

@@ -21,7 +21,7 @@ TimePoint next_command(const Hold& hold, TimePoint now) {
   TimePoint at = kNever;
   if (renew) at = hold.next_renewal;
   if (!hold.in_flight) at = std::min(at, hold.next_look);
-  return at;
+  return std::min(at, NoteBook::due(hold));
 }
 
 }  // namespace
@@ -89,6 +89,16 @@ void HoldBook::remove_record(HeldRecords::Id& record) {
   record = 0;
 }
 
+void HoldBook::remove_note(Hold& hold, std::optional<TimePoint> at) {
+  if (!notes.take(hold) || closed) return;
+  if (at) {
+    notes.remove_at({hold.name, hold.owner}, *at);
+  } else {
+    notes.remove(hold.name, hold.owner);
+  }
+  step_by(notes.next());
+}
+
 void HoldBook::lose(Hold& hold, const std::string& reason) {
   const TimePoint now = clock.now();
   events.count_end(hold, now);
@@ -97,6 +107,7 @@ void HoldBook::lose(Hold& hold, const std::string& reason) {
   note_late_renewal(hold, now);
   hold.stop_renewing();
   end_record(hold.record);
+  end_note(hold);
   hold.extras().reason = reason;
   blocks.lose(hold.name, hold.owner, {reason, !hold.excused, std::exchange(hold.blocks, 0)});
   hold.trace(Hold::Step::kLost);

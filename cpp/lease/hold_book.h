@@ -13,6 +13,7 @@
 #include "base/timer_wheel.h"
 #include "lease/hold_events.h"
 #include "lease/holds.h"
+#include "lease/note_book.h"
 #include "lease/open_blocks.h"
 #include "lease/renewal_grid.h"
 #include "net/pollable.h"
@@ -36,6 +37,7 @@ class HoldBook {
         grid_(client_id),
         loop_(loop) {}
 
+  const std::weak_ptr<Watchdog>& watchdog() const { return watchdog_; }
   // Which renews the holds; to be called once, before the first grant.
   void set_watchdog(std::weak_ptr<Watchdog> watchdog) { watchdog_ = std::move(watchdog); }
   // For a guard; to be called once, before the first attempt.
@@ -58,6 +60,15 @@ class HoldBook {
   void resume(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // A hold in the table has turned out to be gone: counts and posts it.
   void lose(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex);
+  // Of a hold that ends, here, or, where nothing renews it any more, at that time.
+  void end_note(Hold& hold, std::optional<TimePoint> at = {}) HOLDFAST_REQUIRES(mutex) {
+    if (hold.noted != Noted::kNever) remove_note(hold, at);
+  }
+  // The lease of the hold was set, for which the client's key has to live where it has a note.
+  void write_note_again(Hold& hold) HOLDFAST_REQUIRES(mutex) {
+    notes.write_again(hold);
+    step_by(notes.next());
+  }
   // Where there are records: of a hold that was granted, by an attempt with that record; of one
   // whose lease was set; and the end of a record.
   void record(Hold& hold, HeldRecords::Id granted) HOLDFAST_REQUIRES(mutex);
@@ -108,6 +119,7 @@ class HoldBook {
   Holds holds HOLDFAST_GUARDED_BY(mutex);
   OpenBlocks blocks HOLDFAST_GUARDED_BY(mutex);
   HoldEvents events HOLDFAST_GUARDED_BY(mutex);
+  NoteBook notes HOLDFAST_GUARDED_BY(mutex);
   TimerWheel wheel HOLDFAST_GUARDED_BY(mutex);
   std::string renewal_failure HOLDFAST_GUARDED_BY(mutex);   // of the last renewal; empty: none
   TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // of the watchdog
@@ -126,6 +138,7 @@ class HoldBook {
  private:
   void keep_late_renewal(Hold& hold) HOLDFAST_REQUIRES(mutex);
   void drop_present_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
+  void remove_note(Hold& hold, std::optional<TimePoint> at) HOLDFAST_REQUIRES(mutex);
   void remove_record(HeldRecords::Id& record) HOLDFAST_REQUIRES(mutex);
   void keep_record(Hold& hold) HOLDFAST_REQUIRES(mutex);
 

@@ -12,10 +12,6 @@ namespace {
 // would leave them all here.
 constexpr std::size_t kMostKept = 10'000;
 
-std::uint64_t hash_of(const LockName& name, OwnerNumber owner) {
-  return name.hash() * 31 + static_cast<std::uint64_t>(owner);
-}
-
 }  // namespace
 
 Holds::~Holds() {

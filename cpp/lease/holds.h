@@ -19,6 +19,11 @@
 
 namespace holdfast::lease {
 
+// By which an owner's part in a name is found.
+inline std::uint64_t hash_of(const LockName& name, OwnerNumber owner) {
+  return name.hash() * 31 + static_cast<std::uint64_t>(owner);
+}
+
 // What the owners of one client have to do with its locks: one entry for each name, side and owner,
 // as long as it is acquiring, held, being released, or has an end to report.
 //

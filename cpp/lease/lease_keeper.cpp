@@ -13,7 +13,8 @@ LeaseKeeper::LeaseKeeper(const Clock& clock, net::Loop& loop, std::string client
                                        HoldEvents(std::move(events), std::move(stats)))),
       watchdog_(std::make_shared<Watchdog>(book_)),
       attempts_(*book_),
-      releases_(*book_) {
+      releases_(*book_),
+      notes_(*book_, attempts_) {
   book_->set_watchdog(watchdog_);
 }
 
@@ -104,6 +105,7 @@ void LeaseKeeper::extended(const LockName& name, OwnerNumber owner, const Extens
   if (newest && hold->few() != nullptr) hold->few()->cut_until = kNever;
   book_->arm(*hold, sent);
   book_->renew_record(*hold);
+  book_->write_note_again(*hold);
   hold->trace(Hold::Step::kExtended);
 }
 
@@ -186,6 +188,7 @@ void LeaseKeeper::owner_ended(OwnerNumber owner, const std::string& what) {
       hold->trace(Hold::Step::kLost);
     }
     hold->record = 0;  // it is there until its lease is over
+    book_->end_note(*hold, hold->set_until);
     book_->holds.end(*entry);
   }
   if (book_->reports) book_->drive();

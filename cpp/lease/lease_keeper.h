@@ -13,6 +13,7 @@
 #include "lease/attempts.h"
 #include "lease/hold.h"
 #include "lease/hold_book.h"
+#include "lease/notes.h"
 #include "lease/releases.h"
 #include "lease/watchdog.h"
 #include "net/pollable.h"
@@ -47,6 +48,7 @@ class LeaseKeeper {
 
   Attempts& attempts() { return attempts_; }
   Releases& releases() { return releases_; }
+  Notes& notes() { return notes_; }
   Watchdog& watchdog() { return *watchdog_; }
 
   // How many holds the owner has, as far as the client knows; 0 when they are lost.
@@ -127,6 +129,7 @@ class LeaseKeeper {
   const std::shared_ptr<Watchdog> watchdog_;
   Attempts attempts_;
   Releases releases_;
+  Notes notes_;
 };
 
 }  // namespace holdfast::lease

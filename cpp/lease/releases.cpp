@@ -130,6 +130,7 @@ ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Start& start) {
     return plan;
   }
   plan.verdict = ReleasePlan::Verdict::kFinal;
+  book_.end_note(*hold);
   book_.events.count_end(*hold, now);
   hold->trace(Hold::Step::kReleased);
   book_.note_late_renewal(*hold, now);
@@ -274,8 +275,10 @@ void Releases::end_together(const LockName& name, const Owners& owners, bool rel
     if (hold == nullptr || !std::exchange(hold->joint, false) || !hold->held()) continue;
     if (released) {
       book_.events.count(*hold, Stats::Counter::kReleased);
-      book_.events.count_end(*hold, book_.clock.now());
+      const TimePoint now = book_.clock.now();
+      book_.events.count_end(*hold, now);
       book_.end_record(hold->record);
+      book_.end_note(*hold);
       book_.holds.end(*entry);
     } else {
       book_.resume(*hold);
@@ -311,9 +314,11 @@ bool Releases::end_detach(const LockName& name, OwnerNumber owner) {
   Hold* const hold = entry ? entry->current() : nullptr;
   if (hold == nullptr || !hold->held()) return false;
   book_.events.count(*hold, Stats::Counter::kReleased);
-  book_.events.count_end(*hold, book_.clock.now());
+  const TimePoint now = book_.clock.now();
+  book_.events.count_end(*hold, now);
   hold->trace(Hold::Step::kReleased);
   book_.end_record(hold->record);
+  book_.end_note(*hold);
   book_.holds.end(*entry);
   return true;
 }
@@ -340,6 +345,7 @@ void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis le
   hold->trace(Hold::Step::kReleased);
   hold->set_until = std::max(hold->set_until, after(now, lease));
   book_.renew_record(*hold);
+  book_.end_note(*hold, hold->set_until);
   book_.note_late_renewal(*hold, now);
   book_.holds.end(*entry);
 }

@@ -39,6 +39,16 @@ bool is_of_another_type(const Result<resp::Reply>& reply) {
   return is_error(reply) && resp::error_word(reply.value().text()) == "WRONGTYPE";
 }
 
+// Of a reply about the client's key: it was gone.
+bool is_made(const Result<resp::Reply>& reply) {
+  return reply.value().is_integer() && reply.value().integer() == 2;
+}
+
+// For good, as it does not grow out of what it is.
+bool is_refusal(const Result<resp::Reply>& reply) {
+  return resp::pace_of_release(reply.value().text()) == resp::Pace::kNever;
+}
+
 // Until the next attempt, after one that failed.
 Duration retry_after(Millis lease) { return std::min<Duration>(kRetryAfter, Duration(lease) / 12); }
 
@@ -74,6 +84,7 @@ std::size_t Watchdog::tracked() const {
 net::Interest Watchdog::step(TimePoint now) {
   Renewals renewals;
   net::Interest next;
+  NoteBook::Work notes;
   std::shared_ptr<void> reports;  // destroyed without the lock
   {
     const MutexLock guard(book_->mutex);
@@ -86,11 +97,13 @@ net::Interest Watchdog::step(TimePoint now) {
       }
     }
     count_overdue(now);
+    if (!book_->closing) notes = book_->notes.work(now);
     next = next_step(now);
     if (next.done) reports.swap(book_->reports);
     if (reports) book_->events.post_closed();
   }
   next.until = std::min(next.until, submit(renewals));
+  write_notes(std::move(notes));
   return next;
 }
 
@@ -115,16 +128,21 @@ net::Interest Watchdog::next_step(TimePoint now) {
   const bool busy = now < busy_until_;
   const bool empty = book_->wheel.size() == 0;
   net::Interest next;
-  next.done = empty && (book_->closed || !busy);
+  const bool notes = !book_->closing && book_->notes.next() != kNever;
+  next.done = empty && (book_->closed || !busy) && !notes;
   next.until = empty ? busy_until_ : book_->wheel.next();
   if (!submitted_.empty()) next.until = std::min(next.until, submitted_.begin()->first);
-  // No grant is due for its first look before the next step, so none has to wake the thread.
+  // No grant is due for its first look before the next step, so none has to wake the thread; nor
+  // for its note.
   if (busy && book_->tracks) next.until = std::min(next.until, after(now, kYoung));
+  if (busy && book_->notes.all()) next.until = std::min(next.until, after(now, NoteBook::kPeriod));
+  if (!book_->closing) next.until = std::min(next.until, book_->notes.next());
   book_->next_step = next.done ? kNever : next.until;
   return next;
 }
 
 void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
+  if (NoteBook::due(hold) <= now) book_->notes.add(hold);
   // It is never lost: the next renewal makes it again.
   if (hold.internal && now >= hold.trusted()) hold.set_until = after(now, hold.lease);
   if (now >= hold.trusted()) {
@@ -242,10 +260,73 @@ void Watchdog::key_answered(Hold& key, const Result<resp::Reply>& reply, const c
   } else if (!is_error(reply)) {
     key.record_renewal(sent.last, 1, now);
     book_->renew_record(key);
-  } else if (!resp::is_temporary(reply.value().text())) {
-    book_->events.post_unlabelled(std::string(resp::error_text(reply.value().text())));
+    if (is_made(reply)) book_->notes.key_made(book_->holds.all());
+  } else if (is_refusal(reply)) {
+    post_refusal(reply);
   }
   book_->arm(key, now);
+}
+
+void Watchdog::post_refusal(const Result<resp::Reply>& reply) {
+  book_->events.post_unlabelled(std::string(resp::error_text(reply.value().text())));
+}
+
+void Watchdog::write_notes(NoteBook::Work work) {
+  if (!work.writes() && work.removed.empty()) return;
+  std::shared_ptr<topology::Topology> topology;
+  HoldPtr key;
+  NoteRequest::What what;
+  TimePoint until{};
+  {
+    const MutexLock guard(book_->mutex);
+    topology = topology_.lock();
+    key = book_->notes.key();
+    const TimePoint now = book_->clock.now();
+    until = after(now, command_timeout_);
+    what.verb = NoteRequest::Verb::kWrite;
+    what.within = work.within;
+    what.lease = key->lease;
+    for (const Note& note : work.written) {
+      what.lease = std::max(what.lease, lease_until(now, note.hold->set_until));
+    }
+  }
+  if (!topology) return;
+  const auto send = [&](NoteRequest::Notes notes, NoteRequest::What how) {
+    const auto way = topology->route(key->name.bytes(), topology::Traffic::kCalls);
+    (void)way->submit(std::make_shared<NoteRequest>(weak_from_this(), key, std::move(notes),
+                                                    std::move(how), until));
+  };
+  if (!work.removed.empty()) send(std::move(work.removed), {});
+  if (work.writes()) send(std::move(work.written), std::move(what));
+}
+
+// Its script may be unknown; the watchdog's command has its text, and its refusal counts.
+void Watchdog::unsaid(const NoteRequest& request) {
+  for (const Note& note : request.notes()) {
+    Hold* const hold = book_->holds.hold(note.name, note.owner);
+    book_->notes.unsaid(note, hold != nullptr && hold->held() ? hold : nullptr);
+  }
+  book_->step_by(book_->notes.next());
+}
+
+// Where the server refuses a note for good, the client goes on without it. A note that could not be
+// removed would be taken for one of the owner's next hold.
+void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& reply) {
+  using Verb = NoteRequest::Verb;
+  const MutexLock guard(book_->mutex);
+  const bool refused = is_error(reply) && is_refusal(reply);
+  const bool done = refused || (reply.ok() && !is_error(reply));
+  if (request.verb() == Verb::kRemove)
+    book_->notes.answered(request.notes(), done || book_->closed);
+  if (request.verb() == Verb::kSay && is_error(reply)) return unsaid(request);
+  if (refused) post_refusal(reply);
+  if (done || book_->closed) return;
+  book_->notes.key_unwritten();
+  for (const Note& note : request.notes()) {
+    Hold* const hold = book_->holds.hold(note.name, note.owner);
+    if (hold != nullptr && hold->held()) book_->notes.write_again(*hold);
+  }
+  book_->step_by(book_->notes.next());
 }
 
 void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
@@ -391,6 +472,7 @@ void Watchdog::look_again(Hold& hold, TimePoint now) {
 void Watchdog::verify() {
   const MutexLock guard(book_->mutex);
   book_->holds.tracked.clear();
+  book_->notes.key_made(book_->holds.all());  // as far as is known
   if (book_->holds.empty() || book_->closed) return;
   verify_ = true;
   book_->drive();

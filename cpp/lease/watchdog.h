@@ -14,6 +14,7 @@
 #include "lease/hold.h"
 #include "lease/hold_book.h"
 #include "lease/look_budget.h"
+#include "lease/note_book.h"
 #include "lease/renewal_batch.h"
 #include "net/pollable.h"
 #include "topology/topology.h"
@@ -56,6 +57,11 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
   void answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(book_->mutex);
 
+  // A command about notes has that reply.
+  void noted(const NoteRequest& request, const Result<resp::Reply>& reply)
+      HOLDFAST_EXCLUDES(book_->mutex);
+  TimePoint now() const { return book_->clock.now(); }
+
   net::Interest step(TimePoint now) override HOLDFAST_EXCLUDES(book_->mutex);
 
  private:
@@ -79,6 +85,10 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
       HOLDFAST_REQUIRES(book_->mutex);
   void key_answered(Hold& key, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(book_->mutex);
+  void unsaid(const NoteRequest& request) HOLDFAST_REQUIRES(book_->mutex);
+  void post_refusal(const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(book_->mutex);
+  // Sends what is to be noted now.
+  void write_notes(NoteBook::Work work) HOLDFAST_EXCLUDES(book_->mutex);
   void note_failure(const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(book_->mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);
   void gone(Hold& hold, const char* reason, TimePoint now) HOLDFAST_REQUIRES(book_->mutex);

@@ -58,6 +58,11 @@ Call Writer::call_about(const Script& script, std::size_t count, std::size_t key
   return begin(script, keys_of_each * count, 1 + count);
 }
 
+Call Writer::call_with(const Script& script, std::size_t keys, std::size_t args) {
+  replies_ = script.replies;
+  return begin(script, keys, args);
+}
+
 Call Writer::begin(const Script& script, std::size_t keys, std::size_t args) {
   append_count(out_, '*', 3 + keys + args);
   append_bulk(out_, by_text_ ? "EVAL" : "EVALSHA");

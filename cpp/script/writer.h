@@ -121,6 +121,8 @@ class Writer {
 
   // Begins a call of a script, or a plain command; its keys and arguments follow.
   Call call(const Script& script);
+  // Begins a call of a script that takes any number of arguments.
+  Call call_with(const Script& script, std::size_t keys, std::size_t args);
   // Begins a call of a script about `count` things: the keys of each, one argument, and an argument
   // of each follow. Its reply is about as many.
   Call call_about(const Script& script, std::size_t count, std::size_t keys_of_each);

@@ -95,8 +95,6 @@ class Client:  # of one server; its methods may be called from any thread
     def ping(self) -> Exchange[Any]: ...
     # More is known of why that owner has lost its holds of the name: the reason from now on.
     def explain_loss(self, name: bytes, owner: int, reason: str, /) -> None: ...
-    # From now on it keeps a key that says who it is, as with a label.
-    def introduce(self) -> None: ...
     # For tests of programs: while it is on, its holds are not renewed.
     def pause_renewals(self, on: bool, /) -> None: ...
     # Begins to close it; `timeout_ms`: for pending releases, the command timeout at most.
@@ -269,11 +267,21 @@ class Lockable:
         renewed: bool,
         to: int,
         time: CallersTime | None = None,
+        label: str | None = None,  # None: the lock's
         /,
     ) -> Exchange[bool]: ...
     # The same of a `with` block that begins.
     def begin_block(
-        self, owner: int, blocking: bool, timeout: float, lease_ms: int, renewed: bool, to: int, /
+        self,
+        owner: int,
+        blocking: bool,
+        timeout: float,
+        lease_ms: int,
+        renewed: bool,
+        to: int,
+        time: CallersTime | None = None,
+        label: str | None = None,
+        /,
     ) -> Exchange[bool]: ...
     def release(self, owner: int, all_holds: bool, /) -> Exchange[None]: ...
     def release_deferred(self, owner: int, /) -> Exchange[None]: ...  # of one
@@ -308,6 +316,7 @@ def new_lock(
     at_least_ms: int,
     queue_timeout_ms: int,
     backoff: tuple[int, int, float] | None,
+    label: str | None = None,  # of its acquires that have none
     /,
 ) -> Lock: ...
 
@@ -341,9 +350,15 @@ def forget_permits(semaphore: object, permits: list[bytes], /) -> None: ...
 class PermitSemaphore:
     # A client's semaphore with permits that have ids and expire. Permits are their ids, 16 bytes.
 
-    # `party`: its permits are those of the parties of a barrier.
+    # `party`: its permits are those of the parties of a barrier; `label`: what they are for.
     def __init__(
-        self, client: Client, name: bytes, setup: int = -1, party: bool = False, /
+        self,
+        client: Client,
+        name: bytes,
+        setup: int = -1,
+        party: bool = False,
+        label: str | None = None,
+        /,
     ) -> None: ...
     def expect(self, permits: int, /) -> int: ...  # as of Counter
     def expect_more(self, permits: int, /) -> int: ...
@@ -359,6 +374,7 @@ class PermitSemaphore:
         to: int,
         count: int,
         time: CallersTime | None = None,
+        label: str | None = None,  # None: the semaphore's
         /,
     ) -> Exchange[bool]: ...
     def release(self, permit: bytes, /) -> Exchange[int | None]: ...  # 0: it is not in use
@@ -413,8 +429,8 @@ class Quorum(Lockable):
     ...
 
 # `name` is for messages.
-def multi_lock(members: list[Lock], name: bytes, /) -> Quorum: ...
-def red_lock(members: list[Lock], name: bytes, /) -> Quorum: ...
+def multi_lock(members: list[Lock], name: bytes, label: str | None = None, /) -> Quorum: ...
+def red_lock(members: list[Lock], name: bytes, label: str | None = None, /) -> Quorum: ...
 
 # What one event loop waits for.
 class PendingQueue:

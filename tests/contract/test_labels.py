@@ -6,7 +6,6 @@ import asyncio
 import os
 import socket
 import warnings
-from itertools import count
 from time import time
 from typing import Any
 
@@ -18,9 +17,19 @@ from tests.contract.conftest import NAME, Stage
 from tests.support.losses import entered, left
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
-from tests.support.waiting import eventually, let_pass, timed_out
+from tests.support.waiting import BOUND, eventually, let_pass, timed_out
 
 LABEL = "billing worker 3"
+
+#: A lock of each kind, by its client and name.
+LOCKS = (
+    lambda client, name: client.lock(name),
+    lambda client, name: client.fair_lock(name),
+    lambda client, name: client.fenced_lock(name),
+    lambda client, name: client.spin_lock(name),
+    lambda client, name: client.read_write_lock(name).read,
+    lambda client, name: client.read_write_lock(name).write,
+)
 
 
 def key_of(client: Any) -> str:
@@ -47,17 +56,38 @@ def test_a_holder_has_its_clients_label(alice: Any, bob: Any, stage: Stage) -> N
     alice.do(stage.lock(client).release)
 
 
-@pytest.mark.parametrize("how", ["lock", "acquire", "both"])
-def test_a_holder_has_its_purpose(alice: Any, bob: Any, stage: Stage, how: str) -> None:
-    """Also of a client without a label, whose key then says host and process."""
+def test_a_holder_has_its_purpose(alice: Any, bob: Any, stage: Stage) -> None:
+    """The lock's, or its acquire's; also of a client without a label."""
     client = stage.client()
-    lock = stage.lock(client, **({} if how == "acquire" else {"label": "nightly"}))
-    named = {} if how == "lock" else {"label": "by hand"}
-    assert alice.do(lock.acquire, **named)
-    [holder] = bob.do(stage.lock().holders)
-    assert holder.purpose == ("nightly" if how == "lock" else "by hand")
-    assert (holder.label, holder.pid) == (None, os.getpid())
-    alice.do(lock.release)
+    for of_lock, of_acquire in (("nightly", None), (None, "by hand"), ("nightly", "by hand")):
+        lock = stage.lock(client, label=of_lock)
+        assert alice.do(lock.acquire, label=of_acquire)
+        [holder] = bob.do(stage.lock().holders)
+        assert holder.purpose == (of_acquire or of_lock)
+        assert (holder.label, holder.pid) == (None, os.getpid())
+        alice.do(lock.release)
+
+
+def test_since_is_when_the_hold_began_and_ends_with_it(alice: Any, bob: Any, stage: Stage) -> None:
+    """Not when its owner asked; and a later hold without a label shows nothing of an earlier."""
+    client, held = stage.client(), stage.rival()
+    alice.do(held.acquire)
+    waiting = stage.wait(bob, stage.lock(client, label="nightly"))
+    let_pass(0.3)
+    released = time()
+    alice.do(held.release)
+    assert waiting.result(BOUND)
+
+    def began() -> bool:
+        [holder] = alice.do(stage.lock().holders)
+        return holder.purpose == "nightly" and released - 0.1 < holder.since < time() + 0.1
+
+    eventually(began)
+    bob.do(stage.lock(client).release)
+    bob.do(stage.lock(client).acquire)
+    [later] = alice.do(stage.lock().holders)
+    assert (later.purpose, later.since) == (None, None)
+    bob.do(stage.lock(client).release)
 
 
 def test_a_block_and_a_hold_have_their_locks_purpose(alice: Any, bob: Any, stage: Stage) -> None:
@@ -106,10 +136,11 @@ def test_a_label_lives_as_long_as_the_lease(
     """It is renewed without a hold, and made again after the server lost it."""
     client = make_client(label=LABEL, lease=0.6)
     alice.do(client.ping)
+    eventually(lambda: b"within" in seen(server, client))
     before = seen(server, client)
     assert 0 < server.inspect.pttl(key_of(client)) <= 600
     server.inspect.flushall()
-    assert seen(server, client) == before
+    eventually(lambda: seen(server, client) == before)
     eventually(lambda: server.inspect.pttl(key_of(client)) > 500)
     eventually(lambda: server.inspect.pttl(key_of(client)) < 450)
     eventually(lambda: server.inspect.pttl(key_of(client)) > 500)
@@ -205,54 +236,70 @@ def test_an_acquire_that_was_refused_takes_no_others_purpose(
     alice.do(other.release)
 
 
-def test_purposes_that_are_over_are_removed_and_others_stay(
-    alice: Any, make_client: MakeClient, server: Server, monkeypatch: Any
+def notes_of(server: Server, client: Any) -> dict[bytes, bytes]:
+    """What the client's key says of its owners."""
+    said: dict[bytes, bytes] = server.inspect.hgetall(key_of(client))
+    return {field: said[field] for field in said if b":" in field}
+
+
+def test_a_note_ends_with_its_hold_and_others_stay(
+    alice: Any, bob: Any, make_client: MakeClient, server: Server
 ) -> None:
-    """Beside many holds, too."""
-    seconds = count(1_800_000_000)
-    monkeypatch.setattr("holdfast._locks.holders.wall_time", lambda: next(seconds))
+    """With its release, its loss, and an acquire that was not granted."""
     client = make_client()
-    kept = [alice.do(client.lock(f"{NAME}:{i}", label="kept").hold) for i in range(150)]
-    for i in range(400):
-        hold = alice.do(client.lock(f"{NAME}:over:{i}", label="over").hold)
-        alice.do(hold.release)
-    purposes = server.inspect.hvals(key_of(client))
-    over = sum(one.endswith(b" over") for one in purposes)
-    assert (sum(one.endswith(b" kept") for one in purposes), over < 150) == (150, True)
+    kept = [alice.do(client.lock(f"{NAME}:{i}", label="kept").hold) for i in range(20)]
+    for i in range(50):
+        alice.do(alice.do(client.lock(f"{NAME}:over:{i}", label="over").hold).release)
+    lost = client.lock(f"{NAME}:lost", label="over")
+    alice.do(lost.acquire, lease=0.05)
+    busy = client.lock(NAME)
+    alice.do(busy.acquire)
+    assert not bob.do(busy.acquire, timeout=0.02, label="over")
+    eventually(lambda: alice.do(lambda: lost.lost))
+    eventually(lambda: len(notes_of(server, client)) == len(kept))
+    assert {note.partition(b" ")[2] for note in notes_of(server, client).values()} == {b"kept"}
     for hold in kept:
         alice.do(hold.release)
+    alice.do(busy.release)
+    eventually(lambda: not notes_of(server, client))
 
 
-def all_wait(client: Any, number: int) -> bool:
-    purposes = list(client._purposes.values())
-    waiting = [one for one in purposes if one.core.acquires(one.owner)]
-    return len(waiting) == number
+def test_a_client_with_a_label_notes_every_hold_that_lasts(
+    alice: Any, make_client: MakeClient, server: Server
+) -> None:
+    """Within two seconds, as its key says; with a fixed lease, too, which the key outlives."""
+    client = make_client(label=LABEL, lease=5)
+    begun = time()
+    held = [make(client, f"{NAME}:{place}") for place, make in enumerate(LOCKS)]
+    for lock in held:
+        assert alice.do(lock.acquire, lease=3600)
+    permits = client.permit_semaphore(f"{NAME}:permits", permits=2)
+    permit = alice.do(permits.acquire, lease=3600)
+    assert not notes_of(server, client)
+    eventually(lambda: len(notes_of(server, client)) == len(held) + 1)
+    assert time() - begun < 2 + BOUND
+    assert server.inspect.hget(key_of(client), "within") == b"2000"
+    assert server.inspect.pttl(key_of(client)) > 3500e3
+    for note in notes_of(server, client).values():
+        assert begun - 0.1 < int(note) / 1000 < begun + 1
+    for lock in held:
+        alice.do(lock.release)
+    alice.do(permits.release, permit)
+    eventually(lambda: not notes_of(server, client))
 
 
-def test_a_waiter_keeps_its_purpose(server: Server, monkeypatch: Any) -> None:
-    """Also beside a hundred later ones."""
-
-    async def entered_later(lock: Any) -> str | None:
-        async with lock:
-            [holder] = await lock.holders()
-            return holder.purpose
-
-    async def run() -> None:
-        async with holdfast.asyncio.Client(server.url) as client:
-            async with client.lock(NAME):
-                waiters = [
-                    asyncio.create_task(entered_later(client.lock(NAME, label=f"{i}")))
-                    for i in range(150)
-                ]
-                await asyncio.to_thread(eventually, lambda: all_wait(client, len(waiters)))
-                late = time() + 2
-                monkeypatch.setattr("holdfast._locks.holders.wall_time", lambda: late)
-                for i in range(100):
-                    async with client.lock(f"{NAME}:{i}", label="short"):
-                        pass
-            assert await asyncio.gather(*waiters) == [f"{i}" for i in range(150)]
-
-    asyncio.run(run())
+def test_a_note_lives_for_its_holds_lease(
+    alice: Any, make_client: MakeClient, server: Server
+) -> None:
+    client = make_client(lease=5)
+    lock = client.lock(NAME, label="nightly")
+    alice.do(lock.acquire, lease=3600)
+    assert server.inspect.pttl(key_of(client)) >= 3600e3 - 1000
+    assert alice.do(lock.extend, 7200)
+    eventually(lambda: server.inspect.pttl(key_of(client)) > 7000e3)
+    [holder] = alice.do(lock.holders)
+    assert holder.purpose == "nightly"
+    alice.do(lock.release)
 
 
 def test_a_time_out_names_the_owner_of_a_client_without_a_label(
@@ -284,3 +331,75 @@ def test_a_cancelled_time_out_leaves_nothing(server: Server) -> None:
 
     asyncio.run(run())
     assert server.keys() == set()
+
+
+def purposes_of(server: Server, client: Any) -> list[str]:
+    """What the client's key says that its owners hold things for, each once."""
+    notes = notes_of(server, client).values()
+    return sorted({note.partition(b" ")[2].decode() for note in notes})
+
+
+def test_every_kind_takes_a_label(
+    alice: Any, bob: Any, make_client: MakeClient, server: Server
+) -> None:
+    """Of the object, and of the call where it has one."""
+    client = make_client()
+    permits = client.permit_semaphore(f"{NAME}:permits", permits=9, label="of object")
+    slots = client.slots(f"{NAME}:slots", 2, label="of object")
+    lock = client.lock(f"{NAME}:hold", label="of object")
+    for take, give in (
+        (
+            lambda **how: alice.do(permits.acquire, **how),
+            lambda got: alice.do(permits.release, got),
+        ),
+        (
+            lambda **how: alice.do(permits.acquire_many, 2, **how),
+            lambda got: alice.do(permits.release_many, got),
+        ),
+        (lambda **how: alice.do(slots.acquire, **how), lambda got: alice.do(got.release)),
+        (lambda **how: alice.do(lock.hold, **how), lambda got: alice.do(got.release)),
+    ):
+        for how, said in (({}, "of object"), ({"label": "of call"}, "of call")):
+            got = take(**how)
+            assert purposes_of(server, client) == [said]
+            give(got)
+            eventually(lambda: not notes_of(server, client))
+    leader = client.leader(f"{NAME}:leader", label="leads")
+    assert alice.do(leader.campaign)
+    assert purposes_of(server, client) == ["leads"]
+    alice.do(leader.resign)
+    eventually(lambda: not notes_of(server, client))
+    once = client.once(f"{NAME}:once", label="runs")
+    assert alice.do(once.run, lambda: purposes_of(server, client)) == ["runs"]
+    eventually(lambda: not notes_of(server, client))
+    barrier = client.barrier(f"{NAME}:barrier", 2, label="meets")
+    waits = bob.begin(barrier.wait)
+    eventually(lambda: purposes_of(server, client) == ["meets"])
+    alice.do(barrier.wait)
+    waits.result(BOUND)
+    eventually(lambda: not notes_of(server, client))
+
+
+def test_a_decorator_takes_a_label(server: Server) -> None:
+    """For threads and for tasks; not of a kind whose permits are no holds."""
+    with holdfast.Client(server.url) as client:
+        for decorated in (
+            client.locked(NAME, label="in turn"),
+            client.locked(NAME, kind="permit_semaphore", permits=1, label="in turn"),
+            client.once_each(f"{NAME}:each", label="in turn"),
+        ):
+            assert decorated(lambda: purposes_of(server, client))() == ["in turn"]
+            server.inspect.delete(NAME)
+        with pytest.raises(ValueError, match="label cannot be given with kind='semaphore'"):
+            client.locked(NAME, kind="semaphore", permits=1, label="in turn")
+
+    async def run() -> None:
+        async with holdfast.asyncio.Client(server.url) as client:
+
+            async def body() -> list[str]:
+                return purposes_of(server, client)
+
+            assert await client.locked(NAME, label="in turn")(body)() == ["in turn"]
+            assert await client.once_each(f"{NAME}:all", label="in turn")(body)() == ["in turn"]
+
+    asyncio.run(run())

@@ -69,7 +69,7 @@ def test_a_child_of_fork_has_another_key(start_child: StartChild, server: Server
 
 HOLDING = """
 client = holdfast.Client(URL, label="a worker", lease=LEASE, guard=GUARD)
-lock = client.lock(NAME)
+lock = client.lock(NAME, label="nightly")
 lock.acquire()
 say("held", client.id)
 hear("end")
@@ -98,17 +98,80 @@ def test_a_user_without_the_right_has_locks_and_one_warning(
     )  # fmt: skip
     url = server.url.replace("redis://", "redis://few:secret@")
     with caplog.at_level(logging.WARNING, "holdfast"):
-        client = make_client(url, label=LABEL, lease=0.3)
+        client = make_client(url, label=LABEL, lease=1)
         lock = client.lock(NAME, label="nightly")
         alice.do(lock.acquire)
         eventually(lambda: "labels of this client" in caplog.text)
         eventually(lambda: client.stats().renewals > 4)
         [holder] = alice.do(lock.holders)
-        assert (holder.label, holder.purpose) == (None, None)
+        assert (holder.label, holder.purpose, holder.since) == (None, None, None)
         alice.do(lock.release)
     assert caplog.text.count("labels of this client") == 1
     assert "NOPERM" in caplog.text
+    assert "rights to holdfast:client:*" in caplog.text
     assert server.keys() == set()
+
+
+def notes_of(server: Server, client: Any) -> dict[bytes, bytes]:
+    """What the client's key says of its owners."""
+    said: dict[bytes, bytes] = server.inspect.hgetall(f"holdfast:client:{client.id}")
+    return {field: said[field] for field in said if b":" in field}
+
+
+def test_a_lost_hold_is_noted_no_more(server: Server, make_client: MakeClient, alice: Any) -> None:
+    """data-removed: with its loss; a later hold without a label shows neither of its words."""
+    client = make_client(server.url, lease=0.6)
+    lock = client.lock(NAME, label="nightly")
+    alice.do(lock.acquire)
+    assert len(notes_of(server, client)) == 1
+    server.inspect.delete(NAME)
+    eventually(lambda: not notes_of(server, client))
+    assert alice.do(lambda: lock.lost)
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(lock.release)
+    plain = client.lock(NAME)
+    alice.do(plain.acquire)
+    [holder] = alice.do(plain.holders)
+    assert (holder.purpose, holder.since) == (None, None)
+    alice.do(plain.release)
+
+
+def test_a_purpose_is_said_again_to_a_server_without_its_script(
+    private_server: Server, make_client: MakeClient, alice: Any
+) -> None:
+    """scripts-removed: soon, and by the next ones at once; nothing of it stays."""
+    client = make_client(private_server.url)
+    lock = client.lock(NAME, label="nightly")
+    for _ in range(2):
+        alice.do(lock.acquire)
+        alice.do(lock.release)
+    private_server.inspect.script_flush()
+    alice.do(lock.acquire)
+    eventually(lambda: [one.purpose for one in alice.do(lock.holders)] == ["nightly"])
+    alice.do(lock.release)
+    alice.do(lock.acquire)
+    assert [one.purpose for one in alice.do(lock.holders)] == ["nightly"]
+    alice.do(lock.release)
+    eventually(lambda: not notes_of(private_server, client))
+
+
+def test_a_server_without_memory_keeps_the_holds_of_a_client_with_a_label(
+    private_server: Server, make_client: MakeClient, alice: Any, caplog: Any
+) -> None:
+    """out-of-memory: and the holds are noted when it has some."""
+    client = make_client(private_server.url, label=LABEL, lease=2)
+    lock = client.lock(NAME)
+    alice.do(client.ping)
+    eventually(lambda: labels(private_server) == {LABEL.encode()})
+    alice.do(lock.acquire)
+    private_server.inspect.config_set("maxmemory", 1)
+    let_pass(2.0)
+    assert not notes_of(private_server, client)
+    assert not alice.do(lambda: lock.lost)
+    private_server.inspect.config_set("maxmemory", 0)
+    eventually(lambda: notes_of(private_server, client))
+    alice.do(lock.release)
+    assert "labels of this client" not in caplog.text
 
 
 def test_a_label_is_there_again_after_a_restart_of_the_server(

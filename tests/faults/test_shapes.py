@@ -86,17 +86,14 @@ def test_each_reply_that_a_script_gives_is_taken(impostor: Scripted, name: str, 
 
 
 CLOCK = [b"1700000000", b"5"]
-SAY = scripts()["client/say"]["text"].encode()
 RANGE = [0, 16383, [b"10.0.0.1", 6379, b"id", []]]
 COMMANDS: dict[tuple[bytes, ...], tuple[Any, list[Any]]] = {
     (b"ACL", b"WHOAMI"): (b"default", [None, 1, [], Status(b"OK")]),
     (b"CLIENT", b"INFO"): (b"id=1", [None, 1, [], Status(b"OK")]),
     (b"CLUSTER", b"SLOTS"): ([RANGE], [None, 1, [0], [RANGE[:1]], [[0, 1, [b"h"]]], [[b"0", 1]]]),
     (b"DEL", b"a", b"b"): (2, [3, -1, None, b"1", [1], Status(b"OK")]),
-    (b"EVAL", SAY, b"1", b"a", b"9", b"f", b"v"): (1, [0, 2, None, b"1", [1], Status(b"OK")]),
     (b"EXISTS", b"a"): (1, [2, -1, None, b"1", [1], Status(b"OK")]),
     (b"GET", b"a"): (b"value", [1, [b"value"], Status(b"OK")]),
-    (b"HDEL", b"a", b"f"): (1, [2, -1, None, b"1", [1], Status(b"OK")]),
     (b"HGETALL", b"a"): ([b"f", b"1"], [None, 1, [b"f"], [b"f", 1], [b"f", None], Status(b"OK")]),
     (b"HMGET", b"a", b"f", b"g"): (
         [None, b"1"],

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import holdfast
+from holdfast import inspect
 from tests.frameworks.conftest import Program, Run, Start
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
@@ -32,6 +34,9 @@ def test_one_task_of_a_name_runs_at_a_time(
     first = exports.skipping.delay("ann")
     eventually(lambda: private_server.inspect.llen("ann:began") == 1, within=30)
     assert exports.skipping.delay("ann").get(timeout=30) is None
+    with holdfast.Client(private_server.url) as client:
+        [holder] = [one for info in inspect.locks(client) for one in info.owners]
+    assert holder.purpose == f"{exports.skipping.name} {first.id}"
     private_server.inspect.set("ann:go", 1)
     assert first.get(timeout=30) == "done"
     assert exports.skipping.delay("ann").get(timeout=30) == "done"

@@ -35,6 +35,7 @@ bool Acquire::begin(TimePoint now) {
   count_ = request_.again ? std::max(plan_.count - 1, 1) : plan_.count;
   deadline = std::min(after(now, context().command_timeout), time_.latest());
   connect_deadline = request_.connect_deadline.value_or(time_.connect_deadline());
+  if (request_.purpose) send_ahead(note());
   return true;
 }
 
@@ -116,6 +117,9 @@ lease::AttemptPlan Acquire::begin_attempt() {
   lease::Attempts& attempts = context().keeper->attempts();
   const lease::AttemptPlan plan = attempts.begin(attempt_);
   if (attempts.recorded()) record();
+  if (plan.noted && !request_.purpose) {
+    send_beside(context().keeper->notes().remove(name(), request_.owner));
+  }
   return plan;
 }
 
@@ -147,8 +151,20 @@ bool Acquire::keep(const Granted& grant) {
                        grant.at,
                        request_.stats().counted};
   granted.amount = request_.amount;
+  if (request_.purpose) granted.purpose = &request_.purpose;
   granted.block = request_.block;
   return keeper.attempts().granted(granted, attempt_);
+}
+
+client::RequestPtr Acquire::note(bool granted) const {
+  if (!request_.purpose || request_.again) return nullptr;
+  return context().keeper->notes().say(
+      {name(), request_.owner, request_.purpose, longest_lease(), request_.amount, granted});
+}
+
+client::RequestPtr Acquire::no_note() const {
+  if (!request_.purpose || request_.again) return nullptr;
+  return context().keeper->notes().remove(name(), request_.owner, request_.amount);
 }
 
 void Acquire::take_back(int remaining) {

@@ -70,6 +70,11 @@ class Acquire final : public Operation {
   // Records the grant. False, and nothing is recorded, when the client is being closed.
   bool keep(const Granted& grant) HOLDFAST_REQUIRES(mutex_);
 
+  // Where it has a purpose: what says it in the client's key, with the first attempt, and again
+  // with a grant that came after others; and what removes it, as nothing was granted. Else null.
+  client::RequestPtr note(bool granted = false) const HOLDFAST_REQUIRES(mutex_);
+  client::RequestPtr no_note() const HOLDFAST_REQUIRES(mutex_);
+
   // Takes back possible grants of attempts, down to `remaining` holds.
   void take_back(int remaining) HOLDFAST_REQUIRES(mutex_);
   // Gives back the grant that was recorded.

@@ -44,6 +44,7 @@ struct AcquireArguments {
   // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
   TimePoint latest = kNever;  // of a member: the latest moment of its caller
+  Purpose purpose{};  // what it is for, for those who look at its holds; null: nothing is said
 
   // A caller without time does not wait.
   bool waits() const {
@@ -112,7 +113,9 @@ class AcquireStats {
 // The request for one acquisition of a synchronizer.
 struct AcquireRequest : AcquireArguments {
   AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
-      : AcquireArguments(arguments), synchronizer(std::move(of)) {}
+      : AcquireArguments(arguments), synchronizer(std::move(of)) {
+    if (!purpose && !member) purpose = synchronizer->options().purpose;
+  }
 
   const Recipe& recipe() const { return synchronizer->recipe(); }
   const LockName& name() const { return synchronizer->name(); }

@@ -52,6 +52,7 @@ void Acquire::Contended::begin() {
     refused = acquire_.attempt_.begin()
                   ? loss(context(), request())
                   : under_way_status(acquire_.name(), acquire_.caller_.by_thread());
+    if (refused.ok()) acquire_.send_beside(acquire_.note());
   }
   if (!refused.ok()) return deliver(Event::of(Event::Kind::kFailed, refused));
   start();
@@ -292,6 +293,10 @@ void Acquire::Contended::conclude(const Action& action, wait::Calls& calls) {
   }
   acquire_.abandon();
   if (action.give_back) acquire_.take_back(action.count - 1);
+  if (acquire_.attempt_.under_way() || action.verdict == Verdict::kGranted) {
+    const bool granted = action.verdict == Verdict::kGranted;
+    acquire_.send_beside(granted ? acquire_.note(true) : acquire_.no_note());
+  }
   acquire_.attempt_.end();
   if (action.leave) {
     calls.append(context().waits->leave(channel_, *this, *action.leave, action.until));

@@ -119,6 +119,23 @@ Status Operation::send_soon() {
   return {};
 }
 
+void Operation::send_ahead(client::RequestPtr request) {
+  if (!request) return;
+  const auto way = context().topology->route(request->key(), topology::Traffic::kCalls);
+  if (way == connection_) {
+    ahead = std::move(request);
+  } else {
+    (void)way->submit(std::move(request));
+  }
+}
+
+// A client that is closed needs it no more.
+void Operation::send_beside(client::RequestPtr request) const {
+  if (!request) return;
+  const auto way = context().topology->route(request->key(), topology::Traffic::kCalls);
+  (void)way->submit(std::move(request));
+}
+
 // Who reads the reply to a request; null: another thread, or the loop.
 Parker* Operation::reader_of_reply() {
   if (!caller_.by_thread()) return caller_.reader;

@@ -52,6 +52,11 @@ class Operation : public Exchange,
   // The same; by the thread in wait() itself, once it has no locks, where it is the calling one. A
   // thread that ends the operation before that has it not sent.
   Status send_soon() HOLDFAST_REQUIRES(mutex_);
+  // A command of the client's own, beside those of the operation, in whose order it stays: it goes
+  // out in front of the next one, in one piece with it where one server has both; or at once. Null:
+  // there is none.
+  void send_ahead(client::RequestPtr request);
+  void send_beside(client::RequestPtr request) const;
   // Until the next submit(), or the end, messages of `channel` concern it. `excludes`: as of
   // Subscriber::Listener. `channel` outlives it.
   void listen(const std::string& channel, bool excludes) HOLDFAST_REQUIRES(mutex_);

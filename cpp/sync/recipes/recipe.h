@@ -49,6 +49,7 @@ struct AcquireOptions {
   Millis request_memory{0};  // how long the server remembers its request
   Backoff backoff{};         // of polling waiters (Waiting::kBackOff)
   Millis at_least{0};        // minimum hold time from the first grant
+  Purpose purpose{};         // of acquires that have none
 };
 
 using wait::Waiting;

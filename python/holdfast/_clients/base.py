@@ -7,7 +7,6 @@ import math
 import sys
 import threading
 import warnings
-from collections import OrderedDict
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from holdfast._engine import stats as _stats
-    from holdfast._locks.holders import Purpose
 else:
     _stats = Late("holdfast._engine.stats")  # dataclasses are slow to import
 
@@ -61,8 +59,6 @@ class BaseClient(Configured):
         self._workers: dict[str, Worker] = {}  # see _events.py
         self._forced_queried = -math.inf  # when records of forced releases were last asked for
         self._warned = False
-        # What holds are for, by the fields of the client's key: see _locks/holders.py.
-        self._purposes: OrderedDict[bytes, Purpose] = OrderedDict()
         # Of permit semaphores, not yet released; see bindings/permits.h.
         self._permits: dict[str, tuple[Any, Any]] = {}
         self._permit_losses: dict[int, Any] = {}  # at most one, at 0

@@ -276,6 +276,7 @@ class Client(TaskClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
+        label: str | None = None,
     ) -> PermitSemaphore:
         """A semaphore of this name with permits that have ids and expire; nothing is sent yet.
 
@@ -284,9 +285,12 @@ class Client(TaskClient):
         changes it. ``lease``: seconds after which a permit is returned without a release, not
         renewed; ``None``: it is renewed until it is released. ``wait``: seconds that ``async with``
         waits for a permit before ``LockTimeout``; ``None``: without limit. ``on_lost``: called on
-        the loop with the id of a lost permit.
+        the loop with the id of a lost permit. ``label``: what its permits are for, see
+        ``Lock.holders``.
         """
-        return PermitSemaphore(self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
+        return PermitSemaphore(
+            self, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost, label=label
+        )
 
     def count_down_latch(self, name: Name) -> CountDownLatch:
         """A count-down latch of this name; nothing is sent yet."""
@@ -300,6 +304,7 @@ class Client(TaskClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         codec: late_results.Codec | None = None,
+        label: str | None = None,
     ) -> late_once.Once:
         """What runs once under this key, and keeps its result; nothing is sent yet.
 
@@ -307,11 +312,11 @@ class Client(TaskClient):
         another caller may run it although the first one has not ended, not renewed; ``None``:
         renewed while the function runs. ``wait``: seconds that the others wait for the result;
         ``None``: without limit. ``codec``: an object with ``dumps`` and ``loads``, for results that
-        are neither JSON nor bytes.
+        are neither JSON nor bytes. ``label``: what its runs are for, see ``Lock.holders``.
         """
         from holdfast._locks.task_once import Once
 
-        return Once(self, key, keep=keep, lease=lease, wait=wait, codec=codec)
+        return Once(self, key, keep=keep, lease=lease, wait=wait, codec=codec, label=label)
 
     def once_each(
         self,
@@ -321,18 +326,20 @@ class Client(TaskClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         codec: late_results.Codec | None = None,
+        label: str | None = None,
     ) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
         """Decorate a coroutine function: it runs once for each key, which its arguments name.
 
         ``template``: as of ``locked``: ``"invoice:{number}"``. ``keep``: seconds for which a result
         stays on the server. ``lease``: seconds after which another caller may run it although the
         first one has not ended, not renewed; ``None``: renewed while the function runs. ``wait``:
-        seconds that the others wait for the result; ``None``: without limit. ``codec``: as of
-        ``once``. Raises as ``locked`` does, before the first call.
+        seconds that the others wait for the result; ``None``: without limit. ``codec``, ``label``:
+        as of ``once``. Raises as ``locked`` does, before the first call.
         """
         from holdfast._locks.task_once import once_each
 
-        return once_each(self, template, keep=keep, lease=lease, wait=wait, codec=codec)
+        options = {"keep": keep, "lease": lease, "wait": wait, "codec": codec, "label": label}
+        return once_each(self, template, **options)
 
     def slots(
         self,
@@ -342,6 +349,7 @@ class Client(TaskClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[late_slots.Slot], object] | None = None,
+        label: str | None = None,
     ) -> late_slots.Slots:
         """Numbered slots of this name, of which each has one owner at a time; nothing is sent yet.
 
@@ -349,11 +357,12 @@ class Client(TaskClient):
         name must give the same. ``lease``: seconds after which a slot is free without a release,
         not renewed; ``None``: it is renewed until it is released. ``wait``: seconds that ``async
         with`` waits for a slot before ``LockTimeout``; ``None``: without limit. ``on_lost``: called
-        once with a slot that is found lost.
+        once with a slot that is found lost. ``label``: what its slots are for, see
+        ``Lock.holders``.
         """
         from holdfast._locks.task_slots import Slots
 
-        return Slots(self, name, n_or_values, lease=lease, wait=wait, on_lost=on_lost)
+        return Slots(self, name, n_or_values, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
     def leader(
         self,
@@ -363,6 +372,7 @@ class Client(TaskClient):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[late_leader.Leader], object] | None = None,
+        label: str | None = None,
     ) -> late_leader.Leader:
         """A candidate for the leadership of this name; nothing is sent yet.
 
@@ -370,24 +380,30 @@ class Client(TaskClient):
         seconds after which the leadership ends by itself, not renewed; ``None``: it is renewed
         until ``resign()``. ``wait``: seconds that ``async with`` campaigns before ``LockTimeout``;
         ``None``: without limit. ``on_lost``: called once, on the owner's loop, with the leader when
-        its leadership is found lost.
+        its leadership is found lost. ``label``: what it leads for, see ``Lock.holders``.
         """
         from holdfast._locks.task_leader import Leader
 
-        return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
+        return Leader(self, name, value=value, lease=lease, wait=wait, on_lost=on_lost, label=label)
 
     def barrier(
-        self, name: Name, parties: int, *, lease: Seconds | None = None
+        self,
+        name: Name,
+        parties: int,
+        *,
+        lease: Seconds | None = None,
+        label: str | None = None,
     ) -> late_barrier.Barrier:
         """A barrier of this name for a number of ``parties``; nothing is sent yet.
 
         ``parties``: how many calls of ``wait()`` go on together. ``lease``: seconds after which a
         party that waits counts as dead, not renewed: give one that is longer than each ``wait()``;
-        ``None``: it is renewed while it waits.
+        ``None``: it is renewed while it waits. ``label``: what its parties wait for, see
+        ``Lock.holders``.
         """
         from holdfast._locks.task_barrier import Barrier
 
-        return Barrier(self, name, parties, lease=lease)
+        return Barrier(self, name, parties, lease=lease, label=label)
 
     if TYPE_CHECKING:
 
@@ -416,6 +432,7 @@ class Client(TaskClient):
         at_least: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
         permits: int | None = None,
+        label: str | None = None,
     ) -> Any:
         """Decorate a coroutine function: each call holds a lock named by its arguments.
 
@@ -426,7 +443,7 @@ class Client(TaskClient):
         limit), then raises ``LockTimeout``; ``"raise"`` raises it at once; ``"skip"`` returns
         ``None`` without calling the function; neither waits for an owner. ``lease``: seconds after
         which the lock is free although the call goes on, not renewed; ``None``: renewed while the
-        call runs. ``at_least``, ``on_lost``: the lock's.
+        call runs. ``at_least``, ``on_lost``, ``label``: the lock's.
 
         Raises ``ValueError`` for a positional field, a field that the function's signature lacks,
         or ``wait`` with a ``busy`` other than ``"wait"``; ``TypeError`` for a function of the wrong
@@ -444,6 +461,7 @@ class Client(TaskClient):
             at_least=at_least,
             on_lost=on_lost,
             permits=permits,
+            label=label,
         )
 
     async def attach(

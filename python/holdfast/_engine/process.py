@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 if TYPE_CHECKING:
-    from collections import OrderedDict
     from collections.abc import Callable, Collection
     from typing import Any, Protocol
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
         _name_prefix: bytes
         _permit_losses: dict[int, Any]
         _permits: dict[str, tuple[Any, Any]]
-        _purposes: OrderedDict[bytes, Any]
         _url: str
         _waits_for_replicas: bool
         _workers: dict[str, Any]

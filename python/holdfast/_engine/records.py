@@ -129,7 +129,7 @@ ENTRIES: dict[str, Entry] = {
     "unlabelled": (
         _log.warning,
         "the labels of this client and of its holds cannot be written: %(reason)s; its locks work "
-        "without them",
+        "without them: grant the user the rights to holdfast:client:* that docs/rights.md lists",
     ),
     "unreleased": (
         _log.error,

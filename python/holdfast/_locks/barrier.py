@@ -52,13 +52,19 @@ class BaseBarrier(Synchronizer):
     _permits: ClassVar[Callable[..., Any]]
 
     def __init__(
-        self, client: AnyClient, name: Name, parties: int, *, lease: Seconds | None = None
+        self,
+        client: AnyClient,
+        name: Name,
+        parties: int,
+        *,
+        lease: Seconds | None = None,
+        label: str | None = None,
     ) -> None:
         super().__init__(client, name)
         self._keys = keys_of(client, name)
         self._timeouts = key_beside("permit_timeouts", self._keys.name)
         self._parties = checked_count("parties", parties, most=MOST_PARTIES)
-        self._semaphore = self._permits(client, name, permits=MOST, lease=lease)
+        self._semaphore = self._permits(client, name, permits=MOST, lease=lease, label=label)
         self._changes = changes(client, name)
         self._warned = False
 

@@ -332,9 +332,9 @@ class BaseLock(Synchronizer):
         super().__init__(client, name)
         self._lease = self._checked_lease(lease)
         self._at_least = checked_at_least(at_least, self._lease)
+        self._label = checked_label(label)
         core = self._new_core(checked_name("name", name))
         self._wait = checked_wait(wait)
-        self._label = None if label is None else checked_label(label)
         self._on_lost = on_lost
         # By owner; one empty dict is shared by all locks without watchers.
         self._watchers: dict[int, Watcher] = NO_WATCHERS if on_lost is None else {}
@@ -358,7 +358,8 @@ class BaseLock(Synchronizer):
 
     def _new_core(self, name: bytes) -> Lockable:
         """The engine's lock; kinds with further options override it."""
-        return _core.new_lock(self._client._core, self._word, name, self._at_least, 0, None)
+        options = (self._at_least, 0, None, self._label)
+        return _core.new_lock(self._client._core, self._word, name, *options)
 
     def _bind_core(self, core: Lockable) -> None:
         """Pass the engine's lock to the native methods."""
@@ -498,12 +499,6 @@ class BaseLock(Synchronizer):
 
         core = self._client._core
         return holders(core, self._whole_name(), time or without_limit(core))
-
-    def _saying(self, owner: int, label: str) -> Steps[None]:
-        """What says, before an acquire of the owner, what it is for."""
-        from holdfast._locks.holders import saying
-
-        return saying(self._client, self._whole_name(), self._core, owner, label)
 
     def _whole_name(self) -> bytes:
         return self._client._name_prefix + encoded_text("name", self.name)

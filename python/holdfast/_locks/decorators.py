@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         at_least: Seconds | None
         on_lost: Callable[[Any], object] | None
         permits: int | None
+        label: str | None
 
     class Calling(_Options, total=False):
         """A decorator: each call runs, or raises."""
@@ -149,6 +150,7 @@ class Naming:
         at_least: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
         permits: int | None = None,
+        label: str | None = None,
     ) -> None:
         checked_word("kind", kind, (*LOCKING, *COUNTING))
         checked_word("busy", busy, BUSY)
@@ -160,7 +162,8 @@ class Naming:
         self._busy = busy
         self._client = client
         self._kind = kind
-        more = {"lease": lease, "at_least": at_least, "on_lost": on_lost, "permits": permits}
+        more = {"lease": lease, "at_least": at_least, "on_lost": on_lost, "label": label}
+        more["permits"] = permits
         self._options: dict[str, Any] = checked_more(kind, more)
         self._options["wait"] = wait if busy == "wait" else 0
         self._lock(template if not self._fields else ANY_NAME)

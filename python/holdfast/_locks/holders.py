@@ -6,28 +6,22 @@ Each question is a part of a call, as ``steps`` describes it.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import repeat
-from time import time as wall_time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast import _core
-from holdfast._engine.errors import ConnectionError, HoldfastError, quoted, shown
+from holdfast._engine.errors import ConnectionError, quoted, shown
 from holdfast._locks.fields import number
 from holdfast._locks.force import listed
 from holdfast._locks.kinds import key_beside
-from holdfast._locks.steps import Command, Steps, commands, raised, time_over
+from holdfast._locks.steps import Command, Steps, commands, raised
 
 if TYPE_CHECKING:
-    from collections import OrderedDict
-
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
 
 __all__ = [
     "Holder",
@@ -40,7 +34,6 @@ __all__ = [
     "of_several",
     "purpose_field",
     "said",
-    "saying",
     "with_said",
     "words",
 ]
@@ -60,16 +53,8 @@ UUID_LENGTH: Final = 36
 FIELDS_AT_ONCE: Final = 10_000
 #: Digits of a time.
 LONGEST_TIME: Final = 14
-#: How many purposes of earlier holds a client leaves in its key, until there are more.
-MOST_OVER: Final = 100
-#: How many of them each further one looks at, so that it costs the same beside many holds.
-LOOKS: Final = 4
-#: ms within which the acquire that follows a purpose begins.
-BEGUN_MS: Final = 1000
 #: How many holders a message names.
 MOST_WORDS: Final = 3
-#: Writes fields of a client's key, which is never without an end.
-SAY: Final = _core.script_text("client/say") or b""
 #: The fields of a client's key.
 ABOUT: Final = (b"label", b"host", b"pid", b"started", b"lease")
 
@@ -94,8 +79,8 @@ class Holder:
     host: str | None = None
     #: The process of its client.
     pid: int | None = None
-    #: Since when it holds, or has waited for it, in seconds since 1970 by its client's clock; known
-    #: with a ``purpose``.
+    #: Since when it holds, or waits for it, in seconds since 1970 by the server's clock. Known of
+    #: a hold with a ``purpose``; of one that has lasted for 2 s, where its client has a ``label``.
     since: float | None = None
     #: How many seconds ago its client renewed last; known where the client's key has its lease.
     renewed: float | None = None
@@ -158,15 +143,6 @@ def _readers(
 
 def _timeout(key: bytes, reader: Holder) -> bytes:
     return key_beside("read_timeout", key) + reader.owner.encode() + b":rwlock_timeout:1"
-
-
-class Purpose(NamedTuple):
-    """A purpose in the client's key: the engine's lock, its owner, and since when."""
-
-    core: Any
-    owner: int
-    #: ms since 1970
-    since: int
 
 
 class Said(NamedTuple):
@@ -316,47 +292,6 @@ def of_several(askings: Sequence[Steps[list[Holder]]], *, majority: bool) -> Ste
             least = min(one.holds, other.holds), min(one.ttl, other.ttl)
             found[one.owner, one.mode] = replace(other, holds=least[0], ttl=least[1])
     return list(found.values())
-
-
-def saying(client: AnyClient, key: bytes, core: Any, owner: int, purpose: str) -> Steps[None]:
-    """Before an acquire: say what the owner wants the lock for, in the key of its client.
-
-    A server that does not take it is not needed for the lock. ``core``: the engine's lock.
-    """
-    if client._core.closed:
-        return  # behind the removal of the key this would make it again
-    client._core.introduce()
-    mine, field = client_key(client.id), purpose_field(str(owner), key)
-    purposes = client._purposes
-    earlier = purposes.pop(field, None)
-    more = earlier is not None and core.known_count(owner) > 0
-    now = int(wall_time() * 1000)
-    since = earlier.since if earlier is not None and more else now
-    purposes[field] = Purpose(core, owner, since)
-    value = b"%d %s" % (since, purpose.encode())
-    lease = b"%d" % client._lease_ms
-    where = b"host", os.fsencode(os.uname().nodename), b"pid", b"%d" % os.getpid()
-    words: list[Command] = [(b"EVAL", SAY, b"1", mine, lease, field, value, *where)]
-    over = _over(purposes, now)
-    if over:
-        words.append((b"HDEL", mine, *over))
-    with suppress(HoldfastError):
-        yield commands(client._core, mine, words, time_over(client._core))
-
-
-def _over(purposes: OrderedDict[bytes, Purpose], now: int) -> list[bytes]:
-    """Of many, some of the oldest: those of owners that neither hold nor acquire the lock."""
-    over: list[bytes] = []
-    for _ in range(LOOKS):
-        if len(purposes) <= MOST_OVER:
-            break
-        field, one = purposes.popitem(last=False)
-        begins = now - one.since < BEGUN_MS
-        if begins or one.core.known_count(one.owner) or one.core.acquires(one.owner):
-            purposes[field] = one
-        else:
-            over.append(field)
-    return over
 
 
 def words(found: Sequence[Holder]) -> str:

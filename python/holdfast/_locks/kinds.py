@@ -47,7 +47,7 @@ class Kind(NamedTuple):
     #: ``key_beside``. A waiter's ``subscribe`` and ``unsubscribe`` are not among them.
     commands: Mapping[str, tuple[str, ...]]
     #: Those keywords of the client's method that not all kinds have.
-    options: tuple[str, ...] = ("lease", "on_lost")
+    options: tuple[str, ...] = ("lease", "on_lost", "label")
     #: Its two locks, by the attributes of its object; empty: it is one.
     sides: tuple[str, ...] = ()
     #: The kind as which its key is read, if that is another one.
@@ -100,7 +100,7 @@ _NUMBER: Final = ("set", "get", "pexpire")
 
 #: All kinds of the engine, with their keys, commands and options.
 KINDS: Final = (
-    Kind("lock", "lock_channel", {"name": _HASH}, ("lease", "on_lost", "at_least")),
+    Kind("lock", "lock_channel", {"name": _HASH}, ("lease", "on_lost", "label", "at_least")),
     Kind(
         "fair_lock",
         "lock_channel",
@@ -121,14 +121,14 @@ KINDS: Final = (
         "fenced_lock",
         "lock_channel",
         {"name": _HASH, "token_counter": ("get", "incr", "incrby"), "": ("time",)},
-        ("lease", "on_lost", "at_least"),
+        ("lease", "on_lost", "label", "at_least"),
         seen_as="lock",
     ),
     Kind(
         "spin_lock",
         "lock_channel",
         {"name": _HASH},
-        ("lease", "on_lost", "at_least"),
+        ("lease", "on_lost", "label", "at_least"),
         seen_as="lock",
         decorates=False,
     ),
@@ -151,7 +151,7 @@ KINDS: Final = (
                 "zremrangebyscore",
             ),
         },
-        ("lease", "on_lost", "permits"),
+        ("lease", "on_lost", "label", "permits"),
         type=b"string",
     ),
     Kind(

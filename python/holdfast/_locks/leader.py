@@ -163,6 +163,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        label: str | None = None,
     ) -> None:
         super().__init__(client, name)
         self._value = checked_value(value)
@@ -173,10 +174,10 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         self._campaigns: dict[int, ref[Campaign[HoldT]]] = {}
         self._changes = count(1)
         self._hold = None
-        self._lock = self._new_lock(lease)
+        self._lock = self._new_lock(lease=lease, label=label)
         self._observed = changes(client, name, led=True)
 
-    def _new_lock(self, lease: Seconds | None) -> Any:
+    def _new_lock(self, **options: Any) -> Any:
         raise NotImplementedError
 
     def _new_hold(self, lock: Any) -> HoldT:
@@ -355,9 +356,9 @@ class Leader(BaseLeader[Hold]):
 
     __slots__ = ()
 
-    def _new_lock(self, lease: Seconds | None) -> LeaderLock:
+    def _new_lock(self, **options: Any) -> LeaderLock:
         lost = self._hold_lost() if self._on_lost is not None else None
-        return LeaderLock(self._client, self.name, lease=lease, on_lost=lost)
+        return LeaderLock(self._client, self.name, on_lost=lost, **options)
 
     def _new_hold(self, lock: LeaderLock) -> Hold:
         return Hold(lock)

@@ -223,10 +223,6 @@ def checked(
     return seconds, lock._lease_of(lease)
 
 
-#: The owners whose acquire, which begins, has said what it is for.
-_said: set[int] = set()
-
-
 class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
     """A reentrant lock, held by a thread and shared by all processes that use its name.
 
@@ -255,7 +251,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return _process.caller()
 
     def _bind_core(self, core: _core.Lockable) -> None:
-        prepares = self._wants_watcher() or self._may_wait_for_itself or self._label is not None
+        prepares = self._wants_watcher() or self._may_wait_for_itself
         self._bind(core, self._lease, self._wait, prepares, self._defers())
 
     # Native: no signal handler runs between the effect of one and its return.
@@ -321,17 +317,10 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         *,
         lease: Seconds | Unset | None = UNSET,
         label: str | None = None,
-    ) -> tuple[bool, float, LeaseTime]:
-        """The arguments of ``acquire``, as the engine has them; says what it is for."""
+    ) -> tuple[bool, float, LeaseTime, str | None]:
+        """The arguments of ``acquire``, as the engine has them."""
         seconds, given = checked_timeout(blocking, timeout), self._lease_of(lease)
-        if label is not None:
-            self._say(_core.this_thread(), checked_label(label) or "")
-        if label is not None and self._label is not None:
-            _said.add(_core.this_thread())  # _prepare() follows
-        return bool(blocking), seconds, given
-
-    def _say(self, owner: int, label: str) -> None:
-        run(self._saying(owner, label))
+        return bool(blocking), seconds, given, checked_label(label)
 
     def _timed_out(self, seconds: float | None = None) -> LockTimeout:
         """The error, with who holds the lock, if the server answers at once."""
@@ -349,12 +338,7 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
 
     def _prepare(self) -> Watcher | None:
         """Before an acquire: the part in Python."""
-        owner = _core.this_thread()
-        said = owner in _said
-        _said.discard(owner)
         self._refuse_upgrade()
-        if self._label is not None and not said:
-            self._say(owner, self._label)
         try:
             return self._watch()
         except BaseException:  # an interrupt that came when the watcher was there
@@ -413,20 +397,24 @@ class Lock(BaseLock, _core.BlockingLock):  # type: ignore[misc]
         return next(answers(self._core.force_release, THIS_THREAD)) == 1
 
     def hold(
-        self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+        self,
+        *,
+        wait: Seconds | Unset | None = UNSET,
+        lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> Hold:
         """Take the lock for a ``Hold``: an object that any thread may use and release.
 
         ``wait``: seconds to wait for it, 0 not to wait, ``None`` without limit; ``lease``: as of
-        ``acquire``; both default to the lock's. Another hold of the lock waits for this one, in
-        the same thread too.
+        ``acquire``; ``label``: what it is for; all default to the lock's. Another hold of the lock
+        waits for this one, in the same thread too.
 
         Raises ``LockTimeout`` when the lock stays busy for ``wait``, or the server refuses to work
         until then (``__cause__`` is its error); ``ServerError`` when it refuses, and ``wait`` is 0
         or ``None``; ``ConnectionError`` when no server answers within ``wait`` and the command
         time-out.
         """
-        return take_hold(self, wait, lease)
+        return take_hold(self, wait, lease, label)
 
     # The methods of a lock that threading.Condition(lock) calls.
 
@@ -544,7 +532,10 @@ class Hold(BaseHold, _core.BlockingHold):
 
 
 def take_hold(
-    lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+    lock: Lock,
+    wait: Seconds | Unset | None = UNSET,
+    lease: Seconds | Unset | None = UNSET,
+    label: str | None = None,
 ) -> Hold:
     """Carry out ``lock.hold()``.
 
@@ -553,7 +544,7 @@ def take_hold(
     """
     hold = Hold(lock)
     try:
-        acquire_for(hold, wait, lease)
+        acquire_for(hold, wait, lease, label)
         return hold
     except BaseException:
         # The traceback keeps the object alive for as long as the error is referenced.
@@ -563,14 +554,16 @@ def take_hold(
 
 
 def acquire_for(
-    hold: Hold, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+    hold: Hold,
+    wait: Seconds | Unset | None = UNSET,
+    lease: Seconds | Unset | None = UNSET,
+    label: str | None = None,
 ) -> None:
     """Acquire the lock for a hold object; raises ``LockTimeout``."""
     lock = hold.lock
     seconds, (ms, renewed) = checked(lock, wait, lease)
-    if lock._label is not None:
-        lock._say(hold._owner, lock._label)
-    if not hold._core.acquire(hold._owner, True, seconds, ms, renewed, hold._listener()).wait():
+    how = (hold._owner, True, seconds, ms, renewed, hold._listener())
+    if not hold._core.acquire(*how, None, checked_label(label)).wait():
         raise lock._timed_out(max(seconds, 0.0))
 
 

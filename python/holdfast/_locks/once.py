@@ -129,13 +129,14 @@ class BaseOnce(Synchronizer):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         codec: Codec | None = None,
+        label: str | None = None,
     ) -> None:
         name = checked_name("key", key) + LOCK
         self._keep_ms = milliseconds("keep", keep)
         self._codec = checked_codec(codec)
         super().__init__(client, key)
         shown = name if isinstance(key, bytes) else name.decode()
-        self._lock = self._new_lock(shown, lease=lease, wait=wait)
+        self._lock = self._new_lock(shown, lease=lease, wait=wait, label=label)
         self._lock._key_of_once = key
         self._key = client.name_prefix + name
         self._result_key = key_beside("result", self._key)

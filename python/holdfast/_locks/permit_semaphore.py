@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
@@ -24,6 +23,7 @@ from holdfast._engine.arguments import (
     Unset,
     checked_callback,
     checked_count,
+    checked_label,
     checked_name,
     checked_setup,
     checked_timeout,
@@ -121,7 +121,7 @@ def losses_of(client: AnyClient) -> PermitLosses:
 class Granting:
     """Permits on their way, with their ids; to be used as ``with grant.keeping:``.
 
-    ``acquire``: the exchange that takes them, all or none.
+    ``acquire``: the exchange that takes them, all or none; ``label``: instead of the semaphore's.
     """
 
     __slots__ = ("_semaphore", "acquire", "keeping", "permits")
@@ -134,6 +134,7 @@ class Granting:
         time: CallersTime,
         *,
         waits: bool = True,
+        label: str | None = None,
     ) -> None:
         if not _events.running():
             _events.start()
@@ -147,7 +148,7 @@ class Granting:
         seconds = -1.0  # its time has the limit
         losses = semaphore._losses
         self.acquire: _core.Exchange[bool] = core.acquire(
-            first, waits, seconds, lease.ms, lease.renewed, losses, count, time
+            first, waits, seconds, lease.ms, lease.renewed, losses, count, time, label
         )
         self.keeping = keeping(self.acquire)
 
@@ -177,6 +178,7 @@ class BasePermitSemaphore(Permits):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
+        label: str | None = None,
     ) -> None:
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         super().__init__(client, name)
@@ -185,7 +187,8 @@ class BasePermitSemaphore(Permits):
         self._losses = losses_of(client).number
         encoded = checked_name("name", name)
         setup = checked_setup(permits)
-        self._core = _core.PermitSemaphore(client._core, encoded, setup, self._of_parties)
+        of_parties, purpose = self._of_parties, checked_label(label)
+        self._core = _core.PermitSemaphore(client._core, encoded, setup, of_parties, purpose)
         self._lease = self._checked_lease(lease)
         self._wait = checked_wait(wait)
 
@@ -203,9 +206,11 @@ class BasePermitSemaphore(Permits):
         """Before an acquire: what is to be called with a permit of it that is lost."""
         return PermitReporter(self) if self._on_lost is not None else None
 
-    def _take(self, count: int, lease: LeaseTime, time: CallersTime) -> Steps[list[str] | None]:
+    def _take(
+        self, count: int, lease: LeaseTime, time: CallersTime, label: str | None
+    ) -> Steps[list[str] | None]:
         """Take permits, all or none; their ids."""
-        grant = Granting(self, count, lease, time)
+        grant = Granting(self, count, lease, time, label=label)
         try:
             with grant.keeping:
                 if not (yield grant.acquire):
@@ -271,7 +276,7 @@ class BasePermitSemaphore(Permits):
     def _who(self, permit: str) -> bytes:
         """Who has a permit of this client, as the server keeps it beside a slot or a party."""
         owner = f"{self._client.id}:{self._number_of(permit)}"
-        return f"{owner} {os.getpid()} {socket.gethostname()}".encode()
+        return f"{owner} {os.getpid()} {os.uname().nodename}".encode()
 
     def _let_go(self, permits: list[bytes]) -> None:
         """They are not renewed any more, and no loss of them is found."""
@@ -303,8 +308,11 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
+        label: str | None = None,
     ) -> None:
-        super().__init__(client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(
+            client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost, label=label
+        )
         self._bind(self._core, self._lease, self._wait, self._losses, on_lost is not None)
 
     def try_set_permits(self, n: int) -> bool:
@@ -320,12 +328,14 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> str | None:
         """Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.
 
         ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit. ``lease``: after how many seconds the permit is returned; ``None``: it is
-        renewed; by default the semaphore's own.
+        renewed; by default the semaphore's own. ``label``: what the permit is for, instead of the
+        semaphore's ``label``.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
         anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
@@ -341,14 +351,16 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> list[str] | None:
         """Take ``n`` permits at once, all or none; ``None`` when they were not free in time.
 
         Returns their ids. ``n``: 1 to 10 000. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit; ``blocking=False`` does not wait. ``lease``: after how many seconds a permit
-        is returned; ``None``: it is renewed; by default the semaphore's own. Each permit has its
-        own lease, and may be released alone. A request for many may be overtaken by requests for
-        fewer. It raises what ``acquire`` raises; then none was taken.
+        is returned; ``None``: it is renewed; by default the semaphore's own. ``label``: what they
+        are for, instead of the semaphore's ``label``. Each permit has its own lease, and may be
+        released alone. A request for many may be overtaken by requests for fewer. It raises what
+        ``acquire`` raises; then none was taken.
         """
         raise NotImplementedError
 
@@ -387,10 +399,11 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
-    ) -> tuple[bool, float, LeaseTime]:
+        label: str | None = None,
+    ) -> tuple[bool, float, LeaseTime, str | None]:
         """The arguments of ``acquire``, as the engine has them."""
         seconds = checked_timeout(blocking, timeout)
-        return bool(blocking), seconds, self._lease_of(lease)
+        return bool(blocking), seconds, self._lease_of(lease), checked_label(label)
 
     @instead_of({}, "release")
     def _checked_permit(self, permit: str, *, wait: bool = True) -> tuple[bytes]:
@@ -406,11 +419,12 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
-    ) -> tuple[bool, float, LeaseTime, int]:
+        label: str | None = None,
+    ) -> tuple[bool, float, LeaseTime, str | None, int]:
         """The arguments of ``acquire_many``."""
         count = checked_many(n)
         seconds = checked_timeout(blocking, timeout)
-        return bool(blocking), seconds, self._lease_of(lease), count
+        return bool(blocking), seconds, self._lease_of(lease), checked_label(label), count
 
     def release_many(self, permits: Iterable[str]) -> None:
         """Release permits of any client, all or none.

@@ -28,6 +28,7 @@ from holdfast._engine.arguments import (
     Unset,
     checked_callback,
     checked_count,
+    checked_label,
     checked_name,
     checked_timeout,
     instead_of,
@@ -266,6 +267,7 @@ class BaseSlots(Synchronizer):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Any], object] | None = None,
+        label: str | None = None,
     ) -> None:
         super().__init__(client, name)
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
@@ -284,11 +286,14 @@ class BaseSlots(Synchronizer):
             lease=lease,
             wait=wait,
             on_lost=None if on_lost is None else self._report,
+            label=label,
         )
 
     # ---- the calls: see steps.py
 
-    def _acquire(self, lease: LeaseTime, time: CallersTime, *, block: bool) -> Steps[Any]:
+    def _acquire(
+        self, lease: LeaseTime, time: CallersTime, *, block: bool, label: str | None = None
+    ) -> Steps[Any]:
         """Take the lowest free slot, to be kept as ``Taken``; ``None``: none was free in time.
 
         ``block``: for ``with``, whose end releases it.
@@ -297,7 +302,8 @@ class BaseSlots(Synchronizer):
         if not table.agreed:
             self._agreed(table, (yield self._take_step(table).within(core, time)))
         while True:
-            taken = Taken(self, Granting(self._semaphore, 1, lease, time), block=block)
+            grant = Granting(self._semaphore, 1, lease, time, label=label)
+            taken = Taken(self, grant, block=block)
             with taken.grant.keeping:
                 if not (yield taken.grant.acquire):
                     taken.grant.forget()
@@ -488,23 +494,25 @@ class Slots(BaseSlots):
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> Slot | None:
         """Take the lowest free slot; ``None`` when none was free in time.
 
         ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit. ``lease``: after how many seconds the slot is free; ``None``: it is renewed;
-        by default that of ``client.slots(…)``.
+        by default that of ``client.slots(…)``. ``label``: what it is for, instead of that of
+        ``client.slots(…)``.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
         anything is sent; ``ValueError`` where the name has another number of slots, or other
         values; ``ConnectionError`` and ``ServerError`` as the locks.
         """
         seconds = checked_timeout(blocking, timeout)
-        given = self._semaphore._lease_of(lease)
+        given, said = self._semaphore._lease_of(lease), checked_label(label)
         time = time_of(self._client._core, seconds, blocking=blocking)
         taken: Taken | None = None
         try:
-            taken = run(self._acquire(given, time, block=False))
+            taken = run(self._acquire(given, time, block=False, label=said))
             slot: Slot | None = taken.keep() if taken is not None else None
             return slot
         except BaseException:  # an interrupt came before the caller had it

@@ -94,12 +94,15 @@ class Leader(BaseLeader[Hold]):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[Leader], object] | None = None,
+        label: str | None = None,
     ) -> None:
-        super().__init__(client, name, value=value, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(
+            client, name, value=value, lease=lease, wait=wait, on_lost=on_lost, label=label
+        )
         self._term: Term | None = None
 
-    def _new_lock(self, lease: Seconds | None) -> LeaderLock:
-        return LeaderLock(self._client, self.name, lease=lease, on_lost=self._hold_lost())
+    def _new_lock(self, **options: Any) -> LeaderLock:
+        return LeaderLock(self._client, self.name, on_lost=self._hold_lost(), **options)
 
     def _leadership_lost(self) -> object:
         if self._term is not None:

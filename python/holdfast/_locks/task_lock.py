@@ -166,8 +166,7 @@ class Lock(BaseLock, _core.TaskLock):
         return None if owner == NO_OWNER else owner
 
     def _bind_core(self, core: _core.Lockable) -> None:
-        watched = self._wants_watcher() or self._label is not None
-        how = watched, self._may_wait_for_itself, self._defers()
+        how = self._wants_watcher(), self._may_wait_for_itself, self._defers()
         self._bind(core, self._lease, self._wait, *how)
 
     def _wants_watcher(self) -> bool:
@@ -231,16 +230,13 @@ class Lock(BaseLock, _core.TaskLock):
         block: bool = False,
         label: str | None = None,
     ) -> bool:
-        """Acquire the lock with a watcher of the hold, and say what it is for, if it is known.
+        """Acquire the lock with a watcher of the hold, if one is wanted.
 
-        ``block``: for ``async with``.
+        ``block``: for ``async with``; ``label``: instead of the lock's.
         """
         lease = lease or self._lease
         loop = bridge()
         owner = loop.owner()
-        label = self._label if label is None else label
-        if label is not None:
-            await drive(self._saying(owner, label))
         if self._may_wait_for_itself:
             self._refuse_upgrade()
         granted: bool = False
@@ -250,7 +246,8 @@ class Lock(BaseLock, _core.TaskLock):
         listener = watcher.number if watcher else 0
         try:
             begin = self._core.begin_block if block else self._core.acquire
-            attempt = begin(owner, blocking, seconds, lease.ms, lease.renewed, listener)
+            what = (owner, blocking, seconds, lease.ms, lease.renewed, listener)
+            attempt = begin(*what, None, label)
             granted = await attempt.start(loop.queue)
         finally:
             if watcher is not None:
@@ -338,20 +335,24 @@ class Lock(BaseLock, _core.TaskLock):
         return await request(self._core.force_release(self._owner())) == 1
 
     async def hold(
-        self, *, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+        self,
+        *,
+        wait: Seconds | Unset | None = UNSET,
+        lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> Hold:
         """Take the lock for a ``Hold``: an object that any task of the loop may use and release.
 
         ``wait``: seconds to wait for it, 0 not to wait, ``None`` without limit. ``lease``: how long
-        it lasts without being renewed, in seconds; ``None``: it is renewed. Both default to the
-        lock's. Another hold of the lock waits for this one, in the same task too. A task that is
-        cancelled while it waits leaves nothing behind.
+        it lasts without being renewed, in seconds; ``None``: it is renewed. ``label``: what it is
+        for. All default to the lock's. Another hold of the lock waits for this one, in the same
+        task too. A task that is cancelled while it waits leaves nothing behind.
 
         Raises ``LockTimeout`` when the lock stays busy for ``wait``, or the server refuses to work
         until then; ``ServerError`` when it refuses, and ``wait`` is 0 or ``None``;
         ``ConnectionError`` when no server answers within ``wait`` and the command time-out.
         """
-        return await take_hold(self, wait, lease)
+        return await take_hold(self, wait, lease, label)
 
     async def _enter_watched(self) -> Self:
         """Carry out ``__aenter__``."""
@@ -541,12 +542,15 @@ async def end_block(
 
 
 async def take_hold(
-    lock: Lock, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+    lock: Lock,
+    wait: Seconds | Unset | None = UNSET,
+    lease: Seconds | Unset | None = UNSET,
+    label: str | None = None,
 ) -> Hold:
     """Carry out ``lock.hold()``; a task that is cancelled while it waits leaves nothing behind."""
     hold = Hold(lock)
     try:
-        await acquire_for(hold, wait, lease)
+        await acquire_for(hold, wait, lease, label)
         return hold
     except BaseException:
         # The traceback keeps the object alive for as long as the error is referenced.
@@ -556,15 +560,17 @@ async def take_hold(
 
 
 async def acquire_for(
-    hold: Hold, wait: Seconds | Unset | None = UNSET, lease: Seconds | Unset | None = UNSET
+    hold: Hold,
+    wait: Seconds | Unset | None = UNSET,
+    lease: Seconds | Unset | None = UNSET,
+    label: str | None = None,
 ) -> None:
     """Acquire the lock for a hold object; raises ``LockTimeout``."""
     lock = hold.lock
     seconds, (ms, renewed) = checked(lock, wait, lease)
     queue = bridge().queue
-    if lock._label is not None:
-        await drive(lock._saying(hold._owner, lock._label))
-    attempt = hold._core.acquire(hold._owner, True, seconds, ms, renewed, hold._listener())
+    how = (hold._owner, True, seconds, ms, renewed, hold._listener())
+    attempt = hold._core.acquire(*how, None, checked_label(label))
     if not await attempt.start(queue):
         await lock._raise_timed_out(max(seconds, 0.0))
 

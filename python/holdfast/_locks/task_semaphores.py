@@ -22,6 +22,7 @@ from holdfast._engine.arguments import (
     Self,
     Unset,
     checked_count,
+    checked_label,
     checked_timeout,
     instead_of,
     milliseconds,
@@ -269,8 +270,11 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         lease: Seconds | None = None,
         wait: Seconds | None = None,
         on_lost: Callable[[str], object] | None = None,
+        label: str | None = None,
     ) -> None:
-        super().__init__(client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost)
+        super().__init__(
+            client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost, label=label
+        )
         self._entered: Entered[str] = Entered()
 
     def _reporter(self) -> PermitReporter | None:
@@ -283,12 +287,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> str | None:
         """Take a permit; its id, 32 hex digits, or ``None`` when none was free in time.
 
         ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit. ``lease``: after how many seconds the permit is returned; ``None``: it is
-        renewed; by default the semaphore's own. A task that is cancelled while it waits leaves
+        renewed; by default the semaphore's own. ``label``: what the permit is for, instead of the
+        semaphore's ``label``. A task that is cancelled while it waits leaves
         nothing behind.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
@@ -296,7 +302,8 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         command time-out, ``ServerError`` when it refuses.
         """
         seconds = checked_timeout(blocking, timeout)
-        permits = await self._acquire(1, bool(blocking), seconds, self._lease_of(lease))
+        how = bool(blocking), seconds, self._lease_of(lease), checked_label(label)
+        permits = await self._acquire(1, *how)
         if blocking and permits is None:
             await self._check_number()
         return permits[0] if permits else None
@@ -309,28 +316,36 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> list[str] | None:
         """Take ``n`` permits at once, all or none; ``None`` when they were not free in time.
 
         Returns their ids. ``n``: 1 to 10 000. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit; ``blocking=False`` does not wait. ``lease``: after how many seconds a permit
-        is returned; ``None``: it is renewed; by default the semaphore's own. Each permit has its
-        own lease, and may be released alone. A request for many may be overtaken by requests for
-        fewer. A task that is cancelled while it waits leaves nothing behind. It raises what
-        ``acquire`` raises; then none was taken.
+        is returned; ``None``: it is renewed; by default the semaphore's own. ``label``: what they
+        are for, instead of the semaphore's ``label``. Each permit has its own lease, and may be
+        released alone. A request for many may be overtaken by requests for fewer. A task that is
+        cancelled while it waits leaves nothing behind. It raises what ``acquire`` raises; then none
+        was taken.
         """
         count = checked_many(n)
         seconds = checked_timeout(blocking, timeout)
-        permits = await self._acquire(count, bool(blocking), seconds, self._lease_of(lease))
+        how = bool(blocking), seconds, self._lease_of(lease), checked_label(label)
+        permits = await self._acquire(count, *how)
         if blocking and permits is None:
             await self._check_number()
         return permits
 
     async def _acquire(
-        self, count: int, blocking: bool, seconds: float, lease: LeaseTime
+        self,
+        count: int,
+        blocking: bool,
+        seconds: float,
+        lease: LeaseTime,
+        label: str | None = None,
     ) -> list[str] | None:
         time = time_of(self._client._core, seconds, blocking=blocking)
-        return await drive(self._take(count, lease, time))
+        return await drive(self._take(count, lease, time, label))
 
     async def release(self, permit: str, *, wait: bool = True) -> None:
         """Release a permit of any client. Cancelling the task does not stop it.

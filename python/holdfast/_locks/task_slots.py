@@ -12,6 +12,7 @@ from holdfast._engine.arguments import (
     Late,
     Seconds,
     Unset,
+    checked_label,
     checked_timeout,
     instead_of,
 )
@@ -110,12 +111,14 @@ class Slots(BaseSlots):
         timeout: Seconds | None = None,
         *,
         lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
     ) -> Slot | None:
         """Take the lowest free slot; ``None`` when none was free in time.
 
         ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit. ``lease``: after how many seconds the slot is free; ``None``: it is renewed;
-        by default that of ``client.slots(…)``. A task that is cancelled while it waits leaves
+        by default that of ``client.slots(…)``. ``label``: what it is for, instead of that of
+        ``client.slots(…)``. A task that is cancelled while it waits leaves
         nothing behind.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
@@ -123,9 +126,10 @@ class Slots(BaseSlots):
         values; ``ConnectionError`` and ``ServerError`` as the locks.
         """
         seconds = checked_timeout(blocking, timeout)
-        given = self._semaphore._lease_of(lease)
+        given, said = self._semaphore._lease_of(lease), checked_label(label)
         time = time_of(self._client._core, seconds, blocking=blocking)
-        taken: Taken | None = await drive(self._acquire(given, time, block=False))
+        taking = self._acquire(given, time, block=False, label=said)
+        taken: Taken | None = await drive(taking)
         slot: Slot | None = taken.keep() if taken is not None else None
         return slot
 

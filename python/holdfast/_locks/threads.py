@@ -89,8 +89,8 @@ class BaseFairLock(BaseLock):
     _queue_timeout_ms: int
 
     def _new_core(self, name: bytes) -> CoreLock:
-        core = self._client._core
-        return _core.new_lock(core, self._kind, name, 0, self._queue_timeout_ms, None)
+        options = (0, self._queue_timeout_ms, None, self._label)
+        return _core.new_lock(self._client._core, self._kind, name, *options)
 
     def _queue(self) -> Steps[list[Holder]]:
         """What ``queue()`` asks."""
@@ -268,7 +268,8 @@ class BaseSpinLock(BaseLock):
 
     def _new_core(self, name: bytes) -> _core.Lock:
         backoff = self._backoff._terms()
-        return _core.new_lock(self._client._core, self._kind, name, self._at_least, 0, backoff)
+        options = (self._at_least, 0, backoff, self._label)
+        return _core.new_lock(self._client._core, self._kind, name, *options)
 
 
 class SpinLock(BaseSpinLock, Lock):  # type: ignore[misc]
@@ -418,10 +419,6 @@ class QuorumSide(BaseLock):
         askings = [member._holders(time) for member in self._members]
         return of_several(askings, majority=isinstance(self, BaseRedLock))
 
-    def _saying(self, owner: int, label: str) -> Steps[None]:
-        for member in self._members:
-            yield from member._saying(owner, label)
-
 
 def checked_members(kind: type, locks: Sequence[Any], asynchronous: bool) -> Members:
     """The members: at least one lock, each once, of open clients; raises for others."""
@@ -488,7 +485,7 @@ class BaseMultiLock(QuorumSide):
     _kind = "multi_lock"
 
     def _new_core(self, name: bytes) -> _core.Lockable:
-        return _core.multi_lock(cores_of(self._members), name)
+        return _core.multi_lock(cores_of(self._members), name, self._label)
 
 
 class MultiLock(BaseMultiLock, Lock):  # type: ignore[misc]
@@ -562,7 +559,7 @@ class BaseRedLock(QuorumSide):
         return self._core.known_left(self._owner())
 
     def _new_core(self, name: bytes) -> _core.Lockable:
-        return _core.red_lock(cores_of(self._members), name)
+        return _core.red_lock(cores_of(self._members), name, self._label)
 
 
 class RedLock(BaseRedLock, Lock):  # type: ignore[misc]

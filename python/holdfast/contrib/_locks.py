@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.integration import (
     KINDS,
@@ -14,13 +14,23 @@ from holdfast.integration import (
     checked_word,
 )
 
-__all__ = ["PERMITS", "checked_options", "new_lock", "seconds_to_retry"]
+__all__ = [
+    "PERMITS",
+    "checked_label",
+    "checked_options",
+    "new_lock",
+    "purpose",
+    "seconds_to_retry",
+]
 
 #: A kind beside those of locks, where a module supports it: it gives `permits`, or None.
 PERMITS = "permit_semaphore"
 
 #: What a busy lock's time to live says of when it is free: rarely more than this.
 LONGEST_RETRY = 30
+
+#: Characters.
+LONGEST_PURPOSE = 200
 
 #: For ``checked_lease``: any value of ``None`` will do.
 _ANY_LEASE_MS = 30_000
@@ -41,6 +51,21 @@ def checked_options(template: str, kind: str, **options: Any) -> list[str]:
     checked_wait(options.get("wait"))
     checked_lease("lease", options.get("lease"), _ANY_LEASE_MS)
     return fields
+
+
+def checked_label(label: Any) -> str | Literal[False] | None:
+    """What holds are for, as a helper is given it: ``False`` nothing, ``None`` what it fills in."""
+    if label is not False and label is not None and not isinstance(label, str):
+        msg = f"label must be str, or False for none, not {type(label).__name__}"
+        raise TypeError(msg)
+    return label
+
+
+def purpose(label: str | Literal[False] | None, filled: str) -> str | None:
+    """The ``label`` of a lock: what was given, else what the helper knows."""
+    if label is None:
+        return filled[:LONGEST_PURPOSE]
+    return label or None
 
 
 def new_lock(client: Any, kind: str, name: str, **options: Any) -> Any:

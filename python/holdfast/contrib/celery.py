@@ -21,7 +21,7 @@ import threading
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta, timezone
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from celery import Task, current_app, current_task, signals
 from celery.backends.base import DisabledBackend
@@ -40,7 +40,7 @@ from holdfast import (
     servers,
 )
 from holdfast.contrib._blocks import Outcome, held, refuse_transactions
-from holdfast.contrib._locks import checked_options, seconds_to_retry
+from holdfast.contrib._locks import checked_label, checked_options, purpose, seconds_to_retry
 from holdfast.integration import (
     About,
     about,
@@ -70,6 +70,8 @@ TICKET = "holdfast_ticket"
 END = "holdfast_end"
 NAME = "holdfast_name"
 LEASE = "holdfast_lease"
+#: What the sender has given as the label; empty: nothing is said. Without it: the task's.
+LABEL = "holdfast_label"
 
 #: Seconds for which the server keeps that a ticket was used: the time in which a broker delivers a
 #: message once more.
@@ -115,6 +117,7 @@ def single(
     busy: str = "skip",
     wait: Seconds | None = None,
     lease: Seconds | None = None,
+    label: str | Literal[False] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate the function of a task, below ``@app.task``: one at a time for each name.
 
@@ -122,8 +125,9 @@ def single(
     ``"skip"`` returns ``None`` without running the task; ``"retry"`` has it run again after the
     lock's time to live (1 to 30 s), as often as it takes, without counting as a retry of the task;
     ``"wait"`` waits up to ``wait`` seconds (``None``: without limit), then raises ``LockTimeout``.
-    ``lease``: the lock's. Called outside of a worker, ``"retry"`` raises ``LockTimeout``. A task
-    that ``enqueue_once`` has sent with the same name has the lock already, and runs.
+    ``lease``: the lock's. ``label``: what its holds are for, by default the task's name and id;
+    ``False``: nothing is said. Called outside of a worker, ``"retry"`` raises ``LockTimeout``. A
+    task that ``enqueue_once`` has sent with the same name has the lock already, and runs.
 
     A release that fails after the function, or finds the hold lost, is a record of the log, and the
     task is done. Inside a transaction of Django, committed later, it raises ``RuntimeError``.
@@ -138,7 +142,8 @@ def single(
         raise ValueError(msg)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        run = _Single(_naming(template, fields, function), busy, {"wait": wait, "lease": lease})
+        options = {"wait": wait, "lease": lease, "label": checked_label(label)}
+        run = _Single(_naming(template, fields, function), busy, options)
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -167,7 +172,9 @@ class _Single:
         if task is None or not task.request.is_eager:
             refuse_transactions(f"single({name!r})", "put @transaction.atomic below it")
         client = _client_of(current_app if task is None else task.app)
-        lock = client.lock(name, **self._options)
+        filled = _title(task) if task is not None else function.__qualname__
+        options = {**self._options, "label": purpose(self._options["label"], filled)}
+        lock = client.lock(name, **options)
         sent_with = _hold_of(task)
         if sent_with is not None and sent_with.name == lock.name:
             return finished(function(*args, **kwargs), function)
@@ -203,6 +210,16 @@ def _naming(template: str, fields: list[str], function: Any) -> Callable[[Any, A
         raise TypeError(msg)
     checked_function(function, asynchronous=False)
     return naming(template, fields, function)
+
+
+def _title(task: Any) -> str:
+    """Its name and id."""
+    return f"{task.name} {task.request.id}"
+
+
+def _purpose_of(task: Any) -> str | None:
+    """What a lock is taken for that ``enqueue_once`` has named."""
+    return purpose(task.request.headers.get(LABEL), _title(task))
 
 
 def _running_task() -> Any:
@@ -246,6 +263,7 @@ def enqueue_once(
     *,
     name: str,
     lease: Seconds = 3600.0,
+    label: str | Literal[False] | None = None,
     **options: Any,
 ) -> Any:
     """Send a task unless it is in the queue, or runs: ``AsyncResult``, or ``None`` if it is.
@@ -256,7 +274,8 @@ def enqueue_once(
     and runs. It is skipped with a warning, and its result is ``REVOKED``, where another has the
     lock by then, or where an earlier delivery of it has begun, which a key on the server records
     for a day (or to the end of
-    its lease). ``options``: those of ``apply_async``. A retry is sent with the same
+    its lease). ``label``: what the lock is held for, by default the task's name; ``False``: nothing
+    is said. ``options``: those of ``apply_async``. A retry is sent with the same
     lease, from its countdown on; one that cannot take the lock along takes it again before it runs.
 
     Raises ``TypeError`` or ``ValueError`` for bad arguments, ``holdfast.ConnectionError`` without a
@@ -271,12 +290,15 @@ def enqueue_once(
     _watch(task)
     client = _client_of(task.app)
     try:
-        hold = client.lock(name, wait=0).hold()
+        said = purpose(checked_label(label), task.name or "")
+        hold = client.lock(name, wait=0, label=said).hold()
     except LockTimeout:
         return None
     with _undone_by(hold.release):
         held = _detached(hold, lease + _delay(options))
     headers = {**(options.pop("headers", None) or {}), NAME: name, LEASE: lease, **held}
+    if label is not None:
+        headers[LABEL] = label or ""
     with _undone_by(lambda: client.attach(held[TICKET]).release()):
         return task.apply_async(args, kwargs, headers=headers, **options)
 
@@ -356,7 +378,7 @@ def _hold_for(client: Client, task: Any) -> Any:
     headers = task.request.headers
     name = headers[NAME]
     if TICKET not in headers:
-        return client.lock(name).hold(wait=0)
+        return client.lock(name, label=_purpose_of(task)).hold(wait=0)
     used = _Used(client, headers)
     try:
         hold = client.attach(headers[TICKET], name=name)
@@ -374,7 +396,7 @@ def _late_hold(client: Client, task: Any, error: LockLostError) -> Any:
     name = task.request.headers[NAME]
     over = not _seconds_until(task.request.headers.get(END))
     try:
-        hold = client.lock(name).hold(wait=0)
+        hold = client.lock(name, label=_purpose_of(task)).hold(wait=0)
     except LockTimeout:
         gone = "has expired" if over else "was taken away before the end of its lease"
         msg = f"its ticket for the lock {name!r} {gone}, and another has the lock"
@@ -445,7 +467,7 @@ def _before_publish(headers: Any = None, **_: Any) -> None:
         return
     known = task.request.headers  # the message of a task that replaces this one has none of them
     lease = known[LEASE] + _seconds_until(headers.get("eta"))
-    headers.update({NAME: known[NAME], LEASE: known[LEASE]})
+    headers.update({word: known[word] for word in (NAME, LEASE, LABEL) if word in known})
     for old in (TICKET, END):
         headers.pop(old, None)
     try:

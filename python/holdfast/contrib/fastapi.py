@@ -20,7 +20,7 @@ from contextlib import (
     contextmanager,
 )
 from inspect import isasyncgenfunction, isgeneratorfunction, unwrap
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import BackgroundTasks, FastAPI, HTTPException, WebSocketException, routing
 from fastapi.dependencies.utils import get_dependant, request_params_to_args
@@ -31,7 +31,14 @@ from starlette.routing import Mount
 
 from holdfast import HoldfastError, LockTimeout
 from holdfast.asyncio import Client
-from holdfast.contrib._locks import PERMITS, checked_options, new_lock, seconds_to_retry
+from holdfast.contrib._locks import (
+    PERMITS,
+    checked_label,
+    checked_options,
+    new_lock,
+    purpose,
+    seconds_to_retry,
+)
 from holdfast.integration import Seconds, about, is_busy, log_error
 
 __all__ = ["Locked", "lifespan"]
@@ -68,6 +75,8 @@ class Locked:
     held until the background tasks have ended; it is so in any case where FastAPI ends another
     dependency with ``yield`` after them. ``cancel_on_lost``: a loss cancels the function, and
     the response is 503 unless it has begun; a function with ``def`` goes on in its thread.
+    ``label``: what the holds are for, as of a lock; by default the method and the path of the
+    route, ``POST /orders/{order_id}``; ``False``: nothing is said.
 
     Raises ``TypeError`` or ``ValueError`` for a bad argument. A parameter that a route lacks is a
     ``ValueError`` when the application starts with ``lifespan``, else at the first request.
@@ -83,7 +92,9 @@ class Locked:
         background: bool = False,
         cancel_on_lost: bool = False,
         permits: int | None = None,
+        label: str | Literal[False] | None = None,
     ) -> None:
+        self._label: str | Literal[False] | None = checked_label(label)
         self._fields = checked_options(template, kind, wait=wait, lease=lease, permits=permits)
         self._template = template
         self._kind = kind
@@ -106,7 +117,7 @@ class Locked:
             yield holds[self._kind, name]
             return
         canceller = _Canceller()
-        options = self._options
+        options = {**self._options, "label": purpose(self._label, _route_of(connection))}
         if self._cancel_on_lost:
             options = {**options, "on_lost": canceller.cancel}
         lock = new_lock(_client_of(connection.app), self._kind, name, **options)
@@ -309,6 +320,12 @@ def _ends_late(dependant: Any) -> bool:
     called = unwrap(getattr(called, "func", called))  # of a partial
     kinds = (isgeneratorfunction, isasyncgenfunction)
     return any(is_kind(each) for is_kind in kinds for each in (called, type(called).__call__))
+
+
+def _route_of(connection: HTTPConnection) -> str:
+    """The method of a request and the path of its route, with the names of its parameters."""
+    path = getattr(connection.scope.get("route"), "path", connection.scope["type"])
+    return f"{connection.scope.get('method', 'WEBSOCKET')} {path}"
 
 
 def _client_of(app: Any) -> Client:

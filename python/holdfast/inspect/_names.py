@@ -12,6 +12,7 @@ from holdfast.servers import key_beside
 __all__ = [
     "REQUESTS",
     "SEMAPHORE_CHANNEL",
+    "TIMEOUTS",
     "counters_of",
     "escaped",
     "matcher",
@@ -27,6 +28,8 @@ __all__ = [
 #: What the channels of semaphores, and the keys of requests, begin with.
 SEMAPHORE_CHANNEL: Final = key_beside("semaphore_channel", b"{").removesuffix(b"{")
 REQUESTS: Final = key_beside("request", b"{").partition(b"{")[0]
+#: How the keys of the timeouts of permits end.
+TIMEOUTS: Final = b":timeout"
 #: The key of a request: the name, the client's id and the slot.
 REQUEST: Final = re.compile(
     REQUESTS + rb"(.+):[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}:\d{1,20}", re.DOTALL
@@ -40,7 +43,7 @@ def read_timeout(name: bytes, owner: bytes, hold: int) -> bytes:
 
 def permits_of(timeouts: bytes) -> list[bytes]:
     """The names that a permit semaphore with this key of timeouts may have."""
-    return _unbraced(timeouts.removesuffix(b":timeout"))
+    return _unbraced(timeouts.removesuffix(TIMEOUTS))
 
 
 def semaphores_of(channel: bytes) -> list[bytes]:

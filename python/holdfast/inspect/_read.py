@@ -83,17 +83,21 @@ def batches(keys: Sequence[bytes], size: int) -> Iterator[Sequence[bytes]]:
 
 def _fitting(ask: Ask, keys: Sequence[bytes], elsewhere: list[bytes]) -> dict[bytes, int]:
     """The sizes of the hashes that may be locks."""
-    commands: list[Command] = []
-    for key in keys:
-        commands += [(b"HLEN", key), (b"HRANDFIELD", key)]
-    replies = ask(commands)
+    replies = ask([(b"HRANDFIELD", key) for key in keys])
+    # Most hashes are others': one command for each of those.
+    found = [key for key, sample in zip(keys, replies, strict=True) if _may_be(sample)]
     sizes: dict[bytes, int] = {}
-    for key, size, sample in zip(keys, replies[::2], replies[1::2], strict=True):
+    for key, size in zip(found, ask([(b"HLEN", key) for key in found]), strict=True):
         if moved(size):
             elsewhere.append(key)
-        elif _is_size(size) and (_is_field(sample) or _is_refused(sample)):
+        elif _is_size(size):
             sizes[key] = size
     return _small(ask, sizes)
+
+
+def _may_be(sample: Any) -> bool:
+    """Whether the field is that of a lock, or it is not known."""
+    return _is_field(sample) or _is_refused(sample) or moved(sample)
 
 
 def _small(ask: Ask, sizes: dict[bytes, int]) -> dict[bytes, int]:
@@ -217,11 +221,11 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
         return None
     if not _are_permits(sample):
         return None
-    # Together: the server runs them one after another, so that number and owners fit each other.
+    # As one step, so that number and owners fit each other.
     last = (b"ZRANGE", timeouts, b"%d" % -MOST_OWNERS, b"-1", b"WITHSCORES")
     reading = [(b"GET", name), (b"ZCARD", timeouts), last, (b"TIME",)]
     beside = built.beside_permits(name, ask(built.sizes_beside(name)))
-    free, size, out, now, *around = ask([*reading, *beside])
+    free, size, out, now, *around = _together(ask, [*reading, *beside])
     if not (isinstance(free, bytes) and is_number(free)):
         return None
     held = _permits_out(name, checked(out), int(now[0]) * 1000 + int(now[1]) // 1000)
@@ -232,6 +236,14 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
     held.free = int(free) + size - (len(held.holds) if not held.truncated else size)
     built.see_permits(held, around)
     return held
+
+
+def _together(ask: Ask, commands: Sequence[Command]) -> list[Any]:
+    """The replies of one step; one by one, where this user may not run ``MULTI``."""
+    begun, *replies, whole = ask([(b"MULTI",), *commands, (b"EXEC",)])
+    if isinstance(whole, list):
+        return listed(whole)
+    return replies if isinstance(begun, Exception) else ask(commands)
 
 
 def _are_permits(sample: Any) -> bool:

@@ -20,7 +20,7 @@ from ._read import checked, read_locks, read_permits, read_semaphore
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from holdfast.servers import Command, Deployment, Server
+    from holdfast.servers import Deployment, Server
 
     from ._held import Held
     from ._model import LockInfo
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["scan"]
 
 #: How many keys the server looks at in one step: well below a millisecond.
-KEYS_PER_STEP: Final = b"1000"
+STEP: Final = (b"COUNT", b"1000")
+#: The keys of timeouts and of requests, which have the name in braces, or with braces of its own.
+BESIDE: Final = b"*{*:*"
 
 
 def scan(deployment: Deployment, pattern: bytes) -> list[LockInfo]:
@@ -86,18 +88,20 @@ def _awaited(deployment: Deployment, servers: Sequence[Server], pattern: bytes) 
 
 
 def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], ...]]:
-    """Hashes with matching names, possible timeout keys of permit semaphores, and requests."""
-    globs = {b"hash": pattern, b"zset": b"*:timeout", b"string": names.REQUESTS + b"*"}
-    cursors = dict.fromkeys(globs, b"0")
+    """Hashes with matching names, possible timeout keys of permit semaphores, and requests.
+
+    One pass over the keys: both commands of a step look at the same keys, the second time in the
+    server's caches, and what is beside a name is told by its own.
+    """
+    asked = [(b"MATCH", pattern, b"TYPE", b"hash"), (b"MATCH", BESIDE)]
+    cursors: dict[int, bytes] = dict.fromkeys(range(len(asked)), b"0")
     while cursors:
-        found: dict[bytes, list[bytes]] = {}
-        commands = [_scan_command(kind, at, globs[kind]) for kind, at in cursors.items()]
-        for kind, reply in zip(list(cursors), server.ask_gently(commands), strict=True):
-            cursors[kind], found[kind] = checked(reply)
-            if cursors[kind] == b"0":
-                del cursors[kind]
-        yield tuple(found.get(kind, []) for kind in globs)
-
-
-def _scan_command(kind: bytes, cursor: bytes, pattern: bytes) -> Command:
-    return (b"SCAN", cursor, b"MATCH", pattern, b"COUNT", KEYS_PER_STEP, b"TYPE", kind)
+        found: list[list[bytes]] = [[], []]
+        commands = [(b"SCAN", at, *asked[which], *STEP) for which, at in cursors.items()]
+        for which, reply in zip(list(cursors), server.ask_gently(commands), strict=True):
+            cursors[which], found[which] = checked(reply)
+            if cursors[which] == b"0":
+                del cursors[which]
+        hashes, beside = found
+        timeouts = [key for key in beside if key.endswith(names.TIMEOUTS)]
+        yield hashes, timeouts, [key for key in beside if key.startswith(names.REQUESTS)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from holdfast.integration import shown
 from holdfast_tools.run import KINDS, Job
 from holdfast_tools.run import run as run_job
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["run"]
+
+#: Characters.
+LONGEST_PURPOSE: Final = 200
 
 STATUS = click.IntRange(0, 255)
 
@@ -76,6 +80,8 @@ class RunCommand(click.Command):
     is_flag=True,
     help="Release when COMMAND ends, whatever it has left running.",
 )
+@click.option("--label", metavar="TEXT", help="What this program is, for 'holdfast ls'.")
+@click.option("--no-purpose", is_flag=True, help="Do not say COMMAND's line as what it is for.")
 @click.option("--verbose", is_flag=True, help="Say on stderr what happens.")
 @click.pass_obj
 def run(
@@ -87,6 +93,9 @@ def run(
     of the last one; a daemon that closes the file descriptor HOLDFAST_FD does not count. COMMAND
     has the name in HOLDFAST_LOCK, and of a fenced lock the token in HOLDFAST_TOKEN. If the lock is
     lost, or run is killed, all of them get SIGTERM, and SIGKILL after --grace.
+
+    'holdfast ls' and 'show' say that the lock is held for COMMAND, by the first 200 characters of
+    its line, to each user that may read the server: with --no-purpose they do not.
 
     The status is COMMAND's, or 128 plus the signal that ended it or the wait; 2 for wrong options
     or another number of permits, 69 if the server is out of reach or refuses, or the system starts
@@ -100,11 +109,13 @@ def run(
         msg = "COMMAND is missing: holdfast run NAME -- COMMAND"
         raise click.UsageError(msg)
     _check(options)
+    line = shown(b" ".join(words))[:LONGEST_PURPOSE]
     return run_job(
         Job(
             url=settings.url,
             name=name,
             command=tuple(words),
+            purpose=None if options.pop("no_purpose") else line,
             descendants=not options.pop("no_descendants"),
             tell=complain if verbose else lambda _: None,
             complain=complain,

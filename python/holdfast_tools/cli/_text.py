@@ -29,6 +29,7 @@ __all__ = [
     "on_terminal",
     "owner_details",
     "owner_text",
+    "program_text",
     "seconds",
     "since",
     "table_of",

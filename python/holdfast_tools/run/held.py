@@ -61,7 +61,8 @@ async def settle(client: Client, job: Job) -> None:
 def _lock(client: Client, job: Job, on_lost: Callable[[Any], None]) -> Any:
     minimum: dict[str, Any] = {} if job.at_least is None else {"at_least": job.at_least}
     kind = kind_of(job.kind)
-    made = getattr(client, kind.word)(job.name, on_lost=on_lost, **minimum)
+    options = {"on_lost": on_lost, "label": job.purpose, **minimum}
+    made = getattr(client, kind.word)(job.name, **options)
     return getattr(made, job.kind) if kind.sides else made
 
 
@@ -120,7 +121,8 @@ class _Permit:
         began = time.monotonic()
         permits = await _within(job, _number(client, job))
         left = job.wait and max(job.wait - (time.monotonic() - began), 0)
-        semaphore = client.permit_semaphore(job.name, permits=permits, on_lost=lambda _: lost())
+        options: dict[str, Any] = {"on_lost": lambda _: lost(), "label": job.purpose}
+        semaphore = client.permit_semaphore(job.name, permits=permits, **options)
         permit = await semaphore.acquire(left != 0, left or None)
         if permit is None:
             msg = f"no permit of {quoted(job.name)} was free in {job.wait} s"

@@ -35,6 +35,10 @@ class Job:
     """Of a semaphore; None: as many as it has, 1 if it has no number yet."""
     resize: bool = False
     """Whether `permits` takes the place of another number."""
+    label: str | None = None
+    """What the client is."""
+    purpose: str | None = None
+    """What the hold is for."""
     busy_status: int = BUSY
     lost_status: int = LOST
     grace: float = 10.0

@@ -122,8 +122,10 @@ class _Run:
             guard_by_default()
             if self._launcher.descendants is not None:
                 self._launcher.descendants.keep_after_death()
-            url, lease = self._job.url, self._job.lease
-            client = holdfast.Client(url) if lease is None else holdfast.Client(url, lease=lease)
+            job = self._job
+            about = {"lease": job.lease, "label": job.label}
+            given: Any = {word: value for word, value in about.items() if value is not None}
+            client = holdfast.Client(job.url, **given)
             status = await self._with(client)
             if not self._open:
                 await asyncio.wait({asyncio.ensure_future(client.close())}, timeout=CLOSE)

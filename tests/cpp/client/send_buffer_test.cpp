@@ -25,7 +25,7 @@ static_assert(!std::is_copy_constructible_v<WriteTurn>);
 static_assert(std::is_move_constructible_v<WriteTurn>);
 static_assert(
     !std::is_invocable_v<decltype(&SendBuffer::flush), SendBuffer&, RequestQueue&, Mutex&>);
-static_assert(!std::is_invocable_v<decltype(&SendBuffer::begin_direct)>);
+static_assert(!std::is_invocable_v<decltype(&SendBuffer::direct)>);
 static_assert(!std::is_default_constructible_v<ReadTurn>);
 static_assert(!std::is_copy_constructible_v<ReadTurn>);
 static_assert(!std::is_invocable_v<decltype(&StreamReader::advance), StreamReader&, Pipeline&,
@@ -118,7 +118,8 @@ TEST_F(SendBufferTest, WhatTheStreamDoesNotTakeIsWrittenLater) {
 TEST_F(SendBufferTest, TheRestOfADirectCommandIsWrittenFirst) {
   script.room = 2;
   std::optional<WriteTurn> turn = send.take();
-  SendBuffer::begin_direct(*turn) = "direct";
+  SendBuffer::begin_direct(*turn);
+  SendBuffer::direct(*turn) = "direct";
   SendBuffer::Written written;
   EXPECT_FALSE(SendBuffer::write_direct(*turn, *send.stream(), written));
   script.room = std::string::npos;

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
@@ -62,6 +63,14 @@ def test_ls_is_sorted_and_finds_owners(run: Run, server: Server) -> None:
 
         assert listed() == listed("--sort", "name") == "abc"
         assert listed("--sort", "left") == "bac"
+        for name, since, said in (("c", 10**9, ""), ("a", 15 * 10**8, "invoices of May")):
+            [owner] = [one for one in server.inspect.hkeys(name) if one != b"mode"]
+            field = owner.partition(b":")[2] + b":" + name.encode()
+            server.inspect.hset(f"holdfast:client:{client.id}", field, f"{since * 1000} {said}")
+        assert listed("--sort", "age") == "cab"
+        assert listed("--older-than", "1d") == listed("--older-than", "90") == "ac"
+        assert listed("--older-than", f"{(time.time() - 1_400_000_000) / 3600}h") == "c"
+        assert listed("--older-than", "900000d") == ""
         with holdfast.Client(server.url) as other, ThreadPoolExecutor() as threads:
             waiting = threads.submit(other.lock("b", lease=60).acquire, timeout=BOUND)
             eventually(lambda: listed("--sort", "waiters") == "bac")

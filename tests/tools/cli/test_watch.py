@@ -19,6 +19,7 @@ from tests.support.fixtures import StartServer
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 from tests.tools.cli.conftest import BOUND, COMMAND, environment
+from tests.tools.run.terminals import Session
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -111,6 +112,30 @@ def test_a_server_that_goes_is_waited_for(start_server: StartServer, start: Star
         assert line(process)["event"] == "gone"
         with client.lock("second", lease=60):
             assert line(process)["name"] == "second"
+
+
+def test_keys_sort_and_scroll_the_table(server: Server) -> None:
+    """On a terminal of 14 lines: 9 of 30 locks."""
+    owner = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"
+    for number in range(30):
+        server.inspect.hset(f"lock {number:02}", owner, 1)
+        server.inspect.pexpire(f"lock {number:02}", 3_600_000 - 60_000 * number)
+    session = Session(
+        [*COMMAND, "--url", server.url, "watch", "--interval", "0.2"], TERM="xterm", COLUMNS="120"
+    )
+    try:
+        session.resize(14, 120)
+        session.expect(r"lock 08 .*\n1-9 of 30, by name; sort: n=name a=age w=waiters l=left")
+        session.type("\x1b[B")
+        session.expect(r"lock 09 .*\n2-10 of 30")
+        session.type("\x1b[F")
+        session.expect(r"lock 29 .*\n22-30 of 30")
+        session.type("l\x1b[H")
+        session.expect(r"lock 21 .*\n1-9 of 30, by left")
+        session.type("q")
+        assert session.end()[0] == 0
+    finally:
+        session.close()
 
 
 def info(owner: str | None, ttl: float = 9.0) -> LockInfo:

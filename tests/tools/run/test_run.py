@@ -214,9 +214,13 @@ def test_each_kind_is_held(start: Start, client: holdfast.Client, marks: Marks, 
         "fenced": client.fenced_lock("myLock"),
     }[kind]
     wait = f"echo x > {marks.path('in')}; exec sleep 60"
-    running = start("myLock", "--kind", kind, "--", "sh", "-c", wait)
+    silent = ("--no-purpose",) if kind == "write" else ()
+    running = start("myLock", "--kind", kind, "--label", "cron", *silent, "--", "sh", "-c", wait)
     marks.wait("in")
     assert not same.acquire(blocking=False)
+    [holder] = same.holders()
+    line = f"sh -c {wait}"[:200]
+    assert (holder.label, holder.purpose) == ("cron", None if silent else line)
     running.signal(signal.SIGTERM)
     assert running.status() == 143
     assert same.acquire(blocking=False)
