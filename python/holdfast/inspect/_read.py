@@ -242,6 +242,7 @@ def _together(ask: Ask, name: bytes, timeouts: bytes, sizes: Sequence[Any]) -> l
     number = (b"GET", name)
     last = (b"ZRANGE", timeouts, b"-" + MOST, b"-1", b"WITHSCORES")
     reading = [number, (b"ZCARD", timeouts), last, (b"TIME",)]
+    replies: list[Any] = []
     for _ in range(MOST_READINGS):
         *replies, after = ask([*reading, *built.beside_permits(name, sizes), number])
         if replies[0] == after:
