@@ -105,7 +105,7 @@ def check(case: Case, bob: Any) -> None:
     if kind != "barrier":
         timed_out(
             lambda: case.time_out(bob),
-            f"'{LABEL}' on {socket.gethostname()}:{os.getpid()}, .* s of its lease left",
+            f"'{LABEL}' on {socket.gethostname()}:{os.getpid()}.* s of its lease left",
         )
     case.let_go()
     if kind in {"once", "barrier"}:

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = ["beside_permits", "of_leader", "see_lock", "see_permits", "sizes_beside"]
+__all__ = [
+    "beside_permits",
+    "is_read",
+    "keys_beside",
+    "of_leader",
+    "see_lock",
+    "see_permits",
+    "sizes_beside",
+]
 
 #: How the name of the lock of a once ends.
 ONCE: Final = b":holdfast_once"
@@ -52,18 +60,26 @@ def see_lock(held: Held, state: Sequence[Any]) -> None:
         held.value = state[1][1:] if state[1] and state[1][:1] != b"n" else None
 
 
+def keys_beside(name: bytes) -> list[bytes]:
+    """The keys of what may be built on permits."""
+    return [key_beside(word, name) for word in BESIDE]
+
+
 def sizes_beside(name: bytes) -> list[Command]:
     """The commands whose replies ``beside_permits`` takes."""
-    return [(b"HLEN", key_beside(word, name)) for word in BESIDE]
+    return [(b"HLEN", key) for key in keys_beside(name)]
+
+
+def is_read(size: Any) -> bool:
+    """Whether a hash of this size is read: one that there is, and that is not too large."""
+    return isinstance(size, int) and 0 < size <= MOST_FIELDS
 
 
 def beside_permits(name: bytes, sizes: Sequence[Any]) -> list[Command]:
     """The commands whose replies ``see_permits`` takes: of a hash that is not too large."""
     return [
-        (b"HGETALL", key_beside(word, name))
-        if isinstance(size, int) and size <= MOST_FIELDS
-        else (b"EXISTS", key_beside(word, name))
-        for word, size in zip(BESIDE, sizes, strict=True)
+        (b"HGETALL" if is_read(size) else b"EXISTS", key)
+        for key, size in zip(keys_beside(name), sizes, strict=True)
     ]
 
 

@@ -41,6 +41,8 @@ MODES: Final = (b"read", b"write")
 #: The most owners of one lock that are looked at, and the most permits that are out.
 MOST_OWNERS: Final = 4096
 MOST: Final = b"%d" % MOST_OWNERS
+#: How often a semaphore is read whose number changes meanwhile.
+MOST_READINGS: Final = 5
 #: How many fields of a larger hash the server looks at to say what it takes up.
 SOME: Final = b"16"
 #: Bytes that a hash of one owner, and each further owner, may take up in the server's memory,
@@ -221,11 +223,8 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
         return None
     if not _are_permits(sample):
         return None
-    # As one step, so that number and owners fit each other.
-    last = (b"ZRANGE", timeouts, b"%d" % -MOST_OWNERS, b"-1", b"WITHSCORES")
-    reading = [(b"GET", name), (b"ZCARD", timeouts), last, (b"TIME",)]
-    beside = built.beside_permits(name, ask(built.sizes_beside(name)))
-    free, size, out, now, *around = _together(ask, [*reading, *beside])
+    sizes_beside = ask(built.sizes_beside(name))
+    free, size, out, now, *around = _together(ask, name, timeouts, sizes_beside)
     if not (isinstance(free, bytes) and is_number(free)):
         return None
     held = _permits_out(name, checked(out), int(now[0]) * 1000 + int(now[1]) // 1000)
@@ -238,12 +237,17 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
     return held
 
 
-def _together(ask: Ask, commands: Sequence[Command]) -> list[Any]:
-    """The replies of one step; one by one, where this user may not run ``MULTI``."""
-    begun, *replies, whole = ask([(b"MULTI",), *commands, (b"EXEC",)])
-    if isinstance(whole, list):
-        return listed(whole)
-    return replies if isinstance(begun, Exception) else ask(commands)
+def _together(ask: Ask, name: bytes, timeouts: bytes, sizes: Sequence[Any]) -> list[Any]:
+    """A semaphore and what is built on it, read at once: again while its number changes."""
+    number = (b"GET", name)
+    last = (b"ZRANGE", timeouts, b"-" + MOST, b"-1", b"WITHSCORES")
+    reading = [number, (b"ZCARD", timeouts), last, (b"TIME",)]
+    replies: list[Any] = []
+    for _ in range(MOST_READINGS):
+        *replies, after = ask([*reading, *built.beside_permits(name, sizes), number])
+        if replies[0] == after:
+            break
+    return replies
 
 
 def _are_permits(sample: Any) -> bool:

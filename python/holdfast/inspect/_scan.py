@@ -30,7 +30,7 @@ __all__ = ["scan"]
 
 #: How many keys the server looks at in one step: well below a millisecond.
 STEP: Final = (b"COUNT", b"1000")
-#: The keys of timeouts and of requests, which have the name in braces, or with braces of its own.
+#: The keys of timeouts and of requests: either the name has braces, or they stand around it.
 BESIDE: Final = b"*{*:*"
 
 
@@ -91,7 +91,7 @@ def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], ...]]:
     """Hashes with matching names, possible timeout keys of permit semaphores, and requests.
 
     One pass over the keys: both commands of a step look at the same keys, the second time in the
-    server's caches, and what is beside a name is told by its own.
+    server's caches, and the names of keys beside a name say what they are.
     """
     asked = [(b"MATCH", pattern, b"TYPE", b"hash"), (b"MATCH", BESIDE)]
     cursors: dict[int, bytes] = dict.fromkeys(range(len(asked)), b"0")

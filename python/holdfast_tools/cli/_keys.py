@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 __all__ = ["pressed", "single_keys"]
 
@@ -33,7 +33,7 @@ MOST_BYTES: Final = 64
 
 
 @contextmanager
-def single_keys() -> Iterator[bool]:
+def single_keys() -> Generator[bool]:
     """While keys come one by one, without an echo; ``False``: no terminal sends any."""
     terminal = sys.stdin.fileno() if sys.stdin.isatty() else -1
     if terminal < 0 or os.tcgetpgrp(terminal) != os.getpgrp():  # in the background it would stop

@@ -121,8 +121,9 @@ class _Permit:
         began = time.monotonic()
         permits = await _within(job, _number(client, job))
         left = job.wait and max(job.wait - (time.monotonic() - began), 0)
-        options: dict[str, Any] = {"on_lost": lambda _: lost(), "label": job.purpose}
-        semaphore = client.permit_semaphore(job.name, permits=permits, **options)
+        semaphore = client.permit_semaphore(
+            job.name, permits=permits, on_lost=lambda _: lost(), label=job.purpose
+        )
         permit = await semaphore.acquire(left != 0, left or None)
         if permit is None:
             msg = f"no permit of {quoted(job.name)} was free in {job.wait} s"

@@ -112,31 +112,3 @@ def test_foreign_keys_beside_a_name_say_nothing(client: holdfast.Client, server:
         assert ["use" in one for one in listed(client)] == [False, False, False]
         for name in ("gpus", "pool"):
             assert "use" not in shown(client, name)
-
-
-def test_number_and_owners_of_busy_slots_fit_each_other(
-    client: holdfast.Client, other: holdfast.Client
-) -> None:
-    slots, over = client.slots("gpus", 3, lease=30), threading.Event()
-    with slots:  # from then on the server knows that these are slots
-        pass
-
-    def work() -> None:
-        while not over.is_set():
-            with slots:
-                pass
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    try:
-        seen = {
-            found.permits + len(found.owners)
-            for found in (inspect.lock(other, "gpus") for _ in range(200))
-            if found is not None and found.permits is not None
-        }
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
-    assert seen == {3}
