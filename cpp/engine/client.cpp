@@ -55,7 +55,9 @@ struct About {
     host = name.data();
   }
   // For lua/client/renew.lua.
-  std::string lines() const { return host + '\n' + pid + '\n' + made + '\n' + lease + '\n' + label; }
+  std::string lines() const {
+    return host + '\n' + pid + '\n' + made + '\n' + lease + '\n' + label;
+  }
 
   const std::string pid = std::to_string(::getpid());
   const std::string made = std::to_string(
