@@ -117,9 +117,7 @@ class Locked:
             yield holds[self._kind, name]
             return
         canceller = _Canceller()
-        options = self._options
-        if self._kind != PERMITS:
-            options = {**options, "label": purpose(self._label, _route_of(connection))}
+        options = {**self._options, "label": purpose(self._label, _route_of(connection))}
         if self._cancel_on_lost:
             options = {**options, "on_lost": canceller.cancel}
         lock = new_lock(_client_of(connection.app), self._kind, name, **options)

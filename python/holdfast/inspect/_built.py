@@ -62,7 +62,7 @@ def beside_permits(name: bytes, sizes: Sequence[Any]) -> list[Command]:
     return [
         (b"HGETALL", key_beside(word, name))
         if isinstance(size, int) and size <= MOST_FIELDS
-        else (b"HLEN", key_beside(word, name))
+        else (b"EXISTS", key_beside(word, name))
         for word, size in zip(BESIDE, sizes, strict=True)
     ]
 

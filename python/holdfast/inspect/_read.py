@@ -221,11 +221,11 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
         return None
     if not _are_permits(sample):
         return None
-    # Together: the server runs them one after another, so that number and owners fit each other.
+    # As one step, so that number and owners fit each other.
     last = (b"ZRANGE", timeouts, b"%d" % -MOST_OWNERS, b"-1", b"WITHSCORES")
     reading = [(b"GET", name), (b"ZCARD", timeouts), last, (b"TIME",)]
     beside = built.beside_permits(name, ask(built.sizes_beside(name)))
-    free, size, out, now, *around = ask([*reading, *beside])
+    free, size, out, now, *around = _together(ask, [*reading, *beside])
     if not (isinstance(free, bytes) and is_number(free)):
         return None
     held = _permits_out(name, checked(out), int(now[0]) * 1000 + int(now[1]) // 1000)
@@ -236,6 +236,14 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
     held.free = int(free) + size - (len(held.holds) if not held.truncated else size)
     built.see_permits(held, around)
     return held
+
+
+def _together(ask: Ask, commands: Sequence[Command]) -> list[Any]:
+    """The replies of one step; one by one, where this user may not run ``MULTI``."""
+    begun, *replies, whole = ask([(b"MULTI",), *commands, (b"EXEC",)])
+    if isinstance(whole, list):
+        return listed(whole)
+    return replies if isinstance(begun, Exception) else ask(commands)
 
 
 def _are_permits(sample: Any) -> bool:

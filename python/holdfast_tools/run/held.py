@@ -121,7 +121,8 @@ class _Permit:
         began = time.monotonic()
         permits = await _within(job, _number(client, job))
         left = job.wait and max(job.wait - (time.monotonic() - began), 0)
-        semaphore = client.permit_semaphore(job.name, permits=permits, on_lost=lambda _: lost())
+        options: dict[str, Any] = {"on_lost": lambda _: lost(), "label": job.purpose}
+        semaphore = client.permit_semaphore(job.name, permits=permits, **options)
         permit = await semaphore.acquire(left != 0, left or None)
         if permit is None:
             msg = f"no permit of {quoted(job.name)} was free in {job.wait} s"

@@ -118,6 +118,8 @@ def test_number_and_owners_of_busy_slots_fit_each_other(
     client: holdfast.Client, other: holdfast.Client
 ) -> None:
     slots, over = client.slots("gpus", 3, lease=30), threading.Event()
+    with slots:  # from then on the server knows that these are slots
+        pass
 
     def work() -> None:
         while not over.is_set():

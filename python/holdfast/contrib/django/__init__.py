@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -19,6 +19,7 @@ from django.db import transaction
 
 from holdfast import Client, LockLostError, LockTimeout
 from holdfast.contrib._blocks import Block, Outcome, held, refuse_transactions
+from holdfast.contrib._locks import checked_label, purpose
 from holdfast.integration import Naming, checked_function, finished
 
 if TYPE_CHECKING:
@@ -84,13 +85,16 @@ def _setting_changed(*, setting: str, **_: object) -> None:
 setting_changed.connect(_setting_changed, dispatch_uid="holdfast.contrib.django")
 
 
-def locked(template: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def locked(
+    template: str, *, label: str | Literal[False] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a function, such as a view: each call holds a lock named by its arguments.
 
     As ``client.locked`` of ``get_client()``: ``@locked("report:{user.id}", busy="skip")``, with its
-    arguments and errors; also raises ``ImproperlyConfigured``, at decoration. Where the function
-    has returned, a lock that cannot be released is a record of the log, and no error; a hold that
-    was lost is ``LockLostError``, whose ``committed`` is then ``True``.
+    arguments and errors; ``label``: what the holds are for, by default the function's name and
+    module; ``False``: nothing is said. Also raises ``ImproperlyConfigured``, at decoration. Where
+    the function has returned, a lock that cannot be released is a record of the log, and no error;
+    a hold that was lost is ``LockLostError``, whose ``committed`` is then ``True``.
 
     A call inside a transaction raises ``RuntimeError`` before it waits: what the function writes
     would be committed after the release. With ``ATOMIC_REQUESTS`` put
@@ -100,8 +104,10 @@ def locked(template: str, **options: Any) -> Callable[[Callable[..., Any]], Call
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         checked_function(function, asynchronous=False)
+        filled = f"{function.__module__}.{function.__qualname__}"
+        given = {**options, "label": purpose(checked_label(label), filled)}
         first = get_client()
-        bound = (first, _Calls(first, template, options, function))
+        bound = (first, _Calls(first, template, given, function))
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -109,7 +115,7 @@ def locked(template: str, **options: Any) -> Callable[[Callable[..., Any]], Call
             refuse_transactions(f"locked({template!r})", AROUND)
             client, calls = bound
             if client is not (now := get_client()):  # the setting has changed
-                calls = _Calls(now, template, options, function)
+                calls = _Calls(now, template, given, function)
                 bound = (now, calls)
             return calls.run(args, kwargs)
 
