@@ -42,6 +42,8 @@ class Calling:
     stays: tuple[bytes, ...] = ()
     #: How many exchanges a call has, at most: the first one acquires.
     steps: int = 1
+    #: How many of them have the caller's time, where not all do: then the command time-out.
+    timed: int = 0
     #: The synchronizer that it is a side of.
     part_of: str = ""
     #: Its members have a part of its lease to answer, so it is not for links that are slow.
@@ -183,6 +185,7 @@ CALLINGS = (
         {"run": lambda thing, _: thing.run(_seven)},
         blocks=False,
         steps=4,
+        timed=3,
     ),
     Calling(
         "barrier",

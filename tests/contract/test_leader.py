@@ -470,10 +470,10 @@ def test_a_campaign_that_comes_second_finds_that_its_object_leads(
     """Of two threads that have both seen that it does not lead."""
     campaigning = type(leader)._campaigning
 
-    def begin_late(candidate: Any) -> Any:
+    def begin_late(candidate: Any, campaign: Any) -> Any:
         monkeypatch.undo()
         assert alice.do(candidate.campaign) is True
-        return campaigning(candidate)
+        return campaigning(candidate, campaign)
 
     monkeypatch.setattr(type(leader), "_campaigning", begin_late)
     assert bob.do(leader.campaign, timeout=0) is True

@@ -312,6 +312,26 @@ def test_a_campaign_that_is_interrupted_as_it_begins_can_be_begun_again(
     assert alice.do(leader.campaign)
 
 
+class InterruptedLate(dict[int, Any]):
+    """Campaigns whose end is interrupted where it looks for its entry."""
+
+    def get(self, *_: Any) -> Any:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.flavours("sync")
+def test_a_campaign_that_is_interrupted_as_it_ends_can_be_begun_again(
+    alice: Any, stage: Stage
+) -> None:
+    leader = stage.leader()
+    leader._campaigns = InterruptedLate()
+    with pytest.raises(KeyboardInterrupt) as caught:  # which keeps the frames of the call
+        alice.do(leader.campaign)
+    leader._campaigns = dict(leader._campaigns)
+    assert alice.do(leader.campaign)
+    assert caught
+
+
 @pytest.mark.flavours("sync")
 def test_a_leader_that_no_variable_refers_to_is_not_renewed(
     make_client: MakeClient, stage: Stage, server: Server

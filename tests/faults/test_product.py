@@ -202,6 +202,7 @@ class Cell:
             fault.between and of.steps == 1,
             fault.memory and not self.call.needs_memory,
             of.hurried and (fault.connects or fault.one_reply),
+            fault.ends is SECONDS and self.step > (of.timed or of.steps),
         )
         if any(excluded):
             return False

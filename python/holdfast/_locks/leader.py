@@ -112,11 +112,12 @@ def checked_main(main: Any, *, asynchronous: bool) -> None:
 class Campaign(Generic[HoldT]):
     """What one campaign has made and got, until its caller knows."""
 
-    __slots__ = ("attempt", "hold")
+    __slots__ = ("__weakref__", "attempt", "hold", "over")
 
     def __init__(self) -> None:
         self.hold: HoldT | None = None
         self.attempt: _core.Keeping | None = None
+        self.over = False
 
     def end(self, leader: BaseLeader[HoldT], *, elected: bool) -> bool:
         """Its outcome; a campaign that has failed leaves nothing behind."""
@@ -170,7 +171,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         self._on_lost = on_lost
         self._wait = checked_wait(wait)
-        self._campaigns: dict[int, object] = {}
+        self._campaigns: dict[int, ref[Campaign[HoldT]]] = {}
         self._changes = count(1)
         self._hold = None
         self._lock = self._new_lock(lease=lease, label=label)
@@ -213,21 +214,25 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         return self._hold.token if self._hold is not None else None
 
     @contextmanager
-    def _campaigning(self) -> Generator[bool]:
+    def _campaigning(self, campaign: Campaign[HoldT]) -> Generator[bool]:
         """One campaign of this object at a time; those of a parent of ``fork()`` do not count.
 
         Whether it leads by now, since a campaign of another thread that has just ended.
         """
-        epoch, own = _core.epoch(), object()
+        epoch, own = _core.epoch(), ref(campaign)
         try:
-            if self._campaigns.setdefault(epoch, own) is not own:
-                msg = (
-                    f"this {type(self).__name__} of {quoted(self.name)} campaigns already: "
-                    "make one for each candidate"
-                )
-                raise RuntimeError(msg)
+            while (found := self._campaigns.setdefault(epoch, own)) is not own:
+                other = found()
+                if other is not None and not other.over:
+                    msg = (
+                        f"this {type(self).__name__} of {quoted(self.name)} campaigns already: "
+                        "make one for each candidate"
+                    )
+                    raise RuntimeError(msg)
+                self._campaigns.pop(epoch, None)  # an interrupt came before its call did
             yield self.leading
         finally:
+            campaign.over = True
             if self._campaigns.get(epoch) is own:
                 del self._campaigns[epoch]
 
@@ -237,7 +242,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
             return True
         time = time_of(self._client._core, seconds)
         hold = campaign.hold = self._new_hold(self._lock)  # the owner of this campaign alone
-        with self._campaigning() as leads, self._attempt(hold, time) as attempt:
+        with self._campaigning(campaign) as leads, self._attempt(hold, time) as attempt:
             if leads or not (yield attempt.acquire):
                 return leads
             yield from self._announce(hold, self._value, time)
