@@ -75,7 +75,7 @@ def holds(url: str, server: Server, *, label: bool) -> None:
     """Each client takes its holds; then they become old enough, and then nothing happens."""
     options: dict[str, Any] = {"label": "a worker"} if label else {}
     clients = [holdfast.Client(url, lease=600, **options) for _ in range(CLIENTS)]
-    pid, stats = server.pid, clients[0].stats
+    pid = server.pid
     for number, client in enumerate(clients):
         for place in range(HOLDS):
             client.lock(f"labels:{number}:{place}").acquire()
@@ -89,9 +89,8 @@ def holds(url: str, server: Server, *, label: bool) -> None:
             f"{'label' if label else 'none':6} {what:11} server {used * 1e3:6.0f} ms  "
             f"clients {mine * 1e3:6.0f} ms  {sent} commands"
         )
-    del stats
     for client in clients:
-        client.close(release_held=True) if False else client.close()
+        client.close()
 
 
 def main() -> None:
