@@ -88,14 +88,15 @@ RECORDS = (
     recorded(
         "a lost hold stays recorded",
         BOOK,
-        "  end_record(hold.record);\n  hold.extras().reason",
-        "  hold.extras().reason",
+        "  end_record(hold.record);\n  end_note(hold);\n  hold.extras().reason",
+        "  end_note(hold);\n  hold.extras().reason",
     ),
     recorded(
         "a detached hold stays recorded",
         RELEASES,
-        "  book_.end_record(hold->record);\n  book_.holds.end(*entry);\n  return true;\n",
-        "  book_.holds.end(*entry);\n  return true;\n",
+        "  book_.end_record(hold->record);\n  book_.end_note(*hold);\n  book_.holds.end(*entry);\n"
+        "  return true;\n",
+        "  book_.end_note(*hold);\n  book_.holds.end(*entry);\n  return true;\n",
     ),
     recorded(
         "an extension does not count",

@@ -119,7 +119,7 @@ def notes_of(server: Server, client: Any) -> dict[bytes, bytes]:
 
 
 def test_a_lost_hold_is_noted_no_more(server: Server, make_client: MakeClient, alice: Any) -> None:
-    """data-removed: with its loss; a later hold without a label shows neither of its words."""
+    """restart-without-data: with its loss; a later hold without a label shows neither of its words."""
     client = make_client(server.url, lease=0.6)
     lock = client.lock(NAME, label="nightly")
     alice.do(lock.acquire)
@@ -139,7 +139,7 @@ def test_a_lost_hold_is_noted_no_more(server: Server, make_client: MakeClient, a
 def test_a_purpose_is_said_again_to_a_server_without_its_script(
     private_server: Server, make_client: MakeClient, alice: Any
 ) -> None:
-    """scripts-removed: soon, and by the next ones at once; nothing of it stays."""
+    """script-flush: soon, and by the next ones at once; nothing of it stays."""
     client = make_client(private_server.url)
     lock = client.lock(NAME, label="nightly")
     for _ in range(2):
