@@ -119,7 +119,7 @@ def notes_of(server: Server, client: Any) -> dict[bytes, bytes]:
 
 
 def test_a_lost_hold_is_noted_no_more(server: Server, make_client: MakeClient, alice: Any) -> None:
-    """restart-without-data: with its loss; a later hold without a label shows neither of its words."""
+    """restart-without-data: a later hold without a label shows neither of its words."""
     client = make_client(server.url, lease=0.6)
     lock = client.lock(NAME, label="nightly")
     alice.do(lock.acquire)
