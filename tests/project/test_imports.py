@@ -9,6 +9,8 @@ import pytest
 
 from tools.lint import imports, tree
 
+pytest.importorskip("importlinter", reason="it is of the group lint, as the check")
+
 #: A file of python/, a line for it, and the import that the check names.
 FORBIDDEN = [
     ("holdfast/_engine/errors.py", "import holdfast._locks.lock", "_engine is not allowed"),

@@ -10,6 +10,10 @@ import pytest
 from tools import twins
 from tools.lint import tree
 
+pytestmark = pytest.mark.skipif(
+    shutil.which("ruff") is None, reason="ruff is not installed: it is of the group lint"
+)
+
 
 @pytest.mark.parametrize(
     ("name", "old", "new"),

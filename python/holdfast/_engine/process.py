@@ -62,6 +62,11 @@ if TYPE_CHECKING:
 
         def _member_of(self, client: str, name: bytes, /) -> AnyMember | None: ...
 
+else:
+
+    class AnyClient:
+        """The same where a program evaluates annotations."""
+
 
 __all__ = [
     "NO_OWNER",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from holdfast._engine.arguments import MOST, Late, Name, Seconds, checked_count, checked_timeout
 from holdfast._engine.errors import BrokenBarrierError, foreign_data, quoted
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
@@ -21,7 +22,6 @@ from holdfast._locks.steps import Step, Steps, changes, keys_of, run, time_of, w
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 else:

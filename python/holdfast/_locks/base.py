@@ -40,6 +40,7 @@ from holdfast._engine.errors import (
     not_owned,
     quoted,
 )
+from holdfast._engine.process import AnyClient
 from holdfast._engine.records import FOREIGN
 from holdfast._locks.steps import run, time_over, without_limit
 
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from types import FunctionType
 
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
 

@@ -30,6 +30,7 @@ from holdfast._engine.errors import (
     quoted,
     shown,
 )
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.fields import checked_number, checked_text
 from holdfast._locks.holders import Holder
@@ -48,7 +49,6 @@ from holdfast._locks.threads import FencedLock, core_of
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
 
 T = TypeVar("T")
 HoldT = TypeVar("HoldT", bound=BaseHold)

@@ -29,14 +29,13 @@ from holdfast._engine.arguments import (
     milliseconds,
 )
 from holdfast._engine.errors import HoldfastError, LockLostError, LockTimeout, NotOwnedError, quoted
-from holdfast._engine.process import THIS_THREAD
+from holdfast._engine.process import THIS_THREAD, AnyClient
 from holdfast._locks.base import BaseLock, Watcher, answers, native, seconds_left
 from holdfast._locks.steps import run, time_over
 
 if TYPE_CHECKING:
     from typing import ParamSpec, TypeVar
 
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 

@@ -22,6 +22,7 @@ from holdfast._engine.errors import (
     foreign_data,
     quoted,
 )
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BaseLock, Synchronizer
 from holdfast._locks.decorators import (
     ANY_NAME,
@@ -49,7 +50,6 @@ from holdfast._locks.threads import core_of
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 else:

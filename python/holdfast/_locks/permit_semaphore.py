@@ -33,12 +33,12 @@ from holdfast._engine.arguments import (
     refuse_deferring,
 )
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BlockingPermits, Permits, answers, native, seconds_left
 from holdfast._locks.steps import keeping, run, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps

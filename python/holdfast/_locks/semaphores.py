@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from holdfast import _core
 from holdfast._engine import events as _events
@@ -21,10 +20,8 @@ from holdfast._engine.arguments import (
     instead_of,
     refuse_deferring,
 )
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BlockingPermits, Permits, Synchronizer, native
-
-if TYPE_CHECKING:
-    from holdfast._engine.process import AnyClient
 
 __all__ = ["BaseCountDownLatch", "BaseSemaphore", "CountDownLatch", "Semaphore"]
 

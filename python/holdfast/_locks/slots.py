@@ -40,6 +40,7 @@ from holdfast._engine.errors import (
     NotOwnedError,
     quoted,
 )
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Synchronizer, held_by
 from holdfast._locks.fields import checked_text
 from holdfast._locks.kinds import key_beside
@@ -48,7 +49,6 @@ from holdfast._locks.steps import Step, Steps, run, time_of, time_over, without_
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import permit_holders as late
     from holdfast._locks.holders import Holder
 else:

@@ -18,6 +18,7 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import HoldfastError, LockLostError
 from holdfast._engine.loop import this_task
+from holdfast._engine.process import AnyClient
 from holdfast._locks.holders import Holder
 from holdfast._locks.leader import (
     BaseLeader,
@@ -34,7 +35,6 @@ from holdfast._locks.tasks import FencedLock
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
 
 T = TypeVar("T")
 

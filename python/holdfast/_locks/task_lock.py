@@ -37,7 +37,7 @@ from holdfast._engine.loop import (
     request,
     this_task,
 )
-from holdfast._engine.process import NO_OWNER
+from holdfast._engine.process import NO_OWNER, AnyClient
 from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
 from holdfast._locks.lock import BaseHold, HoldWatching, checked
 from holdfast._locks.steps import time_over
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import ParamSpec, TypeVar
 
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 

@@ -30,6 +30,7 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import HoldfastError, LockTimeout, LostPermit, NotOwnedError
 from holdfast._engine.loop import call_on_loop, explained, request
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Permits, seconds_left
 from holdfast._locks.permit_semaphore import (
     BasePermitSemaphore,
@@ -49,9 +50,6 @@ else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
 T = TypeVar("T")
-
-if TYPE_CHECKING:
-    from holdfast._engine.process import AnyClient
 
 __all__ = ["CountDownLatch", "Entered", "PermitSemaphore", "Semaphore", "TaskPermits"]
 

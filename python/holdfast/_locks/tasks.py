@@ -16,6 +16,7 @@ from holdfast._engine.arguments import (
     instead_of,
 )
 from holdfast._engine.loop import owner_of_this_task
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BaseLock
 from holdfast._locks.task_lock import Lock, TaskWatcher
 from holdfast._locks.task_steps import drive
@@ -38,7 +39,6 @@ from holdfast._locks.threads import (
 )
 
 if TYPE_CHECKING:
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import

@@ -22,6 +22,7 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import ConnectionError, LockError, quoted
 from holdfast._engine.events import loss_of
+from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BaseLock, Synchronizer, Watcher
 from holdfast._locks.lock import Lock
 from holdfast._locks.steps import run, without_limit
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from holdfast._core import CallersTime
-    from holdfast._engine.process import AnyClient
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps

@@ -120,11 +120,9 @@ def test_keys_sort_and_scroll_the_table(server: Server) -> None:
     for number in range(30):
         server.inspect.hset(f"lock {number:02}", owner, 1)
         server.inspect.pexpire(f"lock {number:02}", 3_600_000 - 60_000 * number)
-    session = Session(
-        [*COMMAND, "--url", server.url, "watch", "--interval", "0.2"], TERM="xterm", COLUMNS="120"
-    )
+    words = [*COMMAND, "--url", server.url, "watch", "--interval", "0.2"]
+    session = Session(words, TERM="xterm", COLUMNS="120", LINES="14")
     try:
-        session.resize(14, 120)
         session.expect(r"lock 08 .*\n1-9 of 30, by name; sort: n=name a=age w=waiters l=left")
         session.type("\x1b[B")
         session.expect(r"lock 09 .*\n2-10 of 30")
