@@ -267,10 +267,11 @@ PROMISES: tuple[Promise, ...] = (
         "wait/* sync/operation/contended.* sync/operation/acquire_machine.* sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
-        lines=1374,
+        lines=1381,
         added=(
             "waiters for permits set up what the server has lost, and small crowds wait less; "
-            "a grant that has waited is noted with its beginning"
+            "a grant that has waited is noted with its beginning; close() ends the waits for a "
+            "spin lock in their order"
         ),
     ),
     Promise(

@@ -239,8 +239,8 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
   Trace::record({TraceEntry::Step::kQueued, channel});
   const MutexLock guard(mutex_);
   if (waiting == Waiting::kBackOff) {
-    const Waiter* key = waiter.get();
-    apart_.emplace(key, std::move(waiter));
+    apart_.emplace(waiter.get(), ++came_apart_);
+    apart_in_order_.emplace(came_apart_, std::move(waiter));
     return Place::kHead;
   }
   const auto [found, fresh] = queues_.try_emplace(channel);
@@ -272,7 +272,11 @@ bool WaitRegistry::awaits_answer(const std::string& channel, Queue& queue) const
 Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, LeaveReason why,
                           TimePoint retry_at) {
   const MutexLock guard(mutex_);
-  if (!apart_.empty() && apart_.erase(&waiter) > 0) return {};
+  if (const auto apart = apart_.find(&waiter); apart != apart_.end()) {
+    apart_in_order_.erase(apart->second);
+    apart_.erase(apart);
+    return {};
+  }
   const auto found = queues_.find(channel);
   return found == queues_.end() ? Calls() : leave_queue(*found, waiter, why, retry_at);
 }
@@ -387,7 +391,7 @@ Calls WaitRegistry::closed(const Status& why) {
   Calls calls;
   const MutexLock guard(mutex_);
   for (const auto& [channel, queue] : queues_) queue.fail(calls, why);
-  for (const auto& [key, waiter] : apart_) calls.fail(waiter, why);
+  for (const auto& [number, waiter] : apart_in_order_) calls.fail(waiter, why);
   return calls;
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -236,7 +238,9 @@ class WaitRegistry {
   mutable Mutex mutex_;
   Subscriptions& subscriptions_;
   Queues queues_ HOLDFAST_GUARDED_BY(mutex_);
-  std::unordered_map<const Waiter*, WaiterPtr> apart_ HOLDFAST_GUARDED_BY(mutex_);
+  std::unordered_map<const Waiter*, std::uint64_t> apart_ HOLDFAST_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, WaiterPtr> apart_in_order_ HOLDFAST_GUARDED_BY(mutex_);
+  std::uint64_t came_apart_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::unordered_map<std::string, int> releases_in_flight_
       HOLDFAST_GUARDED_BY(mutex_);  // answers to releases, where others wait
   std::unordered_map<std::string, TimePoint> fairness_yields_

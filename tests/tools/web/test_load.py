@@ -96,8 +96,13 @@ def test_a_reader_that_takes_nothing_does_not_hold_up_the_others(
 
 
 def owner_json(number: int) -> dict[str, Any]:
-    unsaid = dict.fromkeys(("client", "mode", "label", "purpose", "since"))
-    return {"id": owner(number), "holds": 1, **unsaid}
+    unsaid = ("client", "mode", "label", "purpose", "host", "pid", "since", "renewed")
+    return {
+        "id": owner(number),
+        "holds": 1,
+        **dict.fromkeys(unsaid),
+        "connection": "not connected",
+    }
 
 
 @pytest.mark.parametrize(
