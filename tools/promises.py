@@ -267,7 +267,7 @@ PROMISES: tuple[Promise, ...] = (
         "wait/* sync/operation/contended.* sync/operation/acquire_machine.* sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
-        lines=1381,
+        lines=1382,
         added=(
             "waiters for permits set up what the server has lost, and small crowds wait less; "
             "a grant that has waited is noted with its beginning; close() ends the waits for a "

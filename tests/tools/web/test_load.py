@@ -101,7 +101,7 @@ def owner_json(number: int) -> dict[str, Any]:
         "id": owner(number),
         "holds": 1,
         **dict.fromkeys(unsaid),
-        "connection": "not connected",
+        "connection": "unknown",  # a connection without a name may be its
     }
 
 
