@@ -203,7 +203,7 @@ def test_a_permit_outlives_the_thread_or_task_that_took_it(permits: Permits, ali
 
 
 def test_a_closed_client_renews_no_more(permits: Permits, make_client: MakeClient) -> None:
-    semaphore, other = permits.semaphore(2), make_client(lease=0.2)
+    semaphore, other = permits.semaphore(2), make_client(lease=1)
     mine = other.permit_semaphore(NAME)
     permits.take(mine)
     permits.take(mine)
