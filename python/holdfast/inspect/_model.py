@@ -39,7 +39,7 @@ class Owner:
     label: str | None = None
     #: What the hold is for.
     purpose: str | None = None
-    #: Since when it holds, or has waited for it, in seconds since 1970 by its client's clock.
+    #: When the hold began, in seconds since 1970 by the server's clock.
     since: float | None = None
     #: The host of its program, also of a dead one while its client's key lives; ``None``: unknown.
     host: str | None = None
