@@ -124,13 +124,6 @@ RENEWAL_BREAKS = (
         f"{_LABELS}test_a_lost_hold_is_noted_no_more",
     ),
     Break(
-        ("script-flush",),
-        "a purpose is said by a script that the server has forgotten, again and again",
-        "cpp/lease/note_book.cpp",
-        (("  script_unknown_ = true;\n", ""),),
-        f"{_LABELS}test_a_purpose_is_said_again_to_a_server_without_its_script",
-    ),
-    Break(
         ("expired-wait",),
         "a time-out asks who holds the lock for as long as any command may take",
         "cpp/sync/operation/command_operation.h",
