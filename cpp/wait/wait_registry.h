@@ -5,7 +5,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
