@@ -7,23 +7,12 @@
 
 namespace holdfast::engine {
 
-namespace {
-
-sync::AcquireOptions options_of(const sync::CounterKind& kind, Millis memory) {
-  sync::AcquireOptions options;
-  if (kind.recipe.takes()) options.request_memory = memory;
-  return options;
-}
-
-}  // namespace
-
 Counter::Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind,
                  const std::string& name, std::int64_t setup)
     : client_(std::move(client)),
       kind_(kind),
       synchronizer_(std::make_shared<sync::Synchronizer>(
-          kind.recipe, LockName(client_->options().name_prefix + name),
-          options_of(kind, sync::request_memory(*client_->context())))),
+          kind.recipe, LockName(client_->options().name_prefix + name))),
       setup_(setup) {}
 
 sync::ExchangePtr Counter::acquire(std::int64_t amount, bool blocking, Duration timeout) const {
@@ -44,7 +33,7 @@ sync::ExchangePtr Counter::acquire(std::int64_t amount, sync::AcquireArguments a
   sync::CounterRequestPtr slot;
   if (kind_.recipe.takes()) slot = context->slots->take();
   arguments.owner = slot ? slot->slot : next_owner_number();
-  arguments.lease = {synchronizer_->options().request_memory, false};
+  arguments.lease = {slot ? sync::request_memory(*context) : Millis(0), false};
   sync::AcquireRequest request(synchronizer_, arguments);
   request.amount = amount;
   request.slot = std::move(slot);

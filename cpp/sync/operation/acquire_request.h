@@ -129,8 +129,11 @@ struct AcquireRequest : AcquireArguments {
     return {name(), {context.client_id, owner}, count, lease.time, step_options()};
   }
   StepOptions step_options() const {
-    StepOptions options{queue_timeout(), synchronizer->options().request_memory, amount};
-    if (slot) options.request = slot->number;
+    StepOptions options{queue_timeout(), Millis(0), amount};
+    if (slot) {
+      options.memory = lease.time;
+      options.request = slot->number;
+    }
     if (setup) options.setup = *setup;
     return options;
   }
@@ -154,8 +157,9 @@ struct AcquireRequest : AcquireArguments {
   }
 
   SynchronizerPtr synchronizer;
-  std::int64_t amount = 1;   // how many permits
-  CounterRequestPtr slot{};  // of a counter: its request, whose slot is the owner
+  std::int64_t amount = 1;  // how many permits
+  // Of a counter: its request, whose slot is the owner, and which the server remembers for `lease`.
+  CounterRequestPtr slot{};
   SetupPtr setup{};
 };
 

@@ -45,11 +45,10 @@ inline Answer held(Millis ttl) {
 
 // Further options of an acquisition, for the kinds that have them.
 struct AcquireOptions {
-  Millis queue_timeout{0};   // how long the server keeps its place in the queue; 0: takes none
-  Millis request_memory{0};  // how long the server remembers its request
-  Backoff backoff{};         // of polling waiters (Waiting::kBackOff)
-  Millis at_least{0};        // minimum hold time from the first grant
-  Purpose purpose{};         // of acquires that have none
+  Millis queue_timeout{0};  // how long the server keeps its place in the queue; 0: takes none
+  Backoff backoff{};        // of polling waiters (Waiting::kBackOff)
+  Millis at_least{0};       // minimum hold time from the first grant
+  Purpose purpose{};        // of acquires that have none
 };
 
 using wait::Waiting;

@@ -45,9 +45,8 @@ class Taker final : public CounterUser {
     const auto in_slot = client_->context()->slots->take();
     request_ = sync::request_key(stage_.name, owner_field(client_->plan().id, in_slot->slot)) +
                '#' + std::to_string(in_slot->number);
-    sync::AcquireRequest request{
-        synchronizer(sync::semaphore().recipe, stage_.name, {Millis(0), memory}),
-        {in_slot->slot, {memory, false}}};
+    sync::AcquireRequest request{synchronizer(sync::semaphore().recipe, stage_.name),
+                                 {in_slot->slot, {memory, false}}};
     request.slot = in_slot;
     request.amount = wanted_;
     request.blocking = blocking_ = !random.chance(150);

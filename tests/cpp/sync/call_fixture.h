@@ -173,12 +173,9 @@ class CallFixture : public ::testing::Test {
   std::string acquire_command(OwnerNumber owner = kAlice, int holds = 1) const {
     std::string command;
     script::Writer writer(command, false, "publish");
-    lock->recipe().acquire(writer,
-                           {lock->name(),
-                            {"client", owner},
-                            holds,
-                            kLease.time,
-                            {lock->options().queue_timeout, lock->options().request_memory}});
+    lock->recipe().acquire(
+        writer,
+        {lock->name(), {"client", owner}, holds, kLease.time, {lock->options().queue_timeout}});
     return command;
   }
   std::string release_command(OwnerNumber owner = kAlice, int left = 0) const {
