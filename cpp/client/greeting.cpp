@@ -1,5 +1,7 @@
 #include "client/greeting.h"
 
+#include <utility>
+
 #include "client/login.h"
 #include "client/reconnecting_stream.h"
 #include "resp/error_reply.h"
@@ -42,6 +44,7 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
   if (tracking.required()) say({"CLIENT", "TRACKING", "OFF"});
   if (options.database != 0) say({"SELECT", std::to_string(options.database)});
   optional_ = -missing_;
+  spares_ = std::exchange(spared_, false);
   ask_role(options, resp3);
   introduce(options);
   say_label(options);
@@ -57,7 +60,7 @@ void Greeting::say(const resp::Command& command) {
 
 // For people who look at the server; whatever becomes of it, the stream is as good.
 void Greeting::introduce(const StreamOptions& options) {
-  if (!introduces_) return;
+  if (!introduces_ || spares_) return;
   if (!options.client_name.empty()) say({"CLIENT", "SETNAME", options.client_name});
   if (options.witness) say({"CLIENT", "INFO"});
   for (const resp::Command& command : options.also_sent) say(command);
@@ -69,7 +72,7 @@ void Greeting::introduce(const StreamOptions& options) {
 
 // Where HELLO 3 does not say it.
 void Greeting::ask_role(const StreamOptions& options, bool resp3) {
-  says_role_ = !resp3 && wants_role(options) && asks_ != Asks::kNothing;
+  says_role_ = !resp3 && !spares_ && wants_role(options) && asks_ != Asks::kNothing;
   if (says_role_) say(role_command());
 }
 
@@ -80,7 +83,7 @@ resp::Command Greeting::role_command() const {
 
 // When all is answered, and HELLO is what the server does not know.
 void Greeting::ask_again(const StreamOptions& options) {
-  if (asks_ != Asks::kRole || says_role_ || resp3_ || !wants_role(options)) return;
+  if (asks_ != Asks::kRole || says_role_ || spares_ || resp3_ || !wants_role(options)) return;
   says_role_ = true;
   optional_ = 1;
   after_hello_ = -1;
@@ -88,7 +91,7 @@ void Greeting::ask_again(const StreamOptions& options) {
 }
 
 void Greeting::say_label(const StreamOptions& options) {
-  says_label_ = introduces_ && labelled_ && !options.label.bytes().empty();
+  says_label_ = introduces_ && labelled_ && !spares_ && !options.label.bytes().empty();
   if (says_label_) say(options.label);
 }
 
@@ -152,7 +155,7 @@ bool Greeting::take_apart(const resp::Reply& reply, Tracking& tracking, TimePoin
   } else if (answered() && tracking.requested()) {
     tracking.answered(reply, now);
   } else if (is_of_label(tracking)) {
-    labelled_ = labelled_ && !reply.is_error();
+    labelled_ = !reply.is_error() || resp::pace_of_release(reply.text()) != resp::Pace::kNever;
   } else {
     return false;
   }
@@ -181,10 +184,6 @@ bool Greeting::stays_with_resp2(std::string_view word, const StreamOptions& opti
   return missing_ == after_hello_ && needs_resp2_only && !tracking.required();
 }
 
-void Greeting::broken() {
-  if (excused_ || missing_ > optional_) return;
-  introduces_ = false;
-  asks_ = Asks::kNothing;
-}
+void Greeting::broken() { spared_ = !excused_ && missing_ <= optional_; }
 
 }  // namespace holdfast::client

@@ -41,7 +41,9 @@ class Greeting {
   // The next reply.
   std::optional<Failure> take(const resp::Reply& reply, const StreamOptions& options,
                               Tracking& tracking, TimePoint now);
-  // The stream has ended before that.
+  // The stream has ended before that. Some servers hang up after a command that they do not know:
+  // if all but what they may refuse was answered, the next stream leaves that out, and only that
+  // one, since any connection may break.
   void broken();
   // It is about to, for another reason than the commands.
   void excuse() { excused_ = true; }
@@ -82,7 +84,9 @@ class Greeting {
   bool resp3_ = false;
   bool introduces_ = true;  // until a server refuses the client's name
   bool says_label_ = false;
-  bool labelled_ = true;  // until a server refuses the label
+  bool labelled_ = true;  // until a server refuses the label for a reason that stays
+  bool spared_ = false;   // the next stream says nothing that a server may refuse
+  bool spares_ = false;   // this one does not
   bool excused_ = false;
   std::string connection_;
 };

@@ -49,10 +49,15 @@ TEST_F(GreetingTest, TheNameIsLeftOutAfterAServerRefusedIt) {
   EXPECT_FALSE(says("SETNAME"));
 }
 
-TEST_F(GreetingTest, TheNameIsLeftOutAfterAServerHungUpAtIt) {
-  ASSERT_TRUE(says("SETNAME"));
-  greeting.broken();
-  EXPECT_FALSE(says("SETNAME"));
+TEST_F(GreetingTest, WhatAServerMayRefuseIsLeftOutOnceAfterItHungUp) {
+  options.service = "orders";
+  for (const std::string_view word : {"SETNAME", "HELLO"}) {
+    ASSERT_TRUE(says(word));
+    greeting.broken();
+    EXPECT_FALSE(says(word));
+    EXPECT_TRUE(greeting.answered());
+    EXPECT_TRUE(says(word));
+  }
 }
 
 TEST_F(GreetingTest, TheNameIsSentAgainWhereAPasswordWasMissing) {
@@ -72,6 +77,17 @@ TEST_F(GreetingTest, TheLabelAloneIsLeftOutAfterAServerRefusedIt) {
   EXPECT_TRUE(greeting.answered());
   EXPECT_FALSE(says("billing"));
   EXPECT_TRUE(says("SETNAME"));
+}
+
+TEST_F(GreetingTest, ALabelThatAReplicaOrAFullServerRefusedIsSaidAgain) {
+  options.label = {"EVAL", "return 1", "1", "me", "billing"};
+  for (const char* refusal : {"-READONLY You can't write against a read only replica.\r\n",
+                              "-OOM command not allowed when used memory > 'maxmemory'.\r\n"}) {
+    ASSERT_TRUE(says("billing"));
+    EXPECT_FALSE(take("+OK\r\n"));
+    EXPECT_FALSE(take(refusal));
+    EXPECT_TRUE(says("billing"));
+  }
 }
 
 TEST_F(GreetingTest, ALabelThatWasTakenIsSaidAgain) {
