@@ -57,8 +57,8 @@ BREAKS = (
     lost(
         "a request for several permits is written as one for one",
         "cpp/sync/operation/acquire_request.h",
-        "synchronizer->options().request_memory, amount};",
-        "synchronizer->options().request_memory, 1};",
+        "slot ? lease.time : Millis(0), amount};",
+        "slot ? lease.time : Millis(0), 1};",
     ),
     lost(
         "a caller that does not wait waits for a server out of reach",

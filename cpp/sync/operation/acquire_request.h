@@ -39,7 +39,7 @@ struct AcquireArguments {
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
   bool part = false;   // of a lock made of locks: only its grant is counted
   bool block = false;  // of a `with` block, whose end releases it
-  // Of a call of several exchanges: the time of them all; unset: its own, from its beginning on.
+  // The time of all exchanges of a call that has several; unset: its own, from its beginning on.
   std::optional<CallersTime> callers_time{};
   // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
@@ -129,15 +129,12 @@ struct AcquireRequest : AcquireArguments {
     return {name(), {context.client_id, owner}, count, lease.time, step_options()};
   }
   StepOptions step_options() const {
-    StepOptions options{queue_timeout(), Millis(0), amount};
-    if (slot) {
-      options.memory = lease.time;
-      options.request = slot->number;
-    }
+    StepOptions options{queue_timeout(), slot ? lease.time : Millis(0), amount};
+    if (slot) options.request = slot->number;
     if (setup) options.setup = *setup;
     return options;
   }
-  // Of one that began then.
+  // The time of a request that began then.
   CallersTime time(TimePoint begun) const {
     return callers_time.value_or(CallersTime(blocking, timeout, begun)).within(latest);
   }
@@ -158,7 +155,7 @@ struct AcquireRequest : AcquireArguments {
 
   SynchronizerPtr synchronizer;
   std::int64_t amount = 1;  // how many permits
-  // Of a counter: its request, whose slot is the owner, and which the server remembers for `lease`.
+  // The request to a counter, whose slot is the owner, and which the server remembers for `lease`.
   CounterRequestPtr slot{};
   SetupPtr setup{};
 };
