@@ -31,7 +31,7 @@ struct AwaitableKind {
 // coroutine, in the task that awaits it; until then it is a coroutine to asyncio, and no Future. A
 // native object of Python, used on its loop's thread, but for its end.
 struct Awaitable {
-  // Of a lazy one's begin().
+  // What begin() of a lazy one is given.
   struct Arguments {
     PyObject* subject;  // the lock
     PyObject* body;     // the error of the block that ends; null: none

@@ -183,7 +183,7 @@ py::object enter(PyObject* self) {
   return expected.ids()[0];
 }
 
-// Of (keeping, permit): keeps what a block begins with, whose end is exit().
+// Arguments: keeping, permit. Keeps what a block begins with, whose end is exit().
 py::object keep(PyObject* self, const Arguments& given) {
   const auto permit = permit_in(given[1].ptr());
   AllEntered entered{Entered{fork_epoch(), calling_owner(), permit.value()}};
@@ -195,7 +195,7 @@ py::object keep(PyObject* self, const Arguments& given) {
   return py::none();
 }
 
-// Of (keeping, permit): the block has not begun.
+// Arguments: keeping, permit. The block has not begun.
 py::object undo(PyObject* self, const Arguments& given) {
   const auto permit = permit_in(given[1].ptr());
   const Using<PermitState> state(self);

@@ -31,7 +31,7 @@ inline Lease lease_of(const pybind11::handle& time) {
   return {Millis(pair[0].cast<std::int64_t>()), pair[1].cast<bool>()};
 }
 
-// Of a label.
+// The purpose that a label says.
 inline Purpose purpose_of(const std::optional<std::string>& label) {
   return label ? Purpose(new PurposeText(*label)) : Purpose();
 }

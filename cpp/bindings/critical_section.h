@@ -52,7 +52,7 @@ Value exchange(Shared<Value>& shared, Value value) {
   return shared.exchange(value);
 }
 
-// The same lock for data that is no Python object. A thread that waits for it does not hold up the
+// The lock for data that is no Python object. A thread that waits for it does not hold up the
 // garbage collector, which waits for all threads.
 class SharedMutex {
  public:

@@ -48,7 +48,7 @@ PythonOutcome lost(std::string_view name, const std::string& reason) {
                lost_text(name, reason) + "; another owner may have held it at the same time"));
 }
 
-// Of an acquire that would have hidden an earlier loss.
+// The outcome of an acquire that would have hidden an earlier loss.
 PythonOutcome hidden_loss(std::string_view name, const std::string& reason) {
   return failure(error_of("LockLostError", lost_text(name, reason)));
 }

@@ -25,7 +25,7 @@ pybind11::object exception_for(const LimitReached& limit);
 // Sets the Python error for what a C function has caught.
 void set_error(const std::exception_ptr& thrown);
 
-// The same for pybind11's functions, of a LimitReached alone.
+// Sets the Python error in functions of pybind11, for a LimitReached alone.
 void translate_limit(std::exception_ptr thrown);
 
 // Raises it.
@@ -51,11 +51,11 @@ bool is_loss(const sync::Outcome& outcome);
 // Every LockLostError of an operation is made of an outcome that went through one of these: where
 // the server no longer has a hold, its record of who has released the lock by force is looked for.
 
-// Of a caller that waits on its thread, or as a greenlet: changes the error if it is such a
+// For a caller that waits on its thread, or as a greenlet: changes the error if it is such a
 // LockLostError. It waits for the server, an acquire's caller not beyond its time.
 void explain(pybind11::error_already_set& error, sync::Exchange& exchange);
 
-// Of a task: a coroutine whose result is the reason for set_reason(). Null: nothing to look for.
+// For a task: a coroutine whose result is the reason for set_reason(). Null: nothing to look for.
 pybind11::object explanation(sync::Exchange& exchange, const sync::Outcome& outcome);
 void set_reason(sync::Outcome& outcome, const std::string& reason);
 

@@ -79,7 +79,7 @@ struct Signature<Result (*)(Parameters...)> {
   }
 };
 
-// Of many arguments, which it reads itself.
+// A function of many arguments, which it reads itself.
 template <typename Result>
 struct Signature<Result (*)(const Given&)> {
   template <auto function>

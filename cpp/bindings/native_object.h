@@ -43,7 +43,7 @@ pybind11::object native_root();
 void add_native_type(pybind11::module_& module, const char* qualified_name, PyMethodDef* methods,
                      PyGetSetDef* attributes = nullptr);
 
-// The same native method with another text: its signature and its docstring. For the import of the
+// A native method with another text, its signature and its docstring. For the import of the
 // package alone: what it makes lasts as long as the process.
 pybind11::object described(const pybind11::handle& method, const std::string& text);
 
@@ -150,7 +150,7 @@ PyMethodDef method(const char* name) {
       METH_NOARGS, nullptr};
 }
 
-// The same of a function that also takes the arguments.
+// A method of a native type with arguments, which its function reads.
 template <pybind11::object (*function)(PyObject* self, const Arguments& arguments)>
 PyMethodDef method(const char* name) {
   const auto call =

@@ -33,7 +33,7 @@ class Observation {
   void ended(sync::Exchange& exchange, const sync::Outcome& outcome) {
     if (observer_) end(exchange, outcome);
   }
-  // The same for an exchange that its caller cancelled.
+  // Reports the end of an exchange that its caller cancelled.
   void cancelled(sync::Exchange& exchange) { ended(exchange, {sync::Verdict::kCancelled}); }
 
   // For the garbage collector, by the object whose part it is.

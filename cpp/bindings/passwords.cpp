@@ -31,7 +31,7 @@ constexpr Asked kAddressMap{"ask_address", "address_map"};
 
 using Pair = std::pair<std::string, std::string>;
 
-// Of the error no more than its type: its text may name the password.
+// The error by its type alone: its text may name the password.
 Status unusable(const Asked& asked) {
   PyObject* const error = PyErr_Occurred();
   const std::string type =

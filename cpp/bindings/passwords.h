@@ -12,8 +12,8 @@ namespace holdfast::bindings {
 // it. Once stop_passwords() was called, the answer is a failure.
 std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number);
 
-// The same of the map with this number in `holdfast._clients.callables`, for an announced
-// address.
+// Asks the map with this number in `holdfast._clients.callables` for what an announced address
+// leads to. As request_password().
 std::shared_ptr<net::AddressRequest> request_address(std::uint64_t number,
                                                      const net::Address& announced);
 

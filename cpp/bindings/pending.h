@@ -35,7 +35,7 @@ class PendingQueue {
   const std::shared_ptr<engine::CompletionQueue> completions_;
 };
 
-// Of a hub of greenlets: start() returns a number, by which drain() names the operation.
+// The queue of a hub of greenlets: start() returns a number, by which drain() names the operation.
 class NumberedQueue final : public PendingQueue {
  public:
   NumberedQueue() = default;

@@ -36,7 +36,7 @@ using engine::Client;
 
 using Words = sync::CommandOperation::Words;
 
-// Of (client, name, commands, time); `commands` is not empty.
+// Arguments: client, name, commands, time. `commands` is not empty.
 sync::ExchangePtr commands_of(Client& client, const std::string& name,
                               const std::vector<Words>& commands, const sync::CallersTime& time) {
   return std::make_shared<sync::CommandOperation>(client.started(), LockName(name), commands, time);
@@ -73,7 +73,8 @@ std::function<void(script::Writer& out)> writer_of(const std::string& word, cons
   };
 }
 
-// Of (client, name, word, keys, arguments, time). The name says which server, and stands in errors.
+// Arguments: client, name, word, keys, arguments, time. The name says which server, and stands in
+// errors.
 sync::ExchangePtr step_of(const Given& given) {
   sync::Query query{
       LockName(given[1].cast<std::string>()),
@@ -83,8 +84,8 @@ sync::ExchangePtr step_of(const Given& given) {
   return sync::call_of(given[0].cast<Client&>().started(), std::move(query));
 }
 
-// Of (client, name, word, keys, arguments, lease): the same of a step whose reply is a number, and
-// which goes on in the background until that lease is over where its caller has got an error.
+// Arguments: client, name, word, keys, arguments, lease. A step whose reply is a number, and which
+// goes on in the background until that lease is over where its caller has got an error.
 sync::ExchangePtr lasting_step_of(const Given& given) {
   sync::StepRelease::What what{
       writer_of(given[2].cast<std::string>(), given[3].cast<Words>(), given[4].cast<Words>())};

@@ -108,8 +108,8 @@ py::object enter_keeping(const Given& given) {
   return py::reinterpret_borrow<py::object>(given.self);
 }
 
-// Of (type, value, traceback). What failed because close() has given the grant back says so: a step
-// that was sent behind that release has met no hold, or no connection.
+// Arguments: type, value, traceback. What failed because close() has given the grant back says so:
+// a step that was sent behind that release has met no hold, or no connection.
 py::object exit_keeping(const Given& given) {
   auto& keeping = given[0].cast<Keeping&>();
   keeping.leave();

@@ -42,7 +42,8 @@ sync::AcquireOptions options_of(Millis at_least, Millis queue_timeout, const py:
   return options;
 }
 
-// Of (client, word, name, minimum hold time, queue timeout, back-off, and perhaps what it is for).
+// Arguments: client, word, name, minimum hold time, queue timeout, back-off, and perhaps what it is
+// for.
 std::shared_ptr<engine::Lock> new_lock(const Given& given) {
   const auto client = given[0].cast<std::shared_ptr<engine::Client>>();
   const auto word = given[1].cast<std::string>();
@@ -56,8 +57,8 @@ std::shared_ptr<engine::Lock> new_lock(const Given& given) {
   return lock;
 }
 
-// Of (lock, owner, blocking, timeout, lease, renewed, listener, and perhaps the time of a call that
-// has further exchanges, and what it is for). `block`: a block begins.
+// Arguments: lock, owner, blocking, timeout, lease, renewed, listener, and perhaps the time of a
+// call that has further exchanges, and what it is for. `block`: a block begins.
 template <bool block>
 sync::ExchangePtr acquire(const Given& given) {
   Lockable::AcquireArguments arguments{given[1].cast<OwnerNumber>(),
@@ -78,7 +79,7 @@ sync::ExchangePtr extend(const Lockable& self, OwnerNumber owner, Millis lease) 
 }
 
 // The operation for a ticket that read_ticket() has accepted.
-// Of (lock, ticket, owner, lease, renewed, listener).
+// Arguments: lock, ticket, owner, lease, renewed, listener.
 sync::ExchangePtr attach(const Given& given) {
   return given[0].cast<const engine::Lock&>().attach(
       sync::parse_ticket(given[1].cast<std::string>()).value(),
@@ -241,8 +242,8 @@ std::shared_ptr<PermitSemaphore> new_semaphore(const std::shared_ptr<engine::Cli
                                            setup, purpose_of(label));
 }
 
-// Of (semaphore, number, blocking, timeout, lease, renewed, listener, amount, time or None, and
-// perhaps what they are for).
+// Arguments: semaphore, number, blocking, timeout, lease, renewed, listener, amount, time or None,
+// and perhaps what they are for.
 sync::ExchangePtr acquire(const Given& given) {
   PermitSemaphore::AcquireArguments arguments{
       given[1].cast<OwnerNumber>(),   {given[4].cast<Millis>(), given[5].cast<bool>()},

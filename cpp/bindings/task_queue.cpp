@@ -25,8 +25,8 @@ namespace {
 // To Python: a caller outside of any task.
 constexpr OwnerNumber kNoOwner{~std::uint64_t{0}};
 
-// Of the loop that called last: mostly the only one. With the GIL held; null without one, where
-// another thread could destroy it.
+// The queue of the loop that called last: mostly the only one. With the GIL held; null without one,
+// where another thread could destroy it.
 TaskQueue* g_latest = nullptr;
 
 template <typename... Args>

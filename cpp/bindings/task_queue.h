@@ -77,7 +77,7 @@ class TaskQueue final : public PendingQueue {
   TaskQueue(const pybind11::object& loop, pybind11::dict owners);
   ~TaskQueue() override { end(); }
 
-  // Of the loop that runs on the calling thread; RuntimeError: none runs.
+  // The queue of the loop that runs on the calling thread; RuntimeError: none runs.
   static TaskQueue& of_running_loop();
   // The loop does not poll fd() any more: cancels the operations and gives their grants back.
   void end();
@@ -88,11 +88,11 @@ class TaskQueue final : public PendingQueue {
     const auto known = find_owner();
     return known ? *known : new_owner();
   }
-  // The same, or the number of no owner.
+  // The number of the loop's current task; that of no owner if it has none.
   OwnerNumber known_owner() const;
 
   pybind11::object start(const sync::ExchangePtr& operation) override;
-  // The same for an Awaitable that there is.
+  // start() for an Awaitable that there is.
   void begin(Awaitable& awaitable, const sync::ExchangePtr& operation);
 
   // The loop's callback for fd(): continues the tasks with ended operations.
@@ -128,7 +128,7 @@ class TaskQueue final : public PendingQueue {
   const std::uint64_t epoch_;
   mutable SharedMutex mutex_;
   Waiting waiting_;  // the Awaitables; with the mutex, and destroyed without it
-  // Of drain(), which keeps their memory.
+  // What drain() fills, which keeps their memory.
   std::vector<engine::CompletionQueue::Done> done_;
   Ended ended_;
 };

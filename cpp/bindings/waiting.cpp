@@ -56,7 +56,7 @@ bool on_main_thread() {
 
 std::atomic<bool> g_exiting{false};
 
-// Of holdfast._engine.greenlets, once gevent has patched; never freed.
+// The functions of holdfast._engine.greenlets, once gevent has patched; never freed.
 Shared<PyObject*> g_greenlet_wait{nullptr};
 Shared<PyObject*> g_greenlet_owner{nullptr};
 

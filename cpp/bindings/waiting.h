@@ -16,7 +16,7 @@ namespace holdfast::bindings {
 // between. Raises the operation's error, or that of a signal handler.
 pybind11::object wait_for(const sync::ExchangePtr& operation);
 
-// The same where calling_owner() has just been asked, which has seen whether gevent has patched.
+// wait_for() where calling_owner() has just been asked, which has seen whether gevent has patched.
 pybind11::object wait_as_owner(const sync::ExchangePtr& operation);
 
 // Raises RuntimeError while that owner is acquiring the lock: a signal handler that interrupts an

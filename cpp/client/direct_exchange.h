@@ -49,7 +49,7 @@ class DirectExchange {
  private:
   // The number of replies that a thread reads before the one to its command.
   static constexpr std::size_t kMostUnread = 4;
-  // Those, that of what went ahead, and its own.
+  // The unread replies, that of what went ahead, and its own.
   using Replies = std::array<resp::PlainReply, kMostUnread + 2>;
 
   bool begun(Request& request) { return read_turn_ || begin(request); }

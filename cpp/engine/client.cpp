@@ -31,8 +31,8 @@ namespace {
 // A connection for renewals is silent for so long or a third of the lease, until it is given up.
 constexpr Millis kShortestRenewalTimeout{500};
 
-// Of all connections: "<client name>:<host>:<pid>:<the id's begin>", without what a server refuses
-// in a name; empty for an empty name.
+// The name of all connections: "<client name>:<host>:<pid>:<the id's begin>", without what a server
+// refuses in a name; empty for an empty name.
 std::string connection_name(const std::optional<std::string>& given, const std::string& id) {
   if (given && given->empty()) return {};
   constexpr std::size_t kIdLength = 8;

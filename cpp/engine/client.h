@@ -49,7 +49,7 @@ class Client {
   // What the client knows, in this process.
   std::shared_ptr<const sync::Context> context();
 
-  // The same for an operation, with the threads that it depends on: throws LimitReached, with
+  // The context for an operation, with the threads that it depends on: throws LimitReached, with
   // nothing begun, where they cannot be started; a later call tries it again.
   std::shared_ptr<const sync::Context> started();
 

@@ -25,7 +25,7 @@ class Closing final : public sync::Exchange, public std::enable_shared_from_this
 
   static std::shared_ptr<Closing> begin(std::shared_ptr<const sync::Context> context,
                                         Options options);
-  // Of a client that another call closes, or has closed: there is nothing to wait for.
+  // For a client that another call closes, or has closed: there is nothing to wait for.
   static std::shared_ptr<Closing> nothing(std::shared_ptr<const sync::Context> context);
 
   void cancel() override {}  // the caller no longer waits; it goes on

@@ -40,7 +40,8 @@ class CompletionQueue final : public sync::Completion,
     beginning_ = 0;
     return std::exchange(at_once_, std::nullopt);
   }
-  // The same: reads, and puts what is done into `done`, which is empty.
+  // As begin(), on the loop's thread in a Scope: reads, and puts what is done into `done`, which is
+  // empty.
   void drain(std::vector<Done>& done);
 
  private:

@@ -24,12 +24,12 @@ class Counter {
 
   // Takes `amount`; of a latch: waits until it is open.
   sync::ExchangePtr acquire(std::int64_t amount, bool blocking, Duration timeout) const;
-  // The same as a part of a call that has this time.
+  // Takes `amount` as a part of a call that has this time.
   sync::ExchangePtr wait(std::int64_t amount, const sync::CallersTime& time) const;
   // A step of the kind; the header of its script describes the answer. Null: it has no such step.
   sync::ExchangePtr call(std::string_view step, std::int64_t amount) const;
   sync::ExchangePtr value() const;  // nil: it is not there
-  // The same for a caller whose time is over.
+  // The value for a caller whose time is over.
   sync::ExchangePtr late_value() const;
 
  private:

@@ -35,7 +35,7 @@ class Guarded {
                                         const std::shared_ptr<EventSink>& events, net::Loop& loop);
   ~Guarded();
 
-  // Of the guard's process; 0 once that has ended, or the client is closed. Outlives this.
+  // The id of the guard's process; 0 once that has ended, or the client is closed. Outlives this.
   using Pid = std::shared_ptr<const std::atomic<int>>;
   Pid pid() const;
 

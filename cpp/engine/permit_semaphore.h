@@ -42,8 +42,8 @@ class PermitSemaphore {
   std::string permit(OwnerNumber number) const;
   const Setup& setup() const { return setup_; }
 
-  // Of a permit that this client renews it ends like that of a lock; of any other permit, with
-  // `value` 1, or 0: it is not in use.
+  // The release of a permit that this client renews ends like that of a lock; that of any other
+  // permit with `value` 1, or 0: it is not in use.
   sync::ExchangePtr release(const std::string& permit) const;
   // Several permits, all or none. `value`: their number, or the place of one that is not in use,
   // counted from -1 down. leave() follows where its caller does not get the answer: it goes on, and

@@ -27,7 +27,7 @@ class Reauthentication final : public net::Pollable,
   Reauthentication(const Clock& clock, net::Loop& loop, Setup setup,
                    std::shared_ptr<EventSink> events);
 
-  // The same source for connections that are made: the first one begins the period.
+  // The source for connections that are made: the first one begins the period.
   net::CredentialSource source();
 
   // Once, before the first connection.

@@ -31,10 +31,10 @@ inline constexpr const char* kGoneReasons[] = {kGone, kGoneAtExtension, kGoneAtA
 inline constexpr const char* kRanOut = "its lease ran out";
 inline constexpr const char* kNotRenewed =
     "no renewal reached the server before its lease ran out";  // followed by why
-// Of one whose release the server has not answered in time.
+// The reason of a loss: the server has not answered the release in time.
 inline constexpr const char* kReleaseExpired =
     "its lease ran out before its release reached the server";
-// Of one that was held when its client was closed.
+// The reason of a loss: it was held when its client was closed.
 inline constexpr const char* kClientClosed = "its client was closed";
 
 // By the reason of a loss.
@@ -187,11 +187,11 @@ struct HoldExtras {
   TimePoint closed_until{};              // the lock, whenever it is released
   // The end of the part of its lease that other programs leave, while it is renewed.
   TimePoint relied_until = kNever;
-  // Of a hold without renewal: the end of what another client has left of its lease, as the latest
-  // look has found it; kNever: all of it. Another client may lengthen it again.
+  // Without renewal: the end of what another client has left of the lease, as the latest look has
+  // found it; kNever: all of it. Another client may lengthen it again.
   TimePoint cut_until = kNever;
-  // Of a renewal that was written to a connection that has failed: what stands between may pass it
-  // on to the server until then.
+  // A renewal was written to a connection that has failed: what stands between may pass it on to
+  // the server until then.
   TimePoint renewal_comes_until{};
   ShortenedLease shortened;
   LookBudget looks;                         // that changes have caused

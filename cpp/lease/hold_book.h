@@ -44,7 +44,7 @@ class HoldBook {
   void set_records(std::shared_ptr<HeldRecords> kept) HOLDFAST_EXCLUDES(mutex);
   // The watchdog steps soon.
   void drive() const;
-  // The same at that time, or before it.
+  // The watchdog steps at that time, or before it.
   void step_by(TimePoint at) HOLDFAST_REQUIRES(mutex);
 
   // For the moment when the hold is to be renewed, or its lease is over; at `now` at the earliest.
@@ -60,7 +60,7 @@ class HoldBook {
   void resume(Hold& hold) HOLDFAST_REQUIRES(mutex);
   // A hold in the table has turned out to be gone: counts and posts it.
   void lose(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(mutex);
-  // Of a hold that ends, here, or, where nothing renews it any more, at that time.
+  // The note of a hold ends: now, or at that time, where nothing renews the hold any more.
   void end_note(Hold& hold, std::optional<TimePoint> at = {}) HOLDFAST_REQUIRES(mutex) {
     if (hold.noted != Noted::kNever) remove_note(hold, at);
   }
@@ -78,14 +78,14 @@ class HoldBook {
   }
   // Why a hold is lost whose lease is over by the client's clock.
   std::string ran_out(const Hold& hold) const HOLDFAST_REQUIRES(mutex);
-  // Of a hold that ends: a renewal of it may still be executed, on the owner's next one.
+  // A hold ends, and a renewal of it may still be executed, on the owner's next hold.
   void note_late_renewal(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(mutex) {
     if (!closed && hold.renewal_may_come(now)) keep_late_renewal(hold);
   }
   // Whether the server may still execute a renewal of the owner's that sets a longer lease than a
   // command without renewal asks for now: of an ended hold, or of one that is not renewed any more.
   bool renewal_on_wire(const LockName& name, OwnerNumber owner) const HOLDFAST_REQUIRES(mutex);
-  // Those that cannot be executed any more.
+  // Forgets the renewals that cannot be executed any more.
   void forget_late_renewals() HOLDFAST_REQUIRES(mutex);
   // If its lease is over by the client's clock. Returns the time.
   TimePoint lose_if_over(Hold& hold) HOLDFAST_REQUIRES(mutex) {
@@ -101,7 +101,7 @@ class HoldBook {
   void drop_release(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex) {
     if (entry.release != Holds::Release::kNone) drop_present_release(entry);
   }
-  // Of a client that closes: whether it was the entry of the client's key.
+  // The client closes: ends the entry if it is that of the client's key. Returns whether it was.
   bool end_internal(Holds::Entry& entry) HOLDFAST_REQUIRES(mutex);
   // `hold`: null: nothing is.
   void count_released(const Hold* hold, Holds::Caller caller) const HOLDFAST_REQUIRES(mutex);
@@ -131,7 +131,7 @@ class HoldBook {
   std::vector<HoldPtr> late_renewals HOLDFAST_GUARDED_BY(mutex);  // of ended holds; most often none
   bool closing HOLDFAST_GUARDED_BY(mutex) = false;
   bool closed HOLDFAST_GUARDED_BY(mutex) = false;
-  // Of a closed client: kept until the last hold that it held is reported as lost.
+  // Set once the client is closed: kept until the last hold that it held is reported as lost.
   std::shared_ptr<void> reports HOLDFAST_GUARDED_BY(mutex);
   std::function<void()> on_idle HOLDFAST_GUARDED_BY(mutex);
 

@@ -91,7 +91,7 @@ class Holds {
     const OwnerNumber owner;
     HoldPtr hold;
     int attempts = 0;  // that are under way, and exclude others of the owner
-    // Of the release.
+    // The release, and what is known about it.
     Release release = Release::kNone;
     Caller caller = Caller::kAwaits;
     Command command;           // null: of a release that is not open
@@ -123,13 +123,13 @@ class Holds {
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   std::vector<Entry*> of(OwnerNumber owner) const;
-  // Of any owner, on whichever side. Takes the time of a 256th of all entries.
+  // The entries of any owner, on either side. Takes the time of a 256th of all entries.
   std::vector<Entry*> named(std::string_view name) const;
   std::vector<Entry*> all() const;
   // The entry ends if nothing is left of it.
   void tidy(Entry& entry);
 
-  // Of the hold. A new one; a lost one ends.
+  // The entry gets a new hold; one that was lost ends.
   Hold& grant(Entry& entry, HoldPtr hold);
   // Its last release begins.
   void leave(Entry& entry) {
@@ -144,7 +144,7 @@ class Holds {
   void end(Entry& entry);
   HoldPtr take_leaving(Entry& entry) { return entry.leaves() ? std::move(entry.hold) : HoldPtr(); }
 
-  // Of the release. Another one becomes part of it: the longer time counts.
+  // A release begins. Another one becomes part of it: the longer time counts.
   void open(Entry& entry, Command command, TimePoint until);
   // The owner makes an attempt, whose affair the release is from now on. True: there was one.
   bool take_over(Entry& entry);
@@ -158,7 +158,7 @@ class Holds {
     entry.command.reset();
     return {take_leaving(entry), std::exchange(entry.caller, Caller::kAwaits)};
   }
-  // The same, where the owner's next release is to report it, or to try again.
+  // The release ends in this state, which the owner's next release reports, or tries again.
   void keep(Entry& entry, Release state);
   // What the owner does next does its work.
   void drop(Entry& entry);
@@ -206,7 +206,7 @@ class Holds {
   std::deque<Kept> kept_;  // what may be lost, refused or released, the oldest first
 };
 
-// Of an entry that a transition uses: tidies it at the end.
+// An entry that a transition uses: tidied at the end.
 class UsedEntry {
  public:
   UsedEntry(Holds& holds, Holds::Entry* entry) : holds_(holds), entry_(entry) {}

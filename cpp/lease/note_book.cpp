@@ -90,7 +90,7 @@ resp::ReplyKinds NoteRequest::encode_writing(std::string& out, TimePoint now) co
   return writer.replies();
 }
 
-// Of a field that is never there, where none is left.
+// Where no note is left, the command removes a field that is never there.
 resp::ReplyKinds NoteRequest::encode_removal(std::string& out) const {
   std::vector<const Note*> removed;
   for (const Note& note : notes_) {

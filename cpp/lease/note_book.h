@@ -27,7 +27,7 @@ struct Note {
   Purpose purpose{};
   HoldPtr hold{};      // null: it holds nothing yet, and the moment of the writing counts
   bool keeps = false;  // the time that the key has already
-  // Of one that is to be removed: the owner has another one by now.
+  // Set for a removal: whether the owner has another note by now.
   std::shared_ptr<SharedAtomic<bool>> replaced{};
 };
 
@@ -88,7 +88,7 @@ class NoteBook {
   static constexpr Millis kPeriod{1000};
   // A hold is noted then at the latest.
   static constexpr Millis kWithin = 2 * kPeriod;
-  // Of the watchdog's notes. Holds above that get none, and the key says so.
+  // How many notes the watchdog writes. Holds above that get none, and the key says so.
   static constexpr std::size_t kMost = 10'000;
 
   // The client's key is kept from now on. `all`: every hold is noted.

@@ -24,7 +24,7 @@ void describe(ReleasePlan& plan, const Hold& hold) {
   if (hold.move() != nullptr) plan.other = hold.move()->other;
 }
 
-// Of a hold that is lost: `lost` stays to be seen until the next grant; the error comes once.
+// The plan for a lost hold: `lost` stays to be seen until the next grant; the error comes once.
 ReleasePlan report_loss(Hold& hold) {
   ReleasePlan plan;
   describe(plan, hold);

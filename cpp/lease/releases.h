@@ -33,7 +33,7 @@ struct ReleasePlan {
   TimePoint until = kNever;  // of kFinal: when the lease is over for certain
   TimePoint closed_until{};  // the lock stays closed until then
   Millis closed_for(TimePoint now) const;  // the time from now on; 0: it is freed at once
-  // Of kFinal: the command that acts for the entry. Its answer counts as long as it does.
+  // With kFinal: the command that acts for the entry. Its answer counts as long as it does.
   const client::Request* command = nullptr;
   HoldPtr hold{};  // of kPartial, and of kFinal once its caller has left: see Releases::defer()
   bool deferred() const { return verdict == Verdict::kFinal && hold; }
@@ -60,15 +60,16 @@ class Releases {
   // the entry. `all`: all holds of the owner at once.
   ReleasePlan begin(const LockName& name, OwnerNumber owner, bool all, Start start = {})
       HOLDFAST_EXCLUDES(book_.mutex);
-  // The same of the hold of a `with` block that ends. Of one that lost its grant: kLost, and
+  // Begins the release of a `with` block that ends. If that block has lost its grant: kLost, and
   // nothing is released.
   ReleasePlan end_block(const LockName& name, OwnerNumber owner, Start start = {})
       HOLDFAST_EXCLUDES(book_.mutex);
-  // The same of what no caller has got: also while the owner is acquiring it. The owner's next
-  // release does not report it.
+  // Begins the release of a grant that no caller has got, also while the owner is acquiring it. The
+  // owner's next release does not report it.
   ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all, Start start = {})
       HOLDFAST_EXCLUDES(book_.mutex);
-  // The same, of all holds, for another than the owner; nothing if its owner has begun to release.
+  // Begins the release of all holds of the owner for another caller; nothing if the owner has begun
+  // to release.
   std::optional<ReleasePlan> begin_of_held(const LockName& name, OwnerNumber owner,
                                            Start start = {}) HOLDFAST_EXCLUDES(book_.mutex);
   // The second half, after the server has answered. `lost`: not empty: the owner's field was not
@@ -152,7 +153,7 @@ class Releases {
   void lose_in_release(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
   void expire(Holds::Entry& entry, HoldPtr hold) HOLDFAST_REQUIRES(book_.mutex);
 
-  // Of deferred releases.
+  // The ends of deferred releases.
   void done_in_part(const Holds::Entry* entry, const ReleasePlan& plan, const std::string& lost)
       HOLDFAST_REQUIRES(book_.mutex);
   void lose_after_release(Holds::Entry* entry, bool newest, const HoldPtr& hold,

@@ -14,8 +14,8 @@ constexpr unsigned kMostBits = 16;
 constexpr unsigned kFirstBits = 4;
 constexpr Duration kClosest = Millis(1);  // the watchdog's timers know no shorter times
 
-// Of the number of moments, which is a power of two: so most stay where they are when it changes,
-// and a renewal costs one division.
+// The binary logarithm of the number of moments. By a power of two most stay where they are when
+// the number changes, and a renewal costs one division.
 unsigned bits_for(std::size_t holds, Duration third) {
   const std::uint64_t wanted = holds / kHoldsOfAMoment;
   const auto possible = static_cast<std::uint64_t>(third / kClosest);

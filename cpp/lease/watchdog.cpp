@@ -34,12 +34,12 @@ TimePoint alone_until(const Result<resp::Reply>& reply, TimePoint now) {
   return of_several_slots ? after(now, kAloneFor) : TimePoint{};
 }
 
-// Of a reply about one hold: its key has another type by now.
+// The reply about a hold says that its key has another type by now.
 bool is_of_another_type(const Result<resp::Reply>& reply) {
   return is_error(reply) && resp::error_word(reply.value().text()) == "WRONGTYPE";
 }
 
-// Of a reply about the client's key: it was gone.
+// The reply about the client's key says that it was gone.
 bool is_made(const Result<resp::Reply>& reply) {
   return reply.value().is_integer() && reply.value().integer() == 2;
 }
@@ -247,8 +247,8 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
   book_->forget_late_renewals();
 }
 
-// Of the client's key, which is the only hold of its kind. Where the server refuses it, the client
-// goes on without it, and tries again with its next renewal.
+// The answer about the client's key, the only hold of its kind. Where the server refuses the key,
+// the client goes on without it, and tries again with its next renewal.
 void Watchdog::key_answered(Hold& key, const Result<resp::Reply>& reply, const client::Sent& sent) {
   const MutexLock guard(book_->mutex);
   landed(key, reply, sent);
@@ -421,9 +421,9 @@ void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sen
   hold.next_renewal = now;
 }
 
-// The same of a hold that is not renewed. Who has cut its lease may keep it up by further commands,
-// as the readers of another program do, so what is found last counts, and is looked at again before
-// it ends.
+// A check has found a hold that is not renewed. Who has cut its lease may keep it up by further
+// commands, as the readers of another program do, so what is found last counts, and is looked at
+// again before it ends.
 void Watchdog::found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
   const bool cut = left >= 0 && after(now, Millis(left)) < hold.set_until;
   if (cut) {

@@ -45,7 +45,7 @@ class Watchdog final : public net::Pollable, public std::enable_shared_from_this
   // What a server has said: these holds are looked at, at once unless that is often. Whatever it
   // has said, only the look decides.
   void changed(const client::Changes& changes) HOLDFAST_EXCLUDES(book_->mutex);
-  // Of the holds now, those whose changes the server will report.
+  // How many holds there are whose changes the server will report.
   std::size_t tracked() const HOLDFAST_EXCLUDES(book_->mutex);
 
   // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.

@@ -28,8 +28,8 @@ struct Script {
   std::string_view head{};
 };
 
-// Of a command that reads a number, such as HGET: a string, or where the server keeps numbers as
-// such (fakeredis), an integer; nil where there is none.
+// The reply of a command that reads a number, such as HGET: a string, or where the server keeps
+// numbers as such (fakeredis), an integer; nil where there is none.
 inline constexpr resp::ReplyKinds kNumberReplies =
     resp::ReplyKind::kNil | resp::ReplyKind::kText | resp::ReplyKind::kInteger;
 

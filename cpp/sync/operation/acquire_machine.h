@@ -138,7 +138,7 @@ class AcquireMachine {
     bool afresh = false;                  // of kJoin: ignore earlier events of the channel
     TimePoint connect_deadline = kNever;  // of kSend: with servers that refuse connections
     TimePoint sent{};                     // of kKeep: when the granted command was sent
-    // Of an end: leave the queue, for this reason. Unset: it was not joined.
+    // At an end: leave the queue, for this reason. Unset: it was not joined.
     std::optional<wait::LeaveReason> leave{};
 
     // To be done before the verb, also after the end.
@@ -161,7 +161,7 @@ class AcquireMachine {
   bool unsettled() const { return unsettled_; }
   // In the queue, and no attempt is under way.
   bool asleep() const { return joined_ && state_ == State::kAsleep; }
-  // The same, and it does not stand back: a message is awaited.
+  // It sleeps and does not stand back: a message is awaited.
   bool listens() const { return asleep() && !stand_back_.under_way(); }
   bool open_to_offers() const { return asleep() && !signalled_; }
 
@@ -199,7 +199,7 @@ class AcquireMachine {
   bool has_place() const { return options_.in_line && contended_; }
   // Others go first, and it has not tried yet: the lock may be free.
   bool untried() const { return state_ == State::kAsleep && !contended_ && count_ == 0; }
-  // Of a confirmation, or whether the server has WAIT.
+  // Whether it awaits a confirmation, or whether the server has WAIT.
   bool awaits_replicas() const { return state_ == State::kConfirming || probing_; }
   // An attempt may have been granted, and the outcome is not known yet.
   bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }

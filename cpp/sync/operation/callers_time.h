@@ -36,7 +36,7 @@ class CallersTime {
     connect_deadline_ = waits_ ? after(deadline_, kLastConnect) : after(begun, kRestartBriefly);
   }
 
-  // Of a caller whose time is over: for the moment more.
+  // For a caller whose time is over: a moment more.
   static CallersTime over(TimePoint now) {
     CallersTime time;
     time.timeout_ = kLateAnswer;
@@ -46,7 +46,7 @@ class CallersTime {
     return time;
   }
 
-  // The same where an attempt has to be answered by then.
+  // This time, where an attempt has to be answered by then.
   CallersTime within(TimePoint latest) const {
     CallersTime other = *this;
     other.latest_ = std::min(latest_, latest);

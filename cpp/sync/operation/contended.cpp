@@ -75,7 +75,7 @@ void Acquire::Contended::start() {
   deliver(ahead());
 }
 
-// Of a nested hold only that it is one is of interest.
+// Whether others go first. Of a nested hold only that it is one is of interest.
 AcquireMachine::Event Acquire::Contended::ahead() {
   const MutexLock lock(acquire_.mutex_);
   Event event{Event::Kind::kAhead};

@@ -93,7 +93,7 @@ class Exchange : public Timed {
   // Any thread (after wait(): the one that waited): the caller no longer waits. A pending grant is
   // released; so is a grant that has arrived, which the caller will never see.
   virtual void cancel() = 0;
-  // The same, for an object that ends by itself: in a child of fork() it may be one of the parent,
+  // Cancels for an object that ends by itself: in a child of fork() it may be one of the parent,
   // which keeps its grant, and has the locks of this exchange.
   void end() {
     if (!inherited()) cancel();
@@ -102,7 +102,7 @@ class Exchange : public Timed {
     const MutexLock lock(mutex_);
     return finished();
   }
-  // Of the client whose exchange it is.
+  // The Keepings of the client whose exchange it is.
   Keepings& keepings() const { return *context_->keepings; }
   // In a child of fork(): it is the parent's.
   bool inherited() const { return context_->epoch != fork_epoch(); }
@@ -119,7 +119,7 @@ class Exchange : public Timed {
   virtual const Replies* replies() const { return nullptr; }
   // The servers, for messages.
   std::string servers() const { return context_->topology->text(); }
-  // Of the client whose exchange it is.
+  // The id of the client whose exchange it is.
   std::string_view client_id() const { return context_->client_id; }
 
   // For observers, before its beginning and after its end: of an acquisition and a release of a

@@ -102,7 +102,7 @@ class HoldRelease final : public Release {
   void leave_pending(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
   wait::Calls take_calls() HOLDFAST_REQUIRES(mutex_);
 
-  // Of one whose owner's field is gone: it was sent before, and the lease cannot have ended since,
+  // The owner's field is gone: the release was sent before, and the lease cannot have ended since,
   // so the first sending has released it. A release that leaves holds leaves the field, too.
   bool done_before() const HOLDFAST_REQUIRES(mutex_) {
     return is(Plan::Verdict::kFinal) && sent_before_ && now() < plan_.trusted;

@@ -11,7 +11,7 @@ namespace holdfast::sync {
 
 class Keeping;
 
-// Those of a client that are open. Thread-safe.
+// The Keepings of a client that are open. Thread-safe.
 class Keepings {
  public:
   // The client is being closed: gives back what they have been granted, but for what is in use.

@@ -49,7 +49,7 @@ class Operation : public Exchange,
   // For subclasses, with mutex_ held.
   Status submit() HOLDFAST_REQUIRES(mutex_);  // this request, with a fresh deadline
   Status submit(TimePoint by) HOLDFAST_REQUIRES(mutex_);
-  // The same; by the thread in wait() itself, once it has no locks, where it is the calling one. A
+  // Sends; by the thread in wait() itself, once it has no locks, where that is the calling one. A
   // thread that ends the operation before that has it not sent.
   Status send_soon() HOLDFAST_REQUIRES(mutex_);
   // A command of the client's own, beside those of the operation, in whose order it stays: it goes

@@ -37,7 +37,7 @@ class Release : public Operation {
  public:
   // Begins without a caller, as the command of its entry, at most until then.
   void run_alone(TimePoint until);
-  // The same with a new entry, for a possible hold with this lease from now on.
+  // Takes back with a new entry, for a possible hold with this lease from now on.
   void take_back(Millis lease);
   // A release that has begun goes on.
   void cancel() override;

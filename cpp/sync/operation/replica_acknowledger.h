@@ -114,8 +114,8 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   const ReplicationPolicy policy_;
 
   mutable Mutex mutex_;
-  // Of each connection that has been used, until a later one finds it gone. By its control block,
-  // as another connection may have its address later.
+  // The queue of each connection that has been used, until a later one finds it gone. By its
+  // control block, as another connection may have its address later.
   std::map<std::weak_ptr<client::Connection>, Queue, std::owner_less<>> queues_
       HOLDFAST_GUARDED_BY(mutex_);
 };

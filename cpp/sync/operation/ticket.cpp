@@ -17,8 +17,8 @@ constexpr std::size_t kUuid = 36;
 constexpr std::string_view kUpperHex = "0123456789ABCDEF";
 constexpr std::int64_t kLongestLease = std::int64_t{1} << 53;  // ms that a lease can have
 constexpr std::int64_t kLargest = INT64_MAX;
-// Those of ticket_number(): with another one the field is that of an owner, whose hold a ticket
-// must not take.
+// The numbers of ticket_number(): with another one the field is that of an owner, whose hold a
+// ticket must not take.
 constexpr auto kFirstNumber = static_cast<std::int64_t>(kOwnerNumbersEnd);
 constexpr auto kLastNumber = static_cast<std::int64_t>(kTicketNumbersEnd) - 1;
 

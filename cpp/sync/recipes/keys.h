@@ -49,15 +49,15 @@ inline constexpr Key kTokenCounter{"redisson_lock_token:"};  // of a fenced lock
 inline constexpr Key kFairQueue{"redisson_lock_queue:"};
 inline constexpr Key kFairTimeouts{"redisson_lock_timeout:"};
 inline constexpr Key kPermitTimeouts{{}, ":timeout"};
-// Of what is built on a lock or beside one: a hash with its revision, and the channel of its
-// changes.
+// The state of what is built on a lock or beside one: a hash with its revision, and the channel of
+// its changes.
 inline constexpr Key kState{"holdfast_state:"};
 inline constexpr Key kChangedChannel{"holdfast_changed:"};
 // The beginning of the key that keeps the answer to a request for a while; the owner's field, of
 // the request's slot, follows.
 inline constexpr Key kRequest{"redisson_request:", ":"};
-// The same of the key that lives as long as the owner's first read hold; kReadTimeoutEnd follows
-// the field.
+// The beginning of the key that lives as long as the owner's first read hold; the owner's field and
+// kReadTimeoutEnd follow.
 inline constexpr Key kReadTimeout{{}, ":"};
 inline constexpr std::string_view kReadTimeoutEnd = ":rwlock_timeout:1";
 

@@ -122,7 +122,7 @@ class Recipe {
   // waiter's recipe, not the owner's.
   bool transfers() const { return steps_.transfer && traits_.hands_over; }
 
-  // Those that a caller waits for.
+  // The scripts that a caller waits for.
   virtual std::vector<const script::Script*> scripts() const;
   // A further channel, whose messages concern its waiters as well, in the slot of the first one;
   // empty: there is none.

@@ -39,7 +39,7 @@ std::uint64_t number_half(std::uint64_t number) {
   return process ^ number;
 }
 
-// Those that only the name says, in the order of Part.
+// The keys that only the name says, in the order of Part.
 constexpr std::array kKeys{keys::kLockChannel,  keys::kSemaphoreChannel, keys::kLatchChannel,
                            keys::kSidesChannel, keys::kBraced,           keys::kTokenCounter,
                            keys::kFairQueue,    keys::kFairTimeouts,     keys::kPermitTimeouts,

@@ -35,7 +35,7 @@ struct Step {
   StepOptions options{};
   // The field of the owner to which the hold goes; of a client's key what it says.
   std::string_view next{};
-  // Of a last release:
+  // For a last release:
   std::string_view other{};  // another field that may have the hold by now; empty: none
   Millis stays{0};           // what remains of the minimum hold time, for kinds that have one
 };
