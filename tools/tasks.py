@@ -95,7 +95,7 @@ RULES = (
     (r"``on_lost``:(\s+)called with", r"``on_lost``:\1called on the loop with"),
     (r"__enter__", "__aenter__"),
     (r"__exit__", "__aexit__"),
-    (r"(self\._core\.ping\(\)|closing)\.wait\(\)", r"await request(\1)"),
+    (r"(self\._core\.ping\(\)|closing)\.wait\(\)", r"await request(self, \1)"),
     (r"return attach\(", "return await attach("),
     (r"        self\.close\(\)", "        await self.close()"),
     (rf"    def ({'|'.join(AWAITED)})\(", r"    async def \1("),
@@ -116,7 +116,7 @@ CANCELLING = (
         ABOUT_TASKS,
     ),
 )
-IMPORTS = """from holdfast._engine.loop import request
+IMPORTS = """from holdfast._locks.task_steps import request
 from holdfast._locks.threads import EXPONENTIAL, Backoff
 """
 #: Of a line.

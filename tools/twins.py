@@ -26,8 +26,8 @@ AWAITED = "release|extend|resign|campaign|_end|_is_over|_leave"
 INNER = r"(?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*"
 #: Regular expressions, in order, over a method.
 RULES = (
-    (r"(?<![\w.])run\(", "await drive("),
-    (rf"(self\._core\.\w+\({INNER}\))\.wait\(\)", r"await request(\1)"),
+    (r"(?<![\w.])run\(", "await drive(self._client, "),
+    (rf"(self\._core\.\w+\({INNER}\))\.wait\(\)", r"await request(self._client, \1)"),
     (rf"(?<!await )(self(?:\._slots\._semaphore)?\.(?:{AWAITED})\()", r"await \1"),
     (r"-> Iterator\[", "-> AsyncIterator["),
     (r"Unpack\[((?:Minimum)?LockOptions)\]", r"Unpack[Task\1]"),

@@ -253,6 +253,11 @@ void explain(py::error_already_set& error, sync::Exchange& exchange) {
   error.value().attr("args") = py::make_tuple(text);
 }
 
+py::object loss_of(sync::Exchange& exchange, const py::str& text) {
+  const std::optional<py::tuple> given = about(exchange, text);
+  return given ? py::object(*given) : py::none();
+}
+
 py::object explanation(sync::Exchange& exchange, const sync::Outcome& outcome) {
   if (!is_loss(outcome)) return {};
   const std::optional<py::tuple> given = about(exchange, python_text(outcome.why.message()));

@@ -55,7 +55,12 @@ bool is_loss(const sync::Outcome& outcome);
 // LockLostError. It waits for the server, an acquire's caller not beyond its time.
 void explain(pybind11::error_already_set& error, sync::Exchange& exchange);
 
-// For a task: a coroutine whose result is the reason for set_reason(). Null: nothing to look for.
+// For a task of another loop than asyncio's: the arguments of explained_text() for the text of such
+// a LockLostError. None: nothing to look for.
+pybind11::object loss_of(sync::Exchange& exchange, const pybind11::str& text);
+
+// For a task of asyncio: a coroutine whose result is the reason for set_reason(). Null: nothing to
+// look for.
 pybind11::object explanation(sync::Exchange& exchange, const sync::Outcome& outcome);
 void set_reason(sync::Outcome& outcome, const std::string& reason);
 

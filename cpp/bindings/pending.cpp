@@ -25,8 +25,13 @@ py::object NumberedQueue::start(const sync::ExchangePtr& operation) {
   Observation observation(*operation);
   const std::uint64_t id = ++last_id_;
   entries_.emplace(id, Entry{operation, std::move(observation)});
-  const Scope scope(completions().loop(), Sends::kAtOnce);
-  operation->finish_to(shared_completions(), id);
+  try {
+    const Scope scope(completions().loop(), Sends::kAtOnce);
+    operation->finish_to(shared_completions(), id);
+  } catch (...) {  // no threads or descriptors: the operation has not begun
+    entries_.erase(id);
+    throw;
+  }
   return py::int_(id);
 }
 

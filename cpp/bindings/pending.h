@@ -35,7 +35,8 @@ class PendingQueue {
   const std::shared_ptr<engine::CompletionQueue> completions_;
 };
 
-// The queue of a hub of greenlets: start() returns a number, by which drain() names the operation.
+// The queue of a hub of greenlets, or of a run of trio: start() returns a number, by which drain()
+// names the operation.
 class NumberedQueue final : public PendingQueue {
  public:
   NumberedQueue() = default;

@@ -94,10 +94,6 @@ void owner_ended(OwnerNumber owner, const std::string& what) {
 
 int thread_of(std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}); }
 
-py::object start(const sync::ExchangePtr& exchange, PendingQueue& queue) {
-  return queue.start(exchange);
-}
-
 using sync::Keeping;
 
 std::shared_ptr<Keeping> keeping(const sync::ExchangePtr& acquire) {
@@ -131,7 +127,7 @@ void begin_use(Keeping& keeping) {
 void register_queues(py::module_& module) {
   Members(py::class_<sync::Exchange, sync::ExchangePtr>(module, "Exchange"))
       .method<&wait_for>("wait")
-      .method<&start>("start")
+      .method<&loss_of>("loss_of")
       .method<&sync::Exchange::cancel>("give_back");
   Members(py::class_<Keeping, std::shared_ptr<Keeping>>(module, "Keeping"))
       .property<&Keeping::acquire>("acquire")
@@ -143,7 +139,9 @@ void register_queues(py::module_& module) {
       .method<&Keeping::undo>("undo")
       .method<&enter_keeping>("__enter__")
       .method<&exit_keeping>("__exit__");
-  Members(py::class_<PendingQueue>(module, "PendingQueue")).method<&PendingQueue::fd>("fileno");
+  Members(py::class_<PendingQueue>(module, "PendingQueue"))
+      .method<&PendingQueue::fd>("fileno")
+      .method<&PendingQueue::start>("start");
   Members(py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue").def(py::init<>()))
       .method<&NumberedQueue::cancel>("cancel")
       .method<&NumberedQueue::drain>("drain");

@@ -12,15 +12,14 @@ from holdfast._engine.arguments import LeaseTime
 __version__: str
 
 _Result_co = TypeVar("_Result_co", covariant=True)
+_Result = TypeVar("_Result")
 
 class Exchange(Generic[_Result_co]):
     # One exchange with the servers, begun by wait() or start().
 
     def wait(self) -> _Result_co: ...  # blocks, without the GIL
-    @overload
-    def start(self, queue: TaskQueue, /) -> Awaitable[_Result_co]: ...
-    @overload
-    def start(self, queue: NumberedQueue, /) -> int: ...  # its number, as drain() returns it
+    # Of the text of its LockLostError, the arguments of explained_text(); None: nothing to ask.
+    def loss_of(self, text: str, /) -> tuple[Any, ...] | None: ...
     def give_back(self) -> None: ...  # of a grant that its caller never gets
 
 @final
@@ -437,12 +436,14 @@ class PendingQueue:
     def fileno(self) -> int: ...  # readable when drain() is to be called
 
 class NumberedQueue(PendingQueue):
+    def start(self, exchange: Exchange[Any], /) -> int: ...  # its number, as drain() returns it
     def cancel(self, number: int, /) -> None: ...  # drain() will not return it
     def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
 
 class TaskQueue(PendingQueue):
     # `owners`: the numbers of the loop's tasks.
     def __init__(self, loop: Any, owners: dict[Any, int], /) -> None: ...
+    def start(self, exchange: Exchange[_Result], /) -> Awaitable[_Result]: ...
     def drain(self, *ignored: object) -> None: ...  # continues the tasks with ended operations
     def idle(self) -> bool: ...  # no task waits
     def end(self) -> None: ...  # no loop calls drain() any more: cancels the operations

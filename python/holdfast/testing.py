@@ -74,6 +74,6 @@ def start_remove(lock: BaseLock) -> Awaitable[Any]:
 
     For a lock of an asyncio client, whose event loop goes on meanwhile.
     """
-    from holdfast._engine.loop import request
+    from holdfast._locks.task_steps import request
 
-    return request(lock._core.force_release(NO_OWNER))
+    return request(lock._client, lock._core.force_release(NO_OWNER))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from holdfast._engine import stats as _stats
+    from holdfast._engine.owners import Loops
 else:
     _stats = Late("holdfast._engine.stats")  # dataclasses are slow to import
 
@@ -40,6 +41,10 @@ class BaseClient(Configured):
     """The common part of the clients for threads and for tasks."""
 
     _asynchronous = False
+    _package = "holdfast"
+    #: Of a client for tasks: the library of its tasks, and whether that is known to be asyncio.
+    _loops: Loops
+    _native: bool
 
     def _configure(self, url: object, options: dict[str, Any]) -> None:
         _refuse_eventlet()
@@ -206,8 +211,7 @@ class BaseClient(Configured):
 
     def __repr__(self) -> str:
         state = " closed" if self._core.closed else ""
-        package = "holdfast.asyncio" if self._asynchronous else "holdfast"
-        return f"<{package}.{type(self).__qualname__} {self._url}{state}>"
+        return f"<{self._package}.{type(self).__qualname__} {self._url}{state}>"
 
     def __reduce__(self) -> Any:
         msg = f"a {type(self).__name__} cannot be pickled or copied: give the other process its URL"

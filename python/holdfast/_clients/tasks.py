@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from holdfast._clients.task_base import TaskClient
 from holdfast._engine.arguments import Late, Name, Seconds, Self, refuses_foreign_keywords
-from holdfast._engine.loop import request
 from holdfast._locks.base import BaseLock
 from holdfast._locks.task_lock import Hold, Lock, attach
 from holdfast._locks.task_semaphores import CountDownLatch, PermitSemaphore, Semaphore
+from holdfast._locks.task_steps import request
 from holdfast._locks.tasks import (
     FairLock,
     FencedLock,
@@ -491,7 +491,7 @@ class Client(TaskClient):
 
         Raises ``ConnectionError`` or ``ServerError`` if it does not.
         """
-        await request(self._core.ping())
+        await request(self, self._core.ping())
         return True
 
     async def close(self, *, release_held: bool = False) -> None:
@@ -509,7 +509,7 @@ class Client(TaskClient):
         """
         closing = self._begin_close(release_held)
         try:
-            await request(closing)
+            await request(self, closing)
         finally:
             self._has_closed(closing)
 

@@ -49,7 +49,7 @@ class Bridge:
         A greenlet that is killed or times out while it waits leaves nothing behind.
         """
         waiter: Waiter[Any] = Waiter()
-        number = exchange.start(self._queue)
+        number = self._queue.start(exchange)
         if not self._waiting:
             self._watcher.start(self._drain)
         self._waiting[number] = waiter

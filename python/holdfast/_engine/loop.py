@@ -1,4 +1,4 @@
-"""Connects the engine to one event loop.
+"""Connects the engine to one event loop of asyncio.
 
 The loop polls the descriptor of a queue. Its native part reads the server's replies, or takes the
 operations that another thread has completed, and resumes the tasks that wait for them.
@@ -9,50 +9,58 @@ from __future__ import annotations
 import sys
 from asyncio import (
     AbstractEventLoop,
+    CancelledError,
     Task,
     current_task,
     get_running_loop,
     iscoroutine,
     to_thread,
 )
+from contextlib import suppress
+from functools import partial
 from os import register_at_fork
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary, WeakSet, finalize, ref
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary, ref
 
 from holdfast import _core
 from holdfast._engine import events as _events
+from holdfast._engine.owners import Owners
 from holdfast._engine.process import NO_OWNER
 from holdfast._engine.workers import raise_interrupt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextvars import Context
 
 
 __all__ = [
+    "CANCELLED",
+    "REPEATED",
     "Bridge",
+    "Term",
     "bridge",
     "call_on_loop",
+    "caller",
+    "current_task",
     "explained",
     "leave_loop",
+    "name_of",
     "owner_of_this_task",
-    "request",
-    "task_of",
     "this_task",
 ]
 
-Result = TypeVar("Result")
+# Of ``owners.Loops``, as which the kinds of locks see this module.
+CANCELLED: tuple[type[BaseException], ...] = (CancelledError,)
+REPEATED: tuple[type[BaseException], ...] = ()
 
 
-class Bridge:
+class Bridge(Owners):
     """The pending operations and the owners of one event loop. Used on its thread only."""
 
     def __init__(self, loop: AbstractEventLoop) -> None:
+        super().__init__()
         self.loop = ref(loop)
-        self._owners: dict[Task[Any], int] = {}
-        self._numbers: dict[int, ref[Task[Any]]] = {}  # of the owners
-        self._watchers: dict[int, WeakSet[Any]] = {}  # by owner
         self.join(loop)
-        finalize(self, _end_owners, self._numbers)
 
     def join(self, loop: AbstractEventLoop) -> None:
         """The loop polls for the operations of its tasks.
@@ -61,6 +69,7 @@ class Bridge:
         is collected, or closed, with unfinished tasks end with it.
         """
         self.queue = _core.TaskQueue(loop, self._owners)
+        self.start = self.queue.start
         loop.add_reader(self.queue.fileno(), self.queue.drain, _Reader(self))
 
     def owner(self) -> int:
@@ -71,22 +80,13 @@ class Bridge:
         task = this_task(self.loop())
         number = self._owners.get(task)
         if number is None:
-            number = self._owners[task] = _core.next_owner()
-            self._numbers[number] = ref(task)
-            task.add_done_callback(self._task_done)
+            number = self.new_owner(task)
+            task.add_done_callback(self.task_done)
         return number
 
     def known_owner(self) -> int:
         """The number of the current task, ``NO_OWNER`` if it has none."""
-        task = current_task(self.loop())
-        return self._owners.get(task, NO_OWNER) if task is not None else NO_OWNER
-
-    def add_watcher(self, owner: int, watcher: Any) -> None:
-        """Until that task is done: of holds of it."""
-        watchers = self._watchers.get(owner)
-        if watchers is None:
-            watchers = self._watchers[owner] = WeakSet()
-        watchers.add(watcher)
+        return self.number_of(current_task(self.loop()))
 
     def leave(self) -> None:
         """The loop polls nothing of the library any more, until it joins again.
@@ -95,20 +95,12 @@ class Bridge:
         """
         get_running_loop().remove_reader(self.queue.fileno())
         self.queue.end()
-        del self.queue
+        del self.queue, self.start
 
     def end(self) -> None:
         """The loop was closed: its tasks wait for nothing any more, and their holds are left."""
         self.queue.end()
-        _end_owners(self._numbers)
-
-    def _task_done(self, task: Task[Any]) -> None:
-        number = self._owners.pop(task, None)
-        if number is not None:
-            self._numbers.pop(number, None)
-            for watcher in self._watchers.pop(number, ()):
-                watcher.owner_ends(number)
-            _core.owner_ended(number, "task")
+        super().end()
 
 
 class _Reader:
@@ -123,21 +115,47 @@ class _Reader:
             self._bridge.end()
 
 
+class Term:
+    """What the current task does from now on, which may be cancelled alone."""
+
+    __slots__ = ("_before", "_cancelled", "_task")
+
+    def __init__(self) -> None:
+        task = this_task()
+        self._task: ref[Task[Any]] = ref(task)
+        self._cancelled = False
+        self._before = 0
+        if sys.version_info >= (3, 11):
+            self._before = task.cancelling()
+
+    def cancel(self) -> None:
+        """On the loop's thread."""
+        task = self._task()
+        self._cancelled = task is not None and task.cancel()
+
+    def end(self, error: BaseException | None) -> BaseException | None:
+        """What of its error ``cancel()`` has not caused; undoes that."""
+        if not self._cancelled:
+            return error
+        if sys.version_info >= (3, 11) and this_task().uncancel() > self._before:
+            return error  # it was also cancelled from elsewhere
+        return None if isinstance(error, CancelledError) else error
+
+
 def this_task(loop: AbstractEventLoop | None = None) -> Task[Any]:
     """The current task, of the running loop if none is given; raises outside of any task."""
     task = current_task(loop)
     if task is None:
         msg = (
-            "only a task can acquire or release a lock, and this code runs in none: "
-            "call it from a coroutine that asyncio.run() or create_task() runs"
+            OF_TRIO
+            if _inside_trio()
+            else (
+                "only a task can acquire or release a lock, and this code runs in none: "
+                "call it from a coroutine that asyncio.run() or create_task() runs"
+            )
         )
         raise RuntimeError(msg)
     return task
-
-
-def _end_owners(numbers: dict[int, ref[Task[Any]]]) -> None:
-    for number in numbers:
-        _core.owner_ended(number, "task")
 
 
 _callbacks: set[Task[Any]] = set()
@@ -169,18 +187,20 @@ def bridge() -> Bridge:
     return found
 
 
+#: Of a call in a task of trio.
+OF_TRIO: Final = (
+    "holdfast.asyncio works in tasks of asyncio, and this is a task of trio: use "
+    "holdfast.trio.Client, or holdfast.anyio.Client, which works in both"
+)
+
+
 def _running_loop() -> AbstractEventLoop:
     try:
         return get_running_loop()
     except RuntimeError as error:
         if not _inside_trio():
             raise
-        msg = (
-            "holdfast.asyncio works in tasks of asyncio, and this is a task of trio: use "
-            "holdfast.Client by trio.to_thread.run_sync(), with lock.hold() in the place of "
-            "`async with lock`, since a hold belongs to no thread"
-        )
-        raise RuntimeError(msg) from error
+        raise RuntimeError(OF_TRIO) from error
 
 
 def _inside_trio() -> bool:
@@ -236,20 +256,23 @@ def call_on_loop(report: Callable[[], Any], subject: Any) -> None:
     task.add_done_callback(done)
 
 
-def task_of(number: int) -> Task[Any] | None:
-    """The task that has that number as an owner, on whichever loop."""
-    for known in _bridges.keyrefs():  # a copy: other threads have loops, too
-        loop = known()
-        found = _bridges.get(loop, _no_bridge)() if loop is not None else None
-        task = found._numbers.get(number) if found is not None else None
-        if task is not None:
-            return task()
-    return None
+def caller() -> Callable[..., None]:
+    """Calls ``(context, function, *arguments)`` on the running loop, which it does not keep."""
+    return partial(_call, ref(get_running_loop()))
 
 
-async def request(exchange: _core.Exchange[Result]) -> Result:
-    """The result of an exchange, for a task of the running loop."""
-    return await exchange.start(bridge().queue)
+def _call(
+    of: ref[AbstractEventLoop], context: Context, function: Callable[..., Any], *arguments: Any
+) -> None:
+    loop = of()
+    if loop is not None:
+        with suppress(RuntimeError):  # it was closed
+            loop.call_soon_threadsafe(function, *arguments, context=context)
+
+
+def name_of(task: Task[Any]) -> str:
+    """The name of a task."""
+    return task.get_name()
 
 
 async def explained(text: str, *about: Any) -> str:

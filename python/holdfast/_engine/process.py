@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from holdfast import _core
+    from holdfast._engine.owners import Loops
 
     class AnyClient(Protocol):
         """A client for threads or for tasks."""
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
         _forced_queried: float
         _lease_ms: int
         _listeners: dict[int, Any]
+        _loops: Loops  # of a client for tasks
         _name_prefix: bytes
+        _native: bool
         _permit_losses: dict[int, Any]
         _permits: dict[str, tuple[Any, Any]]
         _url: str

@@ -1,4 +1,4 @@
-"""The barrier for asyncio, the twin of the one for threads."""
+"""The barrier for tasks, the twin of the one for threads."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Barrier(BaseBarrier):
         return Asked(self._look, 1, bool)
 
     async def _look(self) -> list[int]:
-        said: list[int] = await drive(self._whole("look"))
+        said: list[int] = await drive(self._client, self._whole("look"))
         return said
 
     # Made by tools/twins.py to the end of the class
@@ -98,19 +98,19 @@ class Barrier(BaseBarrier):
         ``ValueError`` where other parties that wait have given another number of them,
         ``ConnectionError`` and ``ServerError`` as the locks.
         """
-        return await drive(self._wait(self._checked_time(timeout)))
+        return await drive(self._client, self._wait(self._checked_time(timeout)))
 
     async def abort(self) -> None:
         """Break the barrier: all that wait, and those that come before ``reset()``, get the error.
 
         Raises ``ConnectionError`` when the server is out of reach: it may be called again.
         """
-        await drive(self._whole("abort"))
+        await drive(self._client, self._whole("abort"))
 
     async def reset(self) -> None:
         """Mend the barrier; those that wait get ``BrokenBarrierError``."""
-        await drive(self._whole("reset"))
+        await drive(self._client, self._whole("reset"))
 
     async def holders(self) -> list[late.Holder]:
         """The parties that wait, the first to arrive first, with what their clients say."""
-        return await drive(self._holders())
+        return await drive(self._client, self._holders())

@@ -1,9 +1,7 @@
-"""Leader election for asyncio, the twin of that for threads."""
+"""Leader election for tasks, the twin of that for threads."""
 
 from __future__ import annotations
 
-import sys
-from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from inspect import isawaitable
@@ -17,7 +15,6 @@ from holdfast._engine.arguments import (
     checked_timeout,
 )
 from holdfast._engine.errors import HoldfastError, LockLostError
-from holdfast._engine.loop import this_task
 from holdfast._engine.process import AnyClient
 from holdfast._locks.holders import Holder
 from holdfast._locks.leader import (
@@ -35,6 +32,7 @@ from holdfast._locks.tasks import FencedLock
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
+    from holdfast._engine.owners import Term
 
 T = TypeVar("T")
 
@@ -49,30 +47,6 @@ class LeaderLock(FencedLock):
     _kind = "leader"
     _word = "leader"
     _hold_word = "leader"
-
-
-class Term:
-    """A call of a leader's ``main`` by the current task, which a loss cancels."""
-
-    __slots__ = ("_before", "_cancelled", "_task")
-
-    def __init__(self) -> None:
-        self._task = this_task()
-        self._cancelled = False
-        self._before = 0
-        if sys.version_info >= (3, 11):
-            self._before = self._task.cancelling()
-
-    def cancel(self) -> None:
-        self._cancelled = self._task.cancel()
-
-    def has_cancelled(self, error: BaseException | None) -> bool:
-        """At its end, by that error: whether the loss alone has cancelled it; undoes that."""
-        if not self._cancelled:
-            return False
-        if sys.version_info >= (3, 11) and self._task.uncancel() > self._before:
-            return False  # it was also cancelled from elsewhere
-        return isinstance(error, CancelledError)
 
 
 class Leader(BaseLeader[Hold]):
@@ -126,7 +100,7 @@ class Leader(BaseLeader[Hold]):
         campaign: Campaign[Hold] = Campaign()
         elected = False
         try:
-            elected = await drive(self._elect(campaign, seconds))
+            elected = await drive(self._client, self._elect(campaign, seconds))
         finally:
             campaign.end(self, elected=elected)
         return elected
@@ -141,19 +115,22 @@ class Leader(BaseLeader[Hold]):
         checked_main(main, asynchronous=True)
         while True:
             await self.campaign()
-            term = self._term = Term()
+            term = self._term = self._client._loops.Term()
             if self.lost:
                 term.cancel()
             try:
                 result = await self._call(main)
             except BaseException as error:
                 self._term = None
-                lost = term.has_cancelled(error) or isinstance(error, LockLostError)
-                if await self._leave(error) and lost:
+                rest = term.end(error)
+                lost = rest is None or isinstance(rest, LockLostError)
+                if await self._leave(rest or error) and lost:
                     continue
-                raise
+                if rest is None or rest is error:
+                    raise
+                raise rest from None
             self._term = None
-            term.has_cancelled(None)
+            term.end(None)
             if not await self._is_over():
                 return result
 
@@ -200,7 +177,7 @@ class Leader(BaseLeader[Hold]):
         reach: then the release goes on in the background until the lease is over, and ``resign``
         may be called again.
         """
-        await drive(self._resign())
+        await drive(self._client, self._resign())
 
     async def set_value(self, value: str | bytes | None) -> None:
         """Announce another value.
@@ -209,16 +186,16 @@ class Leader(BaseLeader[Hold]):
         sent; ``NotOwnedError`` when this object does not lead, ``LockLostError`` when that was
         lost; ``ConnectionError``: either value may be announced, as after a cancellation.
         """
-        await drive(self._set_value(value))
+        await drive(self._client, self._set_value(value))
 
     async def current(self) -> LeaderInfo | None:
         """The leader, whichever candidate that is; ``None``: no candidate leads."""
-        _, info = await drive(self._read(without_limit(self._client._core)))
+        _, info = await drive(self._client, self._read(without_limit(self._client._core)))
         return info
 
     async def holders(self) -> list[Holder]:
         """The leader, if there is one, with what its client says; see ``Lock.holders``."""
-        return await drive(self._lock._holders())
+        return await drive(self._client, self._lock._holders())
 
     def watch(self, timeout: Seconds | None = None) -> AsyncIterator[LeaderInfo | None]:
         """The leader now, and then each other one, or ``None``, as it is announced.
@@ -233,9 +210,9 @@ class Leader(BaseLeader[Hold]):
         return self._watch(time)
 
     async def _watch(self, time: CallersTime) -> AsyncIterator[LeaderInfo | None]:
-        found = await drive(self._read(time))
+        found = await drive(self._client, self._read(time))
         yield found[1]
-        while (other := await drive(self._next(found[0], time))) is not None:
+        while (other := await drive(self._client, self._next(found[0], time))) is not None:
             if said(other[1]) != said(found[1]):
                 yield other[1]
             found = other

@@ -1,9 +1,7 @@
-"""The reentrant lock for asyncio, with its owner a task; and a hold of it as an object."""
+"""The reentrant lock for tasks, with its owner a task; and a hold of it as an object."""
 
 from __future__ import annotations
 
-import sys
-from asyncio import AbstractEventLoop, CancelledError, Task, get_running_loop
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
@@ -30,23 +28,17 @@ from holdfast._engine.arguments import (
 )
 from holdfast._engine.errors import HoldfastError, LockLostError, NotOwnedError, quoted
 from holdfast._engine.events import Loss
-from holdfast._engine.loop import (
-    bridge,
-    call_on_loop,
-    owner_of_this_task,
-    request,
-    this_task,
-)
 from holdfast._engine.process import NO_OWNER, AnyClient
 from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
 from holdfast._locks.lock import BaseHold, HoldWatching, checked
 from holdfast._locks.steps import time_over
-from holdfast._locks.task_steps import drive
+from holdfast._locks.task_steps import drive, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import ParamSpec, TypeVar
 
+    from holdfast._engine.owners import Term
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 
@@ -64,30 +56,28 @@ class TaskWatcher(Watcher):
     It keeps neither alive: a loop that is collected with unfinished tasks has lost its locks.
     """
 
-    __slots__ = ("_before", "_cancelled", "_depth", "_loop", "_task", "reason")
+    __slots__ = ("_call", "_depth", "_term", "reason")
 
     def __init__(self, lock: Lock) -> None:
-        self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
-        self._task: ref[Task[Any]] = ref(this_task())
+        self._call = lock._client._loops.caller()
         self.reason: str | None = None  # of the loss
         self._depth = 0  # how many `async with` blocks with `cancel_on_lost` it is inside
-        self._before = 0  # how often it had been cancelled when it entered the first block
-        self._cancelled = False  # by this watcher
+        self._term: Term | None = None  # of the first of them
         super().__init__(lock)
 
     def enter_body(self) -> None:
-        if not self._depth and sys.version_info >= (3, 11):
-            self._before = this_task().cancelling()
+        if self._term is None:
+            self._term = self.lock._client._loops.Term()
         self._depth += 1
 
-    def leave_body(self, exc: BaseException | None) -> bool:
-        """Whether the loss of the hold cancelled the body; undoes that cancellation."""
+    def leave_body(self, exc: BaseException | None) -> BaseException | None:
+        """What of its error the loss of the hold has not caused; undoes that cancellation."""
         self._depth -= 1
-        if self._depth or not self._cancelled:
-            return False
-        if sys.version_info >= (3, 11) and this_task().uncancel() > self._before:
-            return False  # it was also cancelled from elsewhere
-        return isinstance(exc, CancelledError)
+        term = self._term
+        if self._depth or term is None:
+            return exc
+        self._term = None
+        return term.end(exc)
 
     def owner_ends(self, owner: int) -> None:
         """The task is done: the lock drops it, but still reports a hold that it leaves behind."""
@@ -105,18 +95,13 @@ class TaskWatcher(Watcher):
         )
 
     def _hold_lost(self, reason: str) -> None:
-        loop = self._loop()
-        if loop is not None:
-            with suppress(RuntimeError):  # it was closed
-                loss = self._loss(reason)
-                loop.call_soon_threadsafe(self._report_loss, loss, context=self._context)
+        self._call(self._context, self._report_loss, self._loss(reason))
 
     def _report_loss(self, loss: Loss) -> None:
         self.reason = loss.reason
-        task = self._task()
-        if self._depth and task is not None and not self.lost_late:
-            self._cancelled = task.cancel()
-        call_on_loop(partial(self._report, loss), self.lock)
+        if self._term is not None and not self.lost_late:
+            self._term.cancel()
+        self.lock._client._loops.call_on_loop(partial(self._report, loss), self.lock)
 
 
 class Lock(BaseLock, _core.TaskLock):
@@ -158,14 +143,15 @@ class Lock(BaseLock, _core.TaskLock):
             self._bodies: dict[int, list[TaskWatcher]] = {}
 
     def _owner(self) -> int:
-        return owner_of_this_task()
+        return self._client._loops.owner_of_this_task()
 
     def _known_owner(self) -> int | None:
-        owner = owner_of_this_task()
+        owner = self._owner()
         return None if owner == NO_OWNER else owner
 
     def _bind_core(self, core: _core.Lockable) -> None:
-        how = self._wants_watcher(), self._may_wait_for_itself, self._defers()
+        watched = self._wants_watcher() or not self._client._native
+        how = watched, self._may_wait_for_itself, self._defers()
         self._bind(core, self._lease, self._wait, *how)
 
     def _wants_watcher(self) -> bool:
@@ -234,7 +220,7 @@ class Lock(BaseLock, _core.TaskLock):
         ``block``: for ``async with``; ``label``: instead of the lock's.
         """
         lease = lease or self._lease
-        loop = bridge()
+        loop = self._client._loops.bridge()
         owner = loop.owner()
         if self._may_wait_for_itself:
             self._refuse_upgrade()
@@ -246,8 +232,7 @@ class Lock(BaseLock, _core.TaskLock):
         try:
             begin = self._core.begin_block if block else self._core.acquire
             what = (owner, blocking, seconds, lease.ms, lease.renewed, listener)
-            attempt = begin(*what, None, label)
-            granted = await attempt.start(loop.queue)
+            granted = await loop.start(begin(*what, None, label))
         finally:
             if watcher is not None:
                 self._attempted(watcher, granted)
@@ -269,23 +254,24 @@ class Lock(BaseLock, _core.TaskLock):
         await self._release(not wait)
 
     async def _release_watched(self, deferred: bool, *, block: bool = False) -> None:
-        loop, core = bridge(), self._core
+        loops, core = self._client._loops, self._core
+        loop = loops.bridge()
         owner = loop.known_owner()
         done = 0
         try:
             if block:
-                await core.end_block(owner, deferred).start(loop.queue)
+                await loop.start(core.end_block(owner, deferred))
             elif deferred:
-                await core.release_deferred(owner).start(loop.queue)
+                await loop.start(core.release_deferred(owner))
             else:
-                await core.release(owner, False).start(loop.queue)
+                await loop.start(core.release(owner, False))
             done = 1
         except LockLostError:
             self._leave_watcher()
             raise
         except NotOwnedError:
             raise self._not_owned(block) from None
-        except CancelledError:
+        except loops.CANCELLED:
             done = 1
             raise
         finally:
@@ -294,7 +280,7 @@ class Lock(BaseLock, _core.TaskLock):
 
     async def locked(self) -> bool:
         """Whether any owner holds it, according to the server."""
-        return await request(self._core.locked()) > 0
+        return await request(self._client, self._core.locked()) > 0
 
     async def owned(self) -> bool:
         """Whether the current task holds it, according to the server."""
@@ -302,18 +288,18 @@ class Lock(BaseLock, _core.TaskLock):
 
     async def hold_count(self) -> int:
         """The holds of the current task, according to the server."""
-        return await request(self._core.hold_count(self._owner())) or 0
+        return await request(self._client, self._core.hold_count(self._owner())) or 0
 
     async def ttl(self) -> float | None:
         """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
-        return seconds_left(await request(self._core.ttl()))
+        return seconds_left(await request(self._client, self._core.ttl()))
 
     async def holders(self) -> list[late.Holder]:
         """Who holds it, according to the server, with what their clients say of themselves.
 
         Of a read-write lock both sides; of a lock made of locks the owners of its members.
         """
-        return await drive(self._holders())
+        return await drive(self._client, self._holders())
 
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
@@ -322,7 +308,7 @@ class Lock(BaseLock, _core.TaskLock):
         for a lease that is not a positive number of seconds.
         """
         ms = milliseconds("lease", lease)
-        answer: int = await request(self._core.extend(self._owner(), ms))
+        answer: int = await request(self._client, self._core.extend(self._owner(), ms))
         return answer == 1 and not self.lost
 
     async def force_release(self) -> bool:
@@ -331,7 +317,7 @@ class Lock(BaseLock, _core.TaskLock):
         Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
         also records who did it.
         """
-        return await request(self._core.force_release(self._owner())) == 1
+        return await request(self._client, self._core.force_release(self._owner())) == 1
 
     async def hold(
         self,
@@ -365,7 +351,7 @@ class Lock(BaseLock, _core.TaskLock):
         """Raise ``LockTimeout``, with who holds the lock, if the server answers at once."""
         found: list[Holder] = []
         with suppress(HoldfastError):  # the time-out is what matters
-            found = await drive(self._holders(time_over(self._client._core)))
+            found = await drive(self._client, self._holders(time_over(self._client._core)))
         raise self._timeout(seconds, found)
 
     async def _enter_body(self) -> None:
@@ -404,15 +390,14 @@ class Lock(BaseLock, _core.TaskLock):
         traceback: TracebackType | None,
     ) -> None:
         """Carry out ``__aexit__``."""
-        watcher = self._leave_body() if self._cancel_on_lost else None
-        if watcher is not None and watcher.leave_body(exc):
-            raise await self._loss_of_block(watcher) from exc
-        try:
-            await self._release_watched(self._defers(), block=True)
-        except HoldfastError as error:
-            if exc is None:
-                raise
-            self._note(exc, error)
+        rest = exc
+        if self._cancel_on_lost and (watcher := self._leave_body()) is not None:
+            rest = watcher.leave_body(exc)
+            if exc is not None and rest is None:
+                raise await self._loss_of_block(watcher) from exc
+        await end_block(self, self._release_watched(self._defers(), block=True), rest)
+        if rest is not None and rest is not exc:
+            raise rest  # of a group of errors, what the loss has not caused
 
 
 class TaskHoldWatcher(HoldWatching, TaskWatcher):
@@ -443,6 +428,10 @@ class Hold(BaseHold):
         super().__init__(lock)
         self._claimed = False
 
+    @property
+    def _client(self) -> AnyClient:
+        return self.lock._client
+
     def _claim(self) -> None:
         if self._claimed:
             raise self._ended_before()
@@ -460,10 +449,10 @@ class Hold(BaseHold):
         """
         self._claim()
         try:
-            await request(self._core.release(self._owner, True))
+            await request(self._client, self._core.release(self._owner, True))
         except NotOwnedError:
             raise
-        except CancelledError:
+        except self._client._loops.CANCELLED:
             self._unwatch()
             raise
         except BaseException:
@@ -480,7 +469,7 @@ class Hold(BaseHold):
         ms = milliseconds("lease", lease)
         if self._detaching:
             return False
-        answer: int = await request(self._core.extend(self._owner, ms))
+        answer: int = await request(self._client, self._core.extend(self._owner, ms))
         return answer == 1 and not self.lost
 
     async def detach(self, lease: Seconds = 30.0) -> str:
@@ -499,10 +488,10 @@ class Hold(BaseHold):
         self._claim()
         self._detaching = True
         try:
-            await request(core.detach(self._owner, ms))
+            await request(self._client, core.detach(self._owner, ms))
             ticket = self._ticket(core)
             if not ticket:
-                await request(core.release(self._owner, True))
+                await request(self._client, core.release(self._owner, True))
             return ticket
         except NotOwnedError:
             raise
@@ -533,6 +522,9 @@ async def end_block(
     """Release at the end of a block; an error of that must not hide the error of the body."""
     try:
         await releasing
+    except block._client._loops.REPEATED:
+        if body is None:
+            raise
     except HoldfastError as error:
         if body is None:
             raise
@@ -567,10 +559,10 @@ async def acquire_for(
     """Acquire the lock for a hold object; raises ``LockTimeout``."""
     lock = hold.lock
     seconds, (ms, renewed) = checked(lock, wait, lease)
-    queue = bridge().queue
+    start = lock._client._loops.bridge().start
     how = (hold._owner, True, seconds, ms, renewed, hold._listener())
     attempt = hold._core.acquire(*how, None, checked_label(label))
-    if not await attempt.start(queue):
+    if not await start(attempt):
         await lock._raise_timed_out(max(seconds, 0.0))
 
 
@@ -580,15 +572,15 @@ async def attach(client: AnyClient, ticket: Any, lease: Any, on_lost: Any, name:
 
     lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease
-    queue = bridge().queue
+    start = client._loops.bridge().start
     hold = Hold(lock)
     try:
-        await core.attach(ticket, hold._owner, ms, renewed, hold._listener()).start(queue)
+        await start(core.attach(ticket, hold._owner, ms, renewed, hold._listener()))
         return hold
     except BaseException as error:
         core.give_back(ticket, hold._owner)
         hold._unwatch()
         if isinstance(error, NotOwnedError):
-            error = await drive(forced_ticket(client, ticket, error))
+            error = await drive(client, forced_ticket(client, ticket, error))
             raise error from None
         raise

@@ -1,8 +1,7 @@
-"""What runs once, with its result kept on the server, for asyncio; imported by the first use."""
+"""What runs once, with its result kept on the server, for tasks; imported by the first use."""
 
 from __future__ import annotations
 
-from asyncio import current_task
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from inspect import isawaitable
@@ -61,21 +60,21 @@ class Once(BaseOnce):
         """
         checked_runnable(function)
         time = time_of(self._client._core, self._lock._wait)
-        done = await drive(self._kept(time))
+        done = await drive(self._client, self._kept(time))
         if done is not None:
             return done.value
         hold = self._new_run(Hold)
         attempt = Attempt(hold, time)
         with attempt.keeping:  # whose end releases the lock
-            done = await drive(self._begin(attempt, time))
+            done = await drive(self._client, self._begin(attempt, time))
             if done is None:
                 result: Any = function(*args, **kwargs)
                 result = finished(await result if isawaitable(result) else result, function)
-                done = await drive(self._end(attempt, result, function))
+                done = await drive(self._client, self._end(attempt, result, function))
         return done.value
 
     def _caller(self) -> object:
-        return current_task()
+        return self._client._loops.current_task()
 
     # Made by tools/twins.py to the end of the class, with _new_lock
 
@@ -84,18 +83,18 @@ class Once(BaseOnce):
 
         ``"done"``, too, where it has run and its result could not be kept.
         """
-        return await drive(self._read_status())
+        return await drive(self._client, self._read_status())
 
     async def holders(self) -> list[late.Holder]:
         """Who runs it now, with what its client says of itself; see ``Lock.holders``."""
-        return await drive(self._lock._holders())
+        return await drive(self._client, self._lock._holders())
 
     async def forget(self) -> bool:
         """Remove the kept result, so that the next caller runs it; ``True`` if there was one.
 
         A run under way goes on, and its result is kept at its end.
         """
-        return await drive(self._delete())
+        return await drive(self._client, self._delete())
 
     def _new_lock(self, name: Name, **options: Any) -> RunnerLock:
         return RunnerLock(self._client, name, **options)

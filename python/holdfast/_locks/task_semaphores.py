@@ -1,14 +1,12 @@
-"""The semaphores and the count-down latch for asyncio, the twins of those for threads."""
+"""The semaphores and the count-down latch for tasks, the twins of those for threads."""
 
 from __future__ import annotations
 
-from asyncio import AbstractEventLoop, current_task, get_running_loop
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, TypeVar
-from weakref import ref
 
 from holdfast import _core
 from holdfast._engine.arguments import (
@@ -29,7 +27,6 @@ from holdfast._engine.arguments import (
     refuse_deferring,
 )
 from holdfast._engine.errors import HoldfastError, LockTimeout, LostPermit, NotOwnedError
-from holdfast._engine.loop import call_on_loop, explained, request
 from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Permits, seconds_left
 from holdfast._locks.permit_semaphore import (
@@ -42,7 +39,7 @@ from holdfast._locks.permit_semaphore import (
 from holdfast._locks.semaphores import BaseCountDownLatch, BaseSemaphore
 from holdfast._locks.steps import time_of
 from holdfast._locks.task_lock import end_block
-from holdfast._locks.task_steps import drive
+from holdfast._locks.task_steps import drive, request
 
 if TYPE_CHECKING:
     from holdfast._locks import holders as late
@@ -60,13 +57,13 @@ class TaskPermits(Permits):
     __slots__ = ()
 
     async def _timed_out(self) -> LockTimeout:
-        return await drive(self._none_free())
+        return await drive(self._client, self._none_free())
 
     async def _check_number(self) -> None:
         if self._number_checked:
             return
         with suppress(HoldfastError):  # the time-out is what matters
-            self._warn_unless(await request(self._core.late_value()) is not None)
+            self._warn_unless(await request(self._client, self._core.late_value()) is not None)
 
 
 class Semaphore(BaseSemaphore, TaskPermits):
@@ -99,7 +96,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         return granted
 
     async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
-        granted: bool = await request(self._core.acquire(permits, blocking, seconds))
+        granted: bool = await request(self._client, self._core.acquire(permits, blocking, seconds))
         return granted
 
     async def release(self, n: int = 1, *, wait: bool = True) -> None:
@@ -110,7 +107,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         call it again: it would count twice.
         """
         refuse_deferring("Semaphore", wait)
-        await request(self._core.call("release", checked_count("n", n)))
+        await request(self._client, self._core.call("release", checked_count("n", n)))
 
     async def __aenter__(self) -> Self:
         if not await self._acquire(1, True, self._wait):
@@ -131,32 +128,37 @@ class Semaphore(BaseSemaphore, TaskPermits):
         """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
         count = checked_count("n", n, least=0)
         with self._setting(count):
-            return self._set(count, await request(self._core.call("try_set_permits", count)))
+            return self._set(
+                count, await request(self._client, self._core.call("try_set_permits", count))
+            )
 
     async def release_if_exists(self, n: int = 1) -> bool:
         """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
-        return await request(self._core.call("release_if_exists", checked_count("n", n))) == 1
+        return (
+            await request(self._client, self._core.call("release_if_exists", checked_count("n", n)))
+            == 1
+        )
 
     async def available_permits(self) -> int:
         """The number of free permits; negative when more were removed than were free."""
-        return await request(self._core.value()) or 0
+        return await request(self._client, self._core.value()) or 0
 
     async def drain_permits(self) -> int:
         """Take all free permits and return their number."""
-        return await request(self._core.call("drain_permits", 0))
+        return await request(self._client, self._core.call("drain_permits", 0))
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
         with self._expecting(self._core.expect_more(count)):
-            await request(self._core.call("add_permits", count))
+            await request(self._client, self._core.call("add_permits", count))
 
     async def delete(self) -> bool:
         """Remove the semaphore from the server; ``False`` when it did not exist.
 
         Waiters go on waiting until permits are set again.
         """
-        return await request(self._core.call("delete", 0)) == 1
+        return await request(self._client, self._core.call("delete", 0)) == 1
 
 
 class CountDownLatch(BaseCountDownLatch):
@@ -172,7 +174,10 @@ class CountDownLatch(BaseCountDownLatch):
 
     async def try_set_count(self, n: int) -> bool:
         """Close the latch with a count of ``n``; ``False`` if it is closed already."""
-        return await request(self._core.call("try_set_count", checked_count("n", n))) == 1
+        return (
+            await request(self._client, self._core.call("try_set_count", checked_count("n", n)))
+            == 1
+        )
 
     async def count_down(self) -> None:
         """Lower the count by one; at zero the latch opens. An open latch does not change.
@@ -181,11 +186,11 @@ class CountDownLatch(BaseCountDownLatch):
         reach: then the call goes on in the background for twice the command time-out. Do not call
         it again: it would count twice.
         """
-        await request(self._core.call("count_down", 0))
+        await request(self._client, self._core.call("count_down", 0))
 
     async def count(self) -> int:
         """The count; 0: the latch is open."""
-        count: int | None = await request(self._core.value())
+        count: int | None = await request(self._client, self._core.value())
         return max(0, count or 0)
 
     async def wait(self, timeout: Seconds | None = None) -> bool:
@@ -198,41 +203,43 @@ class CountDownLatch(BaseCountDownLatch):
         Raises ``ConnectionError`` when no server answers within ``timeout`` and the command
         time-out, ``ServerError`` when it refuses.
         """
-        return await request(self._core.acquire(0, True, checked_timeout(True, timeout)))
+        return await request(
+            self._client, self._core.acquire(0, True, checked_timeout(True, timeout))
+        )
 
     async def delete(self) -> bool:
         """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
-        return await request(self._core.call("delete", 0)) == 1
+        return await request(self._client, self._core.call("delete", 0)) == 1
 
 
 class TaskPermitReporter(PermitReporter):
     """The same for a task: its loop calls ``on_lost``. It does not keep the loop alive."""
 
-    __slots__ = ("_loop",)
+    __slots__ = ("_call", "_loops")
 
     def __init__(self, semaphore: PermitSemaphore) -> None:
-        self._loop: ref[AbstractEventLoop] = ref(get_running_loop())
+        self._loops = semaphore._client._loops
+        self._call = self._loops.caller()
         super().__init__(semaphore)
 
     def __call__(self, permit: str, owner: int) -> None:
-        if (loop := self._loop()) is not None:
-            with suppress(RuntimeError):  # it was closed
-                loop.call_soon_threadsafe(self._report_here, permit, context=self._context)
+        self._call(self._context, self._report_here, permit)
 
     def _report_here(self, permit: str) -> None:
-        call_on_loop(partial(self._semaphore._report, permit), self._semaphore)
+        self._loops.call_on_loop(partial(self._semaphore._report, permit), self._semaphore)
 
 
 class Entered(Generic[T]):
     """What the blocks of an object have taken by ``async with``, the oldest first."""
 
-    __slots__ = ("_taken",)
+    __slots__ = ("_client", "_taken")
 
-    def __init__(self) -> None:
+    def __init__(self, client: AnyClient) -> None:
+        self._client = client
         self._taken: list[tuple[int, Hashable, T]] = []
 
     def add(self, taken: T) -> None:
-        self._taken.append((_core.epoch(), current_task(), taken))
+        self._taken.append((_core.epoch(), self._client._loops.current_task(), taken))
 
     def drop(self, taken: T) -> None:
         """It was not entered after all."""
@@ -240,7 +247,7 @@ class Entered(Generic[T]):
 
     def take(self) -> T | None:
         """The current task's latest, else the oldest; ``None``: there is none."""
-        epoch, task = _core.epoch(), current_task()
+        epoch, task = _core.epoch(), self._client._loops.current_task()
         # A child of fork() must not release what its parent has taken.
         while all_ := [each for each in list(self._taken) if each[0] == epoch]:
             mine = [each for each in all_ if each[1] is task] or all_[:1]
@@ -273,7 +280,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         super().__init__(
             client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost, label=label
         )
-        self._entered: Entered[str] = Entered()
+        self._entered: Entered[str] = Entered(client)
 
     def _reporter(self) -> PermitReporter | None:
         return TaskPermitReporter(self) if self._on_lost is not None else None
@@ -343,7 +350,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         label: str | None = None,
     ) -> list[str] | None:
         time = time_of(self._client._core, seconds, blocking=blocking)
-        return await drive(self._take(count, lease, time, label))
+        return await drive(self._client, self._take(count, lease, time, label))
 
     async def release(self, permit: str, *, wait: bool = True) -> None:
         """Release a permit of any client. Cancelling the task does not stop it.
@@ -356,7 +363,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         refuse_deferring("PermitSemaphore", wait)
         raw = checked_permit(permit)
         try:
-            answer = await request(self._core.release(raw))
+            answer = await request(self._client, self._core.release(raw))
         finally:  # also where it goes on in the background: no loss of it is found any more
             self._forget(permit)
         if answer == 0:
@@ -372,11 +379,11 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         ids, raw = checked_permits(permits)
         try:
-            answer: int = await request(self._core.release_many(raw))
+            answer: int = await request(self._client, self._core.release_many(raw))
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
-            reason = await explained(*self._about(lost))
+            reason = await self._client._loops.explained(*self._about(lost))
             raise self._lost_of(ids, lost, reason) from None
         except BaseException:
             self._let_go(raw)
@@ -393,7 +400,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
-        return await request(self._core.extend(raw, ms)) == 1
+        return await request(self._client, self._core.extend(raw, ms)) == 1
 
     async def __aenter__(self) -> str:
         permits = await self._acquire(1, True, self._wait, self._lease)
@@ -422,7 +429,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """Set the number of permits; ``False``, and no change, if it has been set before."""
         count = checked_count("n", n, least=0)
         with self._setting(count):
-            return self._set(count, await request(self._core.try_set_permits(count)))
+            return self._set(count, await request(self._client, self._core.try_set_permits(count)))
 
     async def try_release(self, permit: str) -> bool:
         """Release a permit of any client; ``False`` when it is unknown or has expired."""
@@ -437,7 +444,9 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
         ``math.inf``: it never expires, as a permit that Redisson has taken without a lease.
         """
-        return seconds_left(await request(self._core.lease_left(checked_permit(permit))))
+        return seconds_left(
+            await request(self._client, self._core.lease_left(checked_permit(permit)))
+        )
 
     async def set_permits(self, n: int) -> None:
         """Set the number of permits, those in use included.
@@ -446,17 +455,17 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         count = checked_count("n", n, least=0)
         with self._expecting(self._core.expect(count)):
-            await request(self._core.set_permits(count))
+            await request(self._client, self._core.set_permits(count))
 
     async def add_permits(self, n: int) -> None:
         """Change the number of permits by ``n``, which may be negative; waiters wake."""
         count = checked_count("n", n, least=-MOST)
         with self._expecting(self._core.expect_more(count)):
-            await request(self._core.add_permits(count))
+            await request(self._client, self._core.add_permits(count))
 
     async def permits(self) -> int:
         """The number of all permits, free and in use."""
-        return await request(self._core.permits())
+        return await request(self._client, self._core.permits())
 
     async def holders(self) -> list[late.Holder]:
         """The permits in use, according to the server, the next to expire first.
@@ -464,16 +473,16 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         ``owner`` is a permit's id. What its client says is known of those of this client only: the
         server does not say whose a permit is. At most 4096.
         """
-        return await drive(self._holders())
+        return await drive(self._client, self._holders())
 
     async def acquired_permits(self) -> int:
         """The number of permits in use."""
-        return await request(self._core.acquired_permits())
+        return await request(self._client, self._core.acquired_permits())
 
     async def available_permits(self) -> int:
         """The number of free permits, including those that have expired."""
-        return await request(self._core.value()) or 0
+        return await request(self._client, self._core.value()) or 0
 
     async def delete(self) -> bool:
         """Remove the semaphore and all its permits; ``True`` if it was there."""
-        return await request(self._core.delete()) == 1
+        return await request(self._client, self._core.delete()) == 1

@@ -1,4 +1,4 @@
-"""The slots for asyncio, the twins of those for threads."""
+"""The slots for tasks, the twins of those for threads."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Slots(BaseSlots):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._entered: Entered[Slot] = Entered()
+        self._entered: Entered[Slot] = Entered(self._client)
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -129,16 +129,18 @@ class Slots(BaseSlots):
         given, said = self._semaphore._lease_of(lease), checked_label(label)
         time = time_of(self._client._core, seconds, blocking=blocking)
         taking = self._acquire(given, time, block=False, label=said)
-        taken: Taken | None = await drive(taking)
+        taken: Taken | None = await drive(self._client, taking)
         slot: Slot | None = taken.keep() if taken is not None else None
         return slot
 
     async def __aenter__(self) -> Slot:
         wait = self._semaphore._wait
         time = time_of(self._client._core, wait)
-        taken: Taken | None = await drive(self._acquire(self._semaphore._lease, time, block=True))
+        taken: Taken | None = await drive(
+            self._client, self._acquire(self._semaphore._lease, time, block=True)
+        )
         if taken is None:
-            raise await drive(self._none_free(wait))
+            raise await drive(self._client, self._none_free(wait))
         slot: Slot = taken.keep()
         return slot
 
@@ -168,11 +170,11 @@ class Slots(BaseSlots):
 
     async def taken(self) -> dict[int, late.Holder]:
         """The slots that are taken, by any client, and who has each."""
-        return await drive(self._read_taken())
+        return await drive(self._client, self._read_taken())
 
     async def holders(self) -> list[late.Holder]:
         """The same as a list, in the order of the slots."""
-        return await drive(self._read_holders())
+        return await drive(self._client, self._read_holders())
 
     async def resize(self, n_or_values: int | Sequence[str]) -> None:
         """Change the number of slots, or their values; waiters wake.
@@ -180,4 +182,4 @@ class Slots(BaseSlots):
         Slots in use stay so. Other objects and programs must then give the same: theirs raise
         ``ValueError``, unless they have a slot, which they keep.
         """
-        await drive(self._resize(n_or_values))
+        await drive(self._client, self._resize(n_or_values))

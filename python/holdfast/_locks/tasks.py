@@ -1,4 +1,4 @@
-"""The kinds of locks for asyncio, each the twin of that for threads, with a task as its owner."""
+"""The kinds of locks for tasks, each the twin of that for threads, with a task as its owner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from holdfast._engine.arguments import (
     Unpack,
     instead_of,
 )
-from holdfast._engine.loop import owner_of_this_task
 from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BaseLock
 from holdfast._locks.task_lock import Lock, TaskWatcher
@@ -87,7 +86,7 @@ class FairLock(BaseFairLock, Lock):
         ``holds`` is 0, and ``ttl`` how many seconds the waiter keeps its place if it has died. A
         waiter that has died before is left out.
         """
-        return await drive(self._queue())
+        return await drive(self._client, self._queue())
 
     async def position(self) -> int | None:
         """The place in ``queue()`` of this object's waiter; ``None`` when none waits.
@@ -95,7 +94,7 @@ class FairLock(BaseFairLock, Lock):
         For other tasks to read: 0 is the next one. Of several owners that wait by one object it
         is that of the one that began to wait last; for others make an object each.
         """
-        return await drive(self._position())
+        return await drive(self._client, self._position())
 
 
 class FencedLock(BaseFencedLock, Lock):
@@ -214,7 +213,7 @@ class MajorityTaskWatcher(TaskWatcher):
     __slots__ = ("owner",)
 
     def __init__(self, lock: Lock) -> None:
-        self.owner = owner_of_this_task()
+        self.owner = lock._owner()
         super().__init__(lock)
 
     def _hold_lost(self, reason: str) -> None:
