@@ -390,10 +390,11 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/pending.* bindings/register_queues.cpp",
         "idle-loop",
         first=209,
-        lines=244,
+        lines=248,
         added=(
             "steps and commands are awaited there, too; a record of the log says the kind of lock; "
-            "a call that `close()` has ended says so"
+            "a call that `close()` has ended says so; trio is such a loop, and at the limit of "
+            "threads or descriptors a call there leaves nothing behind"
         ),
     ),
     Promise(
@@ -401,8 +402,11 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1292,
-        added="replies reach Python with their shapes checked; every kind takes a `label`",
+        lines=1297,
+        added=(
+            "replies reach Python with their shapes checked; every kind takes a `label`; "
+            "a loss tells a task of trio, too, who has released the lock by force"
+        ),
     ),
 )
 

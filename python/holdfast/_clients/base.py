@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from holdfast._engine import stats as _stats
-    from holdfast._engine.owners import Loops
+    from holdfast._engine.process import Loops
 else:
     _stats = Late("holdfast._engine.stats")  # dataclasses are slow to import
 

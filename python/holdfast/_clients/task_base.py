@@ -10,7 +10,7 @@ from holdfast._engine.owners import task_of
 
 if TYPE_CHECKING:
     from holdfast import _core
-    from holdfast._engine.owners import Loops
+    from holdfast._engine.process import Loops
 
 
 class TaskClient(BaseClient):

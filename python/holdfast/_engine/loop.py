@@ -49,7 +49,7 @@ __all__ = [
     "this_task",
 ]
 
-# Of ``owners.Loops``, as which the kinds of locks see this module.
+# Of ``process.Loops``, as which the kinds of locks see this module.
 CANCELLED: tuple[type[BaseException], ...] = (CancelledError,)
 REPEATED: tuple[type[BaseException], ...] = ()
 

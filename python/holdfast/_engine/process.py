@@ -7,11 +7,60 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from typing import Any, Protocol
+    from collections.abc import Awaitable, Callable, Collection
+    from typing import Any, Protocol, TypeVar
 
     from holdfast import _core
-    from holdfast._engine.owners import Loops
+
+    Result = TypeVar("Result")
+
+    class Bridge(Protocol):
+        """What connects the engine to the running loop."""
+
+        # Begins an exchange for the current task, which awaits the result at once. A task that is
+        # cancelled meanwhile leaves nothing behind; a release goes on.
+        @property
+        def start(self) -> Callable[[_core.Exchange[Result]], Awaitable[Result]]: ...
+        # The number of the current task; its holds are abandoned when it is done.
+        def owner(self) -> int: ...
+        # The same, ``NO_OWNER`` if it has none.
+        def known_owner(self) -> int: ...
+        # Of holds of that task, until it is done.
+        def add_watcher(self, owner: int, watcher: Any, /) -> None: ...
+
+    class Term(Protocol):
+        """What the current task does from now on, which may be cancelled alone."""
+
+        # On the loop's thread.
+        def cancel(self) -> None: ...
+        # In that task: what of its error cancel() has not caused.
+        def end(self, error: BaseException | None, /) -> BaseException | None: ...
+
+    class Loops(Protocol):
+        """A library whose tasks are owners: the modules ``loop`` and ``trio_run``."""
+
+        #: What a task raises that is cancelled while it waits.
+        CANCELLED: tuple[type[BaseException], ...]
+        #: Of these, what it raises again at its next wait: another error may take the place.
+        REPEATED: tuple[type[BaseException], ...]
+
+        @property
+        def Term(self) -> Callable[[], Term]: ...  # noqa: N802 - a class
+        # Of the running loop; RuntimeError where none of the library runs.
+        def bridge(self) -> Bridge: ...
+        def current_task(self) -> object: ...
+        def name_of(self, task: Any, /) -> str: ...
+        # The number of the current task, ``NO_OWNER`` if it has none, or no loop runs.
+        def owner_of_this_task(self) -> int: ...
+        # Calls (context, function, *arguments) on the running loop, from any thread.
+        def caller(self) -> Callable[..., None]: ...
+        # Calls what calls on_lost of an object, and runs the coroutine that it may return; what
+        # either raises is logged.
+        def call_on_loop(self, report: Callable[[], Any], subject: Any, /) -> None: ...
+        # The text of a loss, with who has released the lock by force: explained_text().
+        def explained(self, text: str, /, *about: Any) -> Awaitable[str]: ...
+        # After the last client was closed: lets go of the running loop, if no task waits.
+        def leave_loop(self) -> None: ...
 
     class AnyClient(Protocol):
         """A client for threads or for tasks."""

@@ -59,7 +59,7 @@ __all__ = [
 
 Result = TypeVar("Result")
 
-# Of ``owners.Loops``, as which the kinds of locks see this module.
+# Of ``process.Loops``, as which the kinds of locks see this module.
 CANCELLED: tuple[type[BaseException], ...] = (trio.Cancelled, KeyboardInterrupt)
 REPEATED: tuple[type[BaseException], ...] = (trio.Cancelled,)
 

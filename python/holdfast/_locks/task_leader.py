@@ -32,7 +32,7 @@ from holdfast._locks.tasks import FencedLock
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.owners import Term
+    from holdfast._engine.process import Term
 
 T = TypeVar("T")
 

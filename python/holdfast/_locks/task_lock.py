@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import ParamSpec, TypeVar
 
-    from holdfast._engine.owners import Term
+    from holdfast._engine.process import Term
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 
