@@ -39,11 +39,13 @@ def test_the_queue_has_the_waiters_in_order(alice: Any, bob: Any, carol: Any, st
     locks = [stage.lock(stage.client(), queue_timeout=60) for _ in range(3)]
     alice.do(locks[0].acquire)
     waiting = [stage.wait(bob, locks[1]), stage.wait(carol, locks[2])]
+    for lock in locks[1:]:  # as of a client that notes its holds
+        stage.server.inspect.hset(f"holdfast:client:{lock._client.id}", "within", 2000)
     found = alice.do(locks[0].queue)
     assert owners(found) == [each.decode() for each in stage.server.inspect.lrange(QUEUE, 0, -1)]
     assert [one.owner.partition(":")[0] for one in found] == [lock._client.id for lock in locks[1:]]
     for one in found:
-        assert (one.mode, one.holds) == (None, 0)
+        assert (one.mode, one.holds, one.since, one.within) == (None, 0, None, None)
         assert 30 < one.ttl <= 60
     alice.do(locks[0].release)
     assert waiting[0].result(BOUND) is True

@@ -96,6 +96,9 @@ def check(case: Case, bob: Any) -> None:
     [holder] = case.who(case.other, bob)
     assert (holder.host, holder.pid) == (socket.gethostname(), os.getpid())
     assert (holder.holds, holder.mode, 0 < holder.ttl <= 30) == (1, None, True)
+    assert holder.within == 2 or holder.since, "its client's key says that it is younger"
+    eventually(lambda: case.who(case.other, bob)[0].since, what=kind)
+    assert case.who(case.other, bob)[0].within is None
     if kind == "permit_semaphore":
         unknown = case.who(case.stranger, bob)
         assert [(one.owner, one.label) for one in unknown] == [(holder.owner, None)]

@@ -56,7 +56,7 @@ LONGEST_TIME: Final = 14
 #: How many holders a message names.
 MOST_WORDS: Final = 3
 #: The fields of a client's key.
-ABOUT: Final = (b"label", b"host", b"pid", b"started", b"lease")
+ABOUT: Final = (b"label", b"host", b"pid", b"started", b"lease", b"within")
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,10 @@ class Holder:
     renewed: float | None = None
     #: Whether its client was not asked, because too many others were.
     truncated: bool = False
+    #: Without ``since``: its client says the time of each hold that has lasted for this many
+    #: seconds, and of this one does not, so it is younger, if its program is at work. ``None``
+    #: otherwise, and of waiters.
+    within: float | None = None
 
 
 def client_key(client_id: str) -> bytes:
@@ -157,6 +161,8 @@ class Said(NamedTuple):
     renewed: float | None = None
     #: Whether it was not asked.
     truncated: bool = False
+    #: As of a ``Holder``.
+    within: float | None = None
     #: Whether holdfast has written the client's key.
     ours: bool = False
 
@@ -239,9 +245,10 @@ def said(
 
 
 def _said(reply: list[Any], value: bytes | None, pttl: Any, *, truncated: bool) -> Said:
-    label, host, pid, started, lease = reply[: len(ABOUT)]
+    label, host, pid, started, lease, period = reply[: len(ABOUT)]
     began, _, purpose = (value or b"").partition(b" ")
     since = number(began, LONGEST_TIME)
+    within = number(period, LONGEST_TIME) if value is None and not truncated else None
     return Said(
         label=_text(label),
         purpose=_text(purpose) if since is not None else None,
@@ -250,6 +257,7 @@ def _said(reply: list[Any], value: bytes | None, pttl: Any, *, truncated: bool) 
         since=since / 1000 if since is not None else None,
         renewed=_renewed(lease, pttl),
         truncated=truncated,
+        within=within / 1000 if within else None,
         ours=bool(started),
     )
 
@@ -315,6 +323,8 @@ def _who(one: Holder) -> str:
         who += f" for {quoted(one.purpose.encode())}"
     if one.since:
         who += f" since {datetime.fromtimestamp(one.since, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    elif one.within:
+        who += f" for less than {one.within:.0f} s"
     if one.renewed is not None:
         who += f", last renewed {one.renewed:.1f} s ago"
     left = "without an expiry" if math.isinf(one.ttl) else f"{one.ttl:.1f} s of its lease left"

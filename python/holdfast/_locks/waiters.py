@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast._locks.holders import Holder, named
@@ -20,7 +21,8 @@ def queue(core: _core.Client, key: bytes, time: CallersTime) -> Steps[list[Holde
     """The waiters of the fair lock at the key, the next one first, without those that have died."""
     left = yield from _places(core, key, time)
     found = [Holder(owner, None, 0, seconds) for owner, seconds in left.items()]
-    return (yield from named(core, key, found, time))
+    about = yield from named(core, key, found, time)
+    return [replace(one, within=None) for one in about]  # waits are not noted once they last
 
 
 def position(core: _core.Client, key: bytes, owner: str, time: CallersTime) -> Steps[int | None]:

@@ -138,7 +138,9 @@ def _queue(deployment: Deployment, name: bytes, clients: Clients) -> tuple[Queue
         QueuedOwner(
             owner,
             max(0.0, (float(score) - now_ms) / 1000) if isinstance(score, bytes) else None,
-            **known(owner, about[owner, name], clients),
+            **known(
+                owner, about[owner, name]._replace(within=None), clients
+            ),  # only holds are noted
         )
         for owner, score in zip(owners, scores, strict=True)
     )

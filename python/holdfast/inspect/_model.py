@@ -23,8 +23,37 @@ __all__ = [
 KINDS: Final = tuple(kind.word for kind in servers.KINDS if not kind.seen_as)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """What is known of an owner or a waiter; ``None``: nothing, as of a Java program."""
+
+    #: The connection of its client.
+    client: OwnerClient | None = None
+    #: What its client is, as it says.
+    label: str | None = None
+    #: What the hold is for.
+    purpose: str | None = None
+    #: When the hold began, of a waiter the wait, in seconds since 1970 by the server's clock.
+    since: float | None = None
+    #: Without ``since``: the hold began less than that many seconds ago, if its program is at work.
+    within: float | None = None
+    #: The host of its program, also of a dead one while its client's key lives.
+    host: str | None = None
+    #: The process there.
+    pid: int | None = None
+    #: How many seconds ago its client renewed last, where its key has its lease.
+    renewed: float | None = None
+    #: Whether its client has a connection: ``connected``, ``not connected`` or ``unknown``.
+    connection: str = "unknown"
+
+    def _about(self) -> dict[str, Any]:
+        words = ("label", "purpose", "host", "pid", "since", "within", "renewed", "connection")
+        client = self.client.to_json() if self.client else None
+        return {"client": client, **{word: getattr(self, word) for word in words}}
+
+
 @dataclass(frozen=True)
-class Owner:
+class Owner(_Known):
     """An owner of a lock."""
 
     #: ``<client id>:<number>``, or the id of a permit.
@@ -33,66 +62,27 @@ class Owner:
     holds: int
     #: ``read`` or ``write``; ``None`` for other locks.
     mode: str | None = None
-    #: ``None`` where it is not known.
-    client: OwnerClient | None = None
-    #: What its client is, as it says; ``None``: it says nothing. So are the next two.
-    label: str | None = None
-    #: What the hold is for.
-    purpose: str | None = None
-    #: When the hold began, in seconds since 1970 by the server's clock.
-    since: float | None = None
-    #: The host of its program, also of a dead one while its client's key lives; ``None``: unknown.
-    host: str | None = None
-    #: The process there.
-    pid: int | None = None
-    #: How many seconds ago its client renewed last, where its key has its lease.
-    renewed: float | None = None
-    #: Whether its client has a connection: ``connected``, ``not connected`` or ``unknown``.
-    connection: str = "unknown"
     #: Of one of N slots: its value, or its number.
-    slot: str | None = None
+    slot: str | None = field(default=None, kw_only=True)
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
-        shown = {"id": self.id, "holds": self.holds, "mode": self.mode, **_about(self)}
+        shown = {"id": self.id, "holds": self.holds, "mode": self.mode, **self._about()}
         return shown if self.slot is None else shown | {"slot": self.slot}
 
 
-def _about(owner: Owner | QueuedOwner) -> dict[str, Any]:
-    """What is known of an owner or a waiter."""
-    return {
-        "client": owner.client.to_json() if owner.client else None,
-        "label": owner.label,
-        "purpose": owner.purpose,
-        "host": owner.host,
-        "pid": owner.pid,
-        "since": owner.since,
-        "renewed": owner.renewed,
-        "connection": owner.connection,
-    }
-
-
 @dataclass(frozen=True)
-class QueuedOwner:
+class QueuedOwner(_Known):
     """A waiter in the queue of a fair lock."""
 
     #: ``<client id>:<number>``.
     id: str
     #: Seconds until it counts as dead unless it asks again; ``None`` where the server has none.
     timeout: float | None
-    #: These as of an ``Owner``; ``since``: since when it waits.
-    client: OwnerClient | None = None
-    label: str | None = None
-    purpose: str | None = None
-    since: float | None = None
-    host: str | None = None
-    pid: int | None = None
-    renewed: float | None = None
-    connection: str = "unknown"
 
     def to_json(self) -> dict[str, Any]:
         """The object as the command line prints it."""
-        return {"id": self.id, "timeout": self.timeout, **_about(self)}
+        return {"id": self.id, "timeout": self.timeout, **self._about()}
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,9 @@ def known(owner: str, said: Said | None, clients: Clients) -> dict[str, Any]:
     host, _, pid = (client.process or "" if client else "").rpartition(":")
     if pid:
         about |= {"host": host, "pid": int(pid)}
-    words = ("label", "purpose", "host", "pid", "since", "renewed")
+    words = ["label", "purpose", "host", "pid", "since", "renewed"]
+    if about["connection"] != "not connected":  # a dead program notes no hold
+        words.append("within")
     there = ((word, getattr(said, word)) for word in words) if said is not None else ()
     return about | {word: value for word, value in there if value is not None}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from ._settings import SecondsType
-from ._text import age, program_text, since
+from ._text import age, program_text, since, young
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -19,7 +20,7 @@ __all__ = ["ORDERS", "chosen", "older_option", "owner_option", "sort_option"]
 
 ORDERS: Final[Mapping[str, Callable[[LockInfo], Any]]] = {
     "name": lambda info: info.raw_name,
-    "age": lambda info: since(info) or math.inf,
+    "age": lambda info: since(info) or (math.inf if young(info) is None else time.time()),
     "waiters": lambda info: -info.waiters,
     "left": lambda info: math.inf if info.ttl is None else info.ttl,
 }

@@ -131,6 +131,9 @@ def _said(owner: inspect.Owner | inspect.QueuedOwner) -> Iterator[tuple[str, str
         yield "purpose", owner.purpose
     if owner.since:
         yield "since", f"{moment(owner.since)}, for {duration(max(0.0, time.time() - owner.since))}"
+    elif owner.within:
+        dead = "" if owner.connection == "connected" else ", if its program is at work"
+        yield "since", f"less than {owner.within:.0f} s ago{dead}"
 
 
 def _numbers(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,7 @@ __all__ = [
     "table_of",
     "write_lines",
     "write_pairs",
+    "young",
 ]
 
 COLUMNS = ("name", "kind", "owners", "holds", "held for", "left", "waiters")
@@ -98,6 +99,18 @@ def age(info: LockInfo) -> float | None:
     return None if began is None else max(0.0, time.time() - began)
 
 
+def young(info: LockInfo) -> float | None:
+    """All its holds are younger than this many seconds, where that is all that is known."""
+    known = [owner.within for owner in info.owners if owner.within is not None]
+    return max(known) if known and len(known) == len(info.owners) else None
+
+
+def held_for(info: LockInfo) -> str:
+    """For how long it has been held; empty: it is not known."""
+    held, within = age(info), young(info)
+    return f"< {within:.0f} s" if within else "" if held is None else duration(held)
+
+
 def program_text(owner: Owner | QueuedOwner) -> str:
     """The program of an owner: host, process and client name; empty if it is not known."""
     client = owner.client
@@ -142,13 +155,12 @@ def life(owner: Owner | QueuedOwner, left: float | None = None) -> str:
 def cells(info: LockInfo) -> tuple[str, ...]:
     """A lock as one line of a table: of several owners the first, and the sum of their holds."""
     more = len(info.owners) - 1
-    held = age(info)
     return (
         info.name,
         info.known_as,
         "".join(map(owner_text, info.owners[:1])) + (f" and {more} more" if more > 0 else ""),
         str(sum(owner.holds for owner in info.owners)) if info.owners else "",
-        "" if held is None else duration(held),
+        held_for(info),
         seconds(info.ttl),
         str(info.waiters),
     )
@@ -160,7 +172,8 @@ def fields(info: LockInfo) -> tuple[str, ...]:
     owners = ",".join(map(owner_text, info.owners))
     holds = ",".join(str(owner.holds) for owner in info.owners)
     began = since(info)
-    return name, kind, owners, holds, left, waiters, "" if began is None else moment(began)
+    since_when = held_for(info) if began is None else moment(began)
+    return name, kind, owners, holds, left, waiters, since_when
 
 
 def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -54,7 +54,8 @@ def _at_stake(found: inspect.LockDetail) -> Iterator[str]:
     for owner in found.owners:
         label = f", labelled {owner.label!r}" if owner.label else ""
         purpose = f", for {owner.purpose!r}" if owner.purpose else ""
-        since = f", since {moment(owner.since)}" if owner.since else ""
+        young = f", for less than {owner.within:.0f} s" if owner.within else ""
+        since = f", since {moment(owner.since)}" if owner.since else young
         yield f"'{found.name}' is held by {owner_details(owner)}{label}{purpose}{since}"
         yield f"Its program: {life(owner, found.ttl if len(found.owners) == 1 else None)}"
     many = len(found.owners)

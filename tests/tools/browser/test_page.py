@@ -72,6 +72,24 @@ def test_search_narrows_and_a_head_sorts(page: Page) -> None:
     page.until_names(list(reversed(NAMES)))
 
 
+def test_the_age_of_a_hold_is_shown_and_sorts(page: Page, server: Server) -> None:
+    """Also that it is younger than what its client would have noted."""
+    for number in range(2):
+        key = f"holdfast:client:5c0d4a6e-0000-4000-8000-00000000000{number}"
+        server.inspect.hset(key, mapping={"started": 1, "within": 2000})
+    with holdfast.Client(server.url) as client, client.lock("a young one", lease=60):
+        server.inspect.hset(f"holdfast:client:{client.id}", mapping={"started": 1, "within": 2000})
+        began = server.inspect.time()[0] - 3 * 3600
+        key = "holdfast:client:5c0d4a6e-0000-4000-8000-000000000002"
+        server.inspect.hset(key, f"3:{NAMES[2]}", f"{began * 1000} monthly")
+        page.until_text("3 h 0 min")
+        page.until_text("< 2 s")
+        page.click("Held for")
+        assert page.names[0] == NAMES[2]
+        page.click("a young one")
+        page.until_text("for less than 2 s")
+
+
 def test_changes_appear_and_are_noted_as_hand_overs(page: Page, server: Server) -> None:
     server.inspect.delete("invoice:2041")
     page.until_names(sorted(set(NAMES) - {"invoice:2041"}))

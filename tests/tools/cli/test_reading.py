@@ -229,3 +229,23 @@ def test_a_label_and_a_purpose_are_shown(run: Run, server: Server) -> None:
             [owner] = json.loads(run("show", "invoices", "--json").stdout)["owners"]
             assert (owner["label"], owner["purpose"]) == ("billing worker 3", "nightly run")
     assert server.keys() == set()
+
+
+def test_a_hold_that_its_client_has_not_noted_is_said_to_be_young(
+    run: Run, server: Server, client: holdfast.Client
+) -> None:
+    """Not of a waiter, which is not noted."""
+    about = {"started": 1, "within": 2000}
+    with client.lock("young", lease=60), client.lock("queued", lease=60):
+        server.inspect.hset(f"holdfast:client:{client.id}", mapping=about)
+        waiter = server.inspect.hkeys("queued")[0].partition(b":")[0] + b":99"
+        server.inspect.rpush("redisson_lock_queue:{queued}", waiter)
+        found = {one["name"]: one["owners"] for one in json.loads(run("ls", "--json").stdout)}
+        told = {name: (one["since"], one["within"]) for name, [one] in found.items()}
+        assert told == {"queued": (None, 2.0), "young": (None, 2.0)}
+        lines = {line.split("\t")[0]: line.split("\t")[6] for line in run("ls").stdout.splitlines()}
+        assert lines == {"queued": "< 2 s", "young": "< 2 s"}
+        shown = dict(line.split("\t", 1) for line in run("show", "young").stdout.splitlines())
+        assert shown["since"] == "less than 2 s ago"
+        [queued] = json.loads(run("show", "queued", "--json").stdout)["queue"]
+        assert (queued["since"], queued["within"]) == (None, None)

@@ -105,7 +105,7 @@ def test_only_a_whole_list_of_named_connections_says_who_is_not_connected(
         with unnamed(server, **how):
             assert connection() == "unknown", how
             assert [one.library for one in details(client).unnamed] == [how.get("library")]
-    said(server, JAVA, started=1, host="web-3", pid=4711)
+    said(server, JAVA, started=1, host="web-3", pid=4711, within=2000)
     for how, found in (
         ({"library": "redisson"}, "not connected"),
         ({"name": "orders"}, "not connected"),
@@ -114,6 +114,8 @@ def test_only_a_whole_list_of_named_connections_says_who_is_not_connected(
     ):
         with unnamed(server, **how):
             assert connection() == found, "holdfast has written its key"
+            young = None if found == "not connected" else 2
+            assert details(client).owners[0].within == young, "a dead program notes nothing"
             assert details(client).unnamed == ()
     eventually(lambda: connection() == "not connected")
     with holdfast.Client(server.url, client_name="") as hidden:

@@ -91,3 +91,14 @@ export function ownersText(owners) {
 
 // What the store knows about who holds a lock now, of any kind.
 export const holdsOf = (lock) => lock.owners.reduce((sum, owner) => sum + owner.holds, 0);
+
+// Since when the longest of its known holds lasts, in seconds since 1970; Infinity: not known.
+export const beganAt = ({ owners }) => Math.min(...owners.map(({ since }) => since ?? Infinity));
+
+// For how long it has been held, by the clock of this browser; empty: it is not known.
+export function ageText(lock, digits = 0) {
+  const began = beganAt(lock);
+  if (began !== Infinity) return secondsText(Math.max(0, Date.now() / 1000 - began), digits);
+  const young = lock.owners.length > 0 && lock.owners.every(({ within }) => within);
+  return young ? `< ${Math.max(...lock.owners.map(({ within }) => within))} s` : "";
+}

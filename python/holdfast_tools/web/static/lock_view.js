@@ -1,6 +1,6 @@
 // The page of one lock: who holds it, who waits, how long, which keys; and its forced release.
 
-import { element, holdsOf, kindText, leftText, nameText, ownerText, secondsText, setText } from "./dom.js";
+import { ageText, element, holdsOf, kindText, leftText, nameText, ownerText, secondsText, setText } from "./dom.js";
 import { confirmRelease } from "./release.js";
 import { fetchJson } from "./store.js";
 
@@ -20,7 +20,7 @@ export class LockView {
   #readOnly = true;
   #releasable = new Set();  // the kinds with owners
   #countdowns = [];
-  #ages = [];  // nodes, and since when what each shows lasts
+  #ages = [];  // nodes, and what makes the text of each
   #drawn = null;
   #read = 0;
   #timer;
@@ -63,7 +63,7 @@ export class LockView {
       const left = seconds(this.#detail);
       setText(node, leftText(left == null ? null : this.#read + left * 1000, 1));
     }
-    for (const [node, seconds] of this.#ages) setText(node, secondsText(Math.max(0, seconds(this.#detail)), 1));
+    for (const [node, text] of this.#ages) setText(node, text(this.#detail));
   }
 
   leave() {
@@ -134,7 +134,7 @@ export class LockView {
       uncertain ? ["Number", lock.permits] : ["Permits", permitsText(lock)], ["Count", lock.count], ["Fencing token", lock.token],
       ["Value", lock.value === undefined ? null : nameText(lock.value)],
       ["Parties", lock.parties && `${lock.owners.length} of ${lock.parties} are there${lock.broken ? ", broken" : ""}`],
-      ["Held for", lock.owners.some(({ since }) => since) ? this.#held() : null],
+      ["Held for", ageText(lock) ? this.#held() : null],
       ["Owner seen since", seen?.toLocaleTimeString([], { hour12: false })],
     ];
     return element("dl", { class: "facts" }, facts.filter(([, value]) => value != null).map(([term, value]) =>
@@ -175,16 +175,19 @@ export class LockView {
     return (performance.now() - this.#read) / 1000;
   }
 
-  // For how long the longest of its known holds lasts, by the clock of this browser.
   #held() {
-    const began = ({ owners }) => Math.min(...owners.map(({ since }) => since ?? Infinity));
-    return this.#age((current) => Date.now() / 1000 - began(current));
+    return this.#follow((current) => ageText(current, 1));
   }
 
   // A node that shows the seconds that `seconds` finds in the latest figures.
   #age(seconds) {
+    return this.#follow((current) => secondsText(Math.max(0, seconds(current)), 1));
+  }
+
+  // A node that shows the text that `text` makes of the latest figures.
+  #follow(text) {
     const node = element("span", { class: "number" });
-    this.#ages.push([node, seconds]);
+    this.#ages.push([node, text]);
     return node;
   }
 
@@ -223,10 +226,11 @@ function ownerFacts(owner) {
 }
 
 // What a hold is for, or a wait, and since when it lasts.
-function saidFacts({ purpose, since }) {
+function saidFacts({ purpose, since, within }) {
   const facts = [];
   if (purpose) facts.push(`for ${purpose}`);
   if (since) facts.push(`since ${new Date(since * 1000).toLocaleString()}`);
+  else if (within) facts.push(`for less than ${within} s`);
   return facts.map((fact) => `, ${fact}`).join("");
 }
 

@@ -1,6 +1,6 @@
 // The page of all locks: search, sort, a row for each.
 
-import { arrange, element, holdsOf, kindText, leftText, lockHref, nameText, ownersText, ownerText, purposeTexts, setText } from "./dom.js";
+import { ageText, arrange, beganAt, element, holdsOf, kindText, leftText, lockHref, nameText, ownersText, ownerText, purposeTexts, setText } from "./dom.js";
 
 // Rows are drawn as far as they are on the screen, with some before and after it.
 const ALL_DRAWN = 200;
@@ -12,6 +12,7 @@ const ORDER_MS = 1000;
 
 const ORDERS = {
   name: (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+  age: (a, b) => beganAt(a) - beganAt(b) || 0,
   left: (a, b) => (a.ends ?? Infinity) - (b.ends ?? Infinity) || 0,
   waiters: (a, b) => a.waiters - b.waiters,
 };
@@ -49,6 +50,7 @@ export class LocksView {
     this.#search.value = chosen.search;
     this.#heads = {
       name: this.#head("name", "Name"),
+      age: this.#head("age", "Held for", "right wide"),
       left: this.#head("left", "Time left", "right"),
       waiters: this.#head("waiters", "Waiters", "right"),
     };
@@ -58,7 +60,7 @@ export class LocksView {
         this.#heads.name,
         element("th", { scope: "col", class: "wide" }, "Kind"),
         element("th", { scope: "col", class: "wide" }, "Held by"),
-        this.#heads.left, this.#heads.waiters)),
+        this.#heads.age, this.#heads.left, this.#heads.waiters)),
       this.#body);
     this.#empty = element("p");
     this.node = element("section", {},
@@ -142,7 +144,12 @@ export class LocksView {
   }
 
   tick() {
-    for (const { lock, left } of this.#rows.values()) setText(left, leftText(lock.ends));
+    for (const { lock, left, ages } of this.#rows.values()) {
+      setText(left, leftText(lock.ends));
+      const age = ageText(lock);
+      setText(ages[0], age);
+      setText(ages[1], age && `, held for ${age}`);
+    }
   }
 
   #matching() {
@@ -169,25 +176,26 @@ export class LocksView {
     const old = this.#rows.get(lock.key);
     if (old?.lock === lock) return old;
     const left = element("td", { class: "right number" });
+    const ages = [element("td", { class: "right number wide" }), element("span")];
     const node = old?.node ?? element("tr", { animationend: (event) => event.currentTarget.classList.remove("changed") });
     const link = old?.link ?? element("a", { href: lockHref(lock.key) }, nameText(lock.name));
     const owners = ownersText(lock.owners);
     node.replaceChildren(
       element("td", {}, link,
-        element("span", { class: "second narrow" }, [kindText(lock), owners, ...lock.owners.slice(0, 1).flatMap(purposeTexts)].join(", "))),
+        element("span", { class: "second narrow" }, [kindText(lock), owners, ...lock.owners.slice(0, 1).flatMap(purposeTexts)].join(", "), ages[1])),
       element("td", { class: "wide" }, element("span", { class: "badge" }, kindText(lock))),
       element("td", { class: "wide" }, nameText(owners, 80), ownerDetail(lock)),
-      left,
+      ages[0], left,
       element("td", { class: "right number" }, String(lock.waiters)));
     if (lock.fresh) node.classList.add("changed");
-    const row = { lock, node, left, link };
+    const row = { lock, node, left, ages, link };
     this.#rows.set(lock.key, row);
     return row;
   }
 }
 
 function spacer() {
-  return element("tr", { "aria-hidden": "true" }, element("td", { class: "spacer", colspan: "5" }));
+  return element("tr", { "aria-hidden": "true" }, element("td", { class: "spacer", colspan: "6" }));
 }
 
 function ownerDetail(lock) {
