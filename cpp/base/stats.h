@@ -28,6 +28,8 @@ class Stats {
     kCommands,         // commands sent, except those that set up a connection
     kReconnects,       // connections established again
     kProtocolErrors,   // connections ended by bytes that cannot be replies to what was sent
+    kBusyPolls,        // readings that looked for the reply before they slept
+    kBusyPollsRight,   // of these, those that found it
     kHeld,             // holds now; nested ones count once
     kWaiting,          // acquisitions that wait now
     kTaken,            // permits without owners, acquired and not released by this client

@@ -227,6 +227,7 @@ void register_options(py::module_& module) {
       .field<&ClientOptions::client_name>("client_name")
       .field<&ClientOptions::retries>("retries")
       .field<&ClientOptions::resp3>("resp3")
+      .field<&ClientOptions::busy_poll>("busy_poll")
       .field<&ClientOptions::replicas_to_wait>("replicas_to_wait")
       .field<&ClientOptions::asynchronous>("asynchronous")
       .field<&ClientOptions::guard>("guard")

@@ -1,5 +1,7 @@
 #include "bindings/task_queue.h"
 
+#include <poll.h>
+
 #include <array>
 #include <optional>
 #include <utility>
@@ -184,7 +186,28 @@ void TaskQueue::begin(Awaitable& awaitable, const sync::ExchangePtr& operation) 
     awaitable.over = true;
     throw;
   }
-  if (awaitable.outcome) awaitable.leave_queue();
+  if (awaitable.outcome) return awaitable.leave_queue();
+  if (operation->busy_polls() != nullptr && busy_poll_.measures()) look(awaitable);
+}
+
+// Before the loop gets the thread back: it would only sleep until the reply, where no callback is
+// due, and no other task waits here. What the loop finds then goes the usual way, so that it sees
+// to all else that has come.
+void TaskQueue::look(const Awaitable& awaitable) {
+  measured_ = 0;
+  {
+    const SharedLock lock(mutex_);
+    if (!waiting_.holds_one()) return;
+  }
+  if (keeps_order(loop())) return;
+  measured_ = awaitable.id;
+  begun_ = client::BusyPoll::Time::now();
+  reading_ = {};
+  if (!busy_poll_.looks()) return;
+  const py::gil_scoped_release released;
+  pollfd come{completions().fd(), POLLIN, 0};
+  client::BusyPoll::look(begun_, reading_, *awaitable.operation->busy_polls(),
+                         [&come] { return ::poll(&come, 1, 0) != 0; });
 }
 
 // Whether a task could overtake a callback in the loop's queue: the queue is not empty, or cannot
@@ -206,6 +229,11 @@ void TaskQueue::drain() {
   Scope scope(completions().loop(), Sends::kAtTheEnd);
   completions().drain(done);
   for (auto& [id, outcome] : done) {
+    if (id == measured_) {
+      measured_ = 0;
+      reading_.took = client::BusyPoll::Time::now() - begun_;
+      busy_poll_.measured(reading_);
+    }
     py::object found = take(id);
     if (!found) continue;
     Awaitable& awaitable = awaitable_of(found.ptr());

@@ -10,6 +10,7 @@
 #include "base/types.h"
 #include "bindings/critical_section.h"
 #include "bindings/pending.h"
+#include "client/busy_poll.h"
 
 namespace holdfast::bindings {
 
@@ -38,6 +39,7 @@ class Waiting {
   }
 
   bool empty() const { return free_.size() == slots_.size(); }
+  bool holds_one() const { return free_.size() + 1 == slots_.size(); }
   void swap(Waiting& other) noexcept {
     slots_.swap(other.slots_);
     free_.swap(other.free_);
@@ -117,6 +119,7 @@ class TaskQueue final : public PendingQueue {
     return waiting_.take(id);
   }
   void step(const Ended& ended);
+  void look(const Awaitable& awaitable);
   pybind11::object loop() const;  // None: it is gone
   bool keeps_order(const pybind11::object& loop) const;
   std::optional<OwnerNumber> find_owner() const;
@@ -131,6 +134,11 @@ class TaskQueue final : public PendingQueue {
   // What drain() fills, which keeps their memory.
   std::vector<engine::CompletionQueue::Done> done_;
   Ended ended_;
+  // Of the only operation that is under way, where its time counts: see look().
+  client::BusyPoll busy_poll_{true};
+  client::BusyPoll::Reading reading_;
+  client::BusyPoll::Time::time_point begun_{};
+  std::uint64_t measured_ = 0;  // its id; 0: there is none
 };
 
 }  // namespace holdfast::bindings

@@ -92,7 +92,8 @@ bool DirectExchange::write(const Request& request) {
 }
 
 void DirectExchange::read() {
-  net::IoResult result = stream_->await(bytes_.data() + size_, bytes_.size() - size_);
+  net::IoResult result =
+      reader_.await(*read_turn_, *stream_, bytes_.data() + size_, bytes_.size() - size_);
   got_ = result.io;
   if (got_ == net::Io::kDone) size_ += result.bytes;
   if (got_ == net::Io::kFailed) failure_ = std::move(result.status);

@@ -93,6 +93,7 @@ struct StreamOptions {
   std::shared_ptr<StreamWitness> witness{};        // null: there is none
   std::shared_ptr<net::AddressMap> address_map{};  // for announced servers; null: there is none
   bool reauthenticates = false;                    // gets newer credentials while it is open
+  bool busy_poll = false;  // its reader may look before it sleeps: see BusyPoll
   // Sent with each greeting, in front of all requests; whatever the answers, the stream is as good.
   std::vector<resp::Command> also_sent{};
   resp::Command label{};  // the same, until a server refuses it; empty: there is none

@@ -62,6 +62,24 @@ void Completions::run(const ConnectionSetup& setup) {
   lost = failed = false;
 }
 
+net::IoResult StreamReader::await(const ReadTurn& /*turn*/, net::Transport& stream, char* into,
+                                  std::size_t size) {
+  if (!busy_poll_.measures()) return stream.await(into, size);
+  const auto begun = BusyPoll::Time::now();
+  BusyPoll::Reading reading;
+  net::IoResult result{net::Io::kWantRead, 0, {}};
+  if (busy_poll_.looks()) {
+    BusyPoll::look(begun, reading, *setup_.link.stats, [&] {
+      result = stream.read(into, size);
+      return result.io != net::Io::kWantRead;
+    });
+  }
+  if (result.io == net::Io::kWantRead) result = stream.await(into, size);
+  reading.took = BusyPoll::Time::now() - begun;
+  busy_poll_.measured(reading);
+  return result;
+}
+
 net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, TimePoint now,
                                     Wait wait) {
   if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "client/busy_poll.h"
 #include "client/pipeline.h"
 #include "client/reconnecting_stream.h"
 #include "client/request_queue.h"
@@ -32,7 +33,7 @@ class StreamReader {
   using Wait = ReconnectingStream::Wait;
 
   explicit StreamReader(const ConnectionSetup& setup)
-      : setup_(setup), link_(setup.link, setup.open) {}
+      : setup_(setup), link_(setup.link, setup.open), busy_poll_(setup.link.busy_poll) {}
 
   // Nothing, while another thread has the turn.
   std::optional<ReadTurn> take(const Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex) {
@@ -62,6 +63,8 @@ class StreamReader {
   }
   // The descriptor shows what is left to read.
   bool shows_input(const ReadTurn& /*turn*/) const { return link_.interest().until != TimePoint{}; }
+  // As Transport::await() of the stream, after a look where that is quicker: see BusyPoll.
+  net::IoResult await(const ReadTurn& turn, net::Transport& stream, char* into, std::size_t size);
   void close(const ReadTurn& /*turn*/) { link_.close(); }
   // The server's address, as far as it is known; by the thread with the turn.
   const net::Address& address() const { return link_.options().address; }
@@ -163,6 +166,7 @@ class StreamReader {
   // The key of the request whose reply was such a sign; empty: because the server is a replica.
   std::string refused_;
   Completions due_;
+  BusyPoll busy_poll_;
   bool taken_ = false;
 };
 

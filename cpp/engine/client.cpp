@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/cpus.h"
 #include "base/mutex.h"
 #include "base/process.h"
 #include "base/shown.h"
@@ -99,6 +100,7 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
         std::make_shared<net::AddressMap>(endpoint.address_table, endpoint.address_source);
   }
   setup.link.library_version = HOLDFAST_VERSION;
+  setup.link.busy_poll = options.busy_poll && usable_cpus() > 1;
   using Driver = client::Connection::Driver;
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
   setup.sink = hub;
@@ -241,9 +243,9 @@ Client::Core* Client::make_core(bool first) {
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
   const auto acknowledger = acknowledger_of(options_, engine.clock(), topology);
   return new Core(std::move(part),
-                  std::shared_ptr<const sync::Context>(
-                      new sync::Context{engine.clock(), id, options_.command_timeout, topology,
-                                        keeper, waits, timers, acknowledger, stats}),
+                  std::shared_ptr<const sync::Context>(new sync::Context{
+                      engine.clock(), id, options_.command_timeout, topology, keeper, waits, timers,
+                      acknowledger, stats, setup.link.busy_poll}),
                   hub);
 }
 

@@ -27,6 +27,7 @@ struct ClientOptions {
   int retries = 10;
   std::optional<client::PubSub> pubsub;  // of a cluster; unset: depends on its servers
   bool resp3 = false;
+  bool busy_poll = false;  // callers may look for a reply before they sleep, if there are two CPUs
   client::TrackingMode tracking = client::TrackingMode::kOff;  // of the keys of holds
   int replicas_to_wait = 0;   // the number of replicas that have to confirm a grant
   bool asynchronous = false;  // operations are awaited by event loops, not by threads

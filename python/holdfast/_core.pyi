@@ -66,6 +66,7 @@ class ClientOptions:  # the options of a client
     client_name: str | None  # None: "holdfast"; empty: connections have no name
     retries: int
     resp3: bool
+    busy_poll: bool
     replicas_to_wait: int
     asynchronous: bool  # awaited by event loops, not by threads
     guard: str  # the path of its executable; empty: no guard

@@ -64,4 +64,19 @@ LOOP_BREAKS = (
         "tests/faults/guard/test_limits.py"
         "::test_a_guard_that_may_not_fork_is_reported_and_the_client_goes_on",
     ),
+    Break(
+        ("idle-loop",),
+        "a task looks for its reply while other callbacks of its loop are due",
+        "cpp/bindings/task_queue.cpp",
+        (("  if (keeps_order(loop())) return;\n  measured_", "  measured_"),),
+        "tests/contract/test_busy_poll.py"
+        "::test_a_task_looks_only_while_its_loop_has_nothing_else_to_do",
+    ),
+    Break(
+        ("idle-loop",),
+        "a client that may use one CPU looks for its replies",
+        "cpp/engine/client.cpp",
+        (("options.busy_poll && usable_cpus() > 1;", "options.busy_poll;"),),
+        "tests/contract/test_busy_poll.py::test_a_caller_looks_where_it_may",
+    ),
 )

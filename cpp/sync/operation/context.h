@@ -31,6 +31,7 @@ struct Context {
   const std::shared_ptr<Timers> timers;
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none
   const std::shared_ptr<Stats> stats = std::make_shared<Stats>();
+  const bool busy_poll = false;  // callers may look for a reply before they sleep
   const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
   const std::shared_ptr<Keepings> keepings = new_keepings();
   const std::uint64_t epoch = fork_epoch();  // of the process whose client it is

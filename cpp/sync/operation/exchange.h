@@ -104,6 +104,8 @@ class Exchange : public Timed {
   }
   // The Keepings of the client whose exchange it is.
   Keepings& keepings() const { return *context_->keepings; }
+  // Its caller may look for the reply before it sleeps: counted here. Null: it may not.
+  Stats* busy_polls() const { return context_->busy_poll ? context_->stats.get() : nullptr; }
   // In a child of fork(): it is the parent's.
   bool inherited() const { return context_->epoch != fork_epoch(); }
 

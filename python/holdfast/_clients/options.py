@@ -130,6 +130,7 @@ def read_options(url: object, keywords: Mapping[str, object], *, asynchronous: b
     core.client_name = values["client_name"]
     core.retries = values["retries"]
     core.resp3 = values["protocol"] == max(PROTOCOLS)
+    core.busy_poll = values["busy_poll"] == "auto"
     core.replicas_to_wait = values["replicas_to_wait"]
     core.asynchronous = asynchronous
     core.guard = executable(values)

@@ -429,6 +429,7 @@ class Configured:
         pubsub: Literal["auto", "sharded", "classic", "both"] = "auto",
         releases: Literal["awaited", "deferred"] = "awaited",
         tracking: Literal["auto", "off", "require"] = "auto",
+        busy_poll: Literal["auto", "off"] = "auto",
         guard: bool | None = None,
         reauthenticate: Seconds | None = None,
         address_map: Mapping[Address, Address] | Callable[[Address], Address] | None = None,
@@ -477,6 +478,8 @@ class Configured:
                 release, for the kinds that support ``release(wait=False)``.
             tracking: ``"auto"``: a server that supports ``CLIENT TRACKING`` reports at once when a
                 hold is removed or cut short; ``"require"``: a server without it is refused.
+            busy_poll: ``"auto"``: a thread looks for its reply for at most 150 microseconds before it
+                sleeps, while the client finds that this is quicker; ``"off"``: it never does.
             guard: Whether a second process releases what this client holds when the program is
                 killed; ``None``: if the environment's ``HOLDFAST_GUARD`` is 1.
             reauthenticate: Seconds between two calls of a ``password`` that is a callable, to

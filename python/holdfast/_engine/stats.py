@@ -71,6 +71,10 @@ class Stats:
     #: Connections ended because the server, or a proxy, sent bytes that match no command.
     #: Unanswered commands were sent again on another connection.
     protocol_errors: int
+    #: Replies for which a thread looked before it slept: ``busy_poll``.
+    busy_polls: int
+    #: Of these, replies that it found so.
+    busy_polls_right: int
     #: Holds and permits now; nested holds count once.
     held: int
     #: Acquisitions that wait now.

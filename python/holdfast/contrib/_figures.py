@@ -25,6 +25,8 @@ HELP = {
     "commands": "Commands sent to servers",
     "reconnects": "Connections established again",
     "protocol_errors": "Connections ended by bytes that cannot be replies to the commands sent",
+    "busy_polls": "Replies for which a thread looked before it slept",
+    "busy_polls_right": "Replies that a thread found while it looked",
     "held": "Locks and permits held now",
     "waiting": "Acquisitions that wait now",
     "tracked": "Holds whose changes the server reports at once",

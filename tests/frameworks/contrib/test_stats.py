@@ -22,6 +22,7 @@ def counted(client: Any, **expected: int) -> None:
     """The named figures are these, and all other counters of acquisitions and holds are 0."""
     stats = dataclasses.asdict(client.stats())
     others = {"commands", "wait_seconds", "hold_seconds", "renewals", "tracked"}
+    others |= {"busy_polls", "busy_polls_right"}
     assert {name: n for name, n in stats.items() if name not in others and n} == expected
 
 
@@ -31,7 +32,7 @@ def test_the_figures_are_a_frozen_dataclass(client: Any, alice: Any) -> None:
     assert [field.name for field in dataclasses.fields(stats)] == [
         "acquired", "contended", "timed_out", "cancelled",
         "failed", "released", "lost", "renewals", "renewal_failures", "commands", "reconnects",
-        "protocol_errors", "held", "waiting", "tracked", "guarded",
+        "protocol_errors", "busy_polls", "busy_polls_right", "held", "waiting", "tracked", "guarded",
         "wait_seconds", "hold_seconds",
     ]  # fmt: skip
     assert not any(dataclasses.astuple(stats)[:-2])
