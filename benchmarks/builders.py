@@ -22,6 +22,7 @@ from benchmarks.contender import Absent, Contender
 HERE = Path(__file__).resolve().parent
 HIREDIS_SOURCES = ("alloc", "async", "hiredis", "net", "read", "sds")
 
+APART = frozenset({"pair-apart", "pair-asyncio"})
 ALONE = frozenset({"pair", "pair-apart", "threads"})
 WAITING = frozenset({"wake", "dead-holder", "hand-over-threads", "hand-over-processes"})
 WAITING |= {"hand-over-processes-8"}
@@ -99,6 +100,7 @@ def limit(cache: Path) -> list[Contender]:
     cases = ALONE | TASKS | WAITING | WATCHDOG | RED | SCALING
     return [
         Contender("limit", version, (str(program),), cases),
+        Contender("limit-looking", version, (str(program), "look=150"), APART),
         Contender("limit-unpipelined", version, (str(program), "each=1"), frozenset({"threads"})),
     ]
 
@@ -212,7 +214,7 @@ class Builder:
 
 
 BUILDERS = (
-    Builder(("limit", "limit-unpipelined"), limit),
+    Builder(("limit", "limit-unpipelined", "limit-looking"), limit),
     Builder(("bare interpreter",), interpreter),
     Builder(("holdfast", "holdfast deferred", "holdfast asyncio"), holdfast),
     Builder(("holdfast with GIL",), holdfast_with_gil),
