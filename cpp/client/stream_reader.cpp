@@ -62,9 +62,7 @@ void Completions::run(const ConnectionSetup& setup) {
   lost = failed = false;
 }
 
-net::IoResult StreamReader::await(const ReadTurn& /*turn*/, net::Transport& stream, char* into,
-                                  std::size_t size) {
-  if (!busy_poll_.measures()) return stream.await(into, size);
+net::IoResult StreamReader::look(net::Transport& stream, char* into, std::size_t size) {
   const auto begun = BusyPoll::Time::now();
   BusyPoll::Reading reading;
   net::IoResult result{net::Io::kWantRead, 0, {}};

@@ -64,7 +64,10 @@ class StreamReader {
   // The descriptor shows what is left to read.
   bool shows_input(const ReadTurn& /*turn*/) const { return link_.interest().until != TimePoint{}; }
   // As Transport::await() of the stream, after a look where that is quicker: see BusyPoll.
-  net::IoResult await(const ReadTurn& turn, net::Transport& stream, char* into, std::size_t size);
+  net::IoResult await(const ReadTurn& /*turn*/, net::Transport& stream, char* into,
+                      std::size_t size) {
+    return busy_poll_.measures() ? look(stream, into, size) : stream.await(into, size);
+  }
   void close(const ReadTurn& /*turn*/) { link_.close(); }
   // The server's address, as far as it is known; by the thread with the turn.
   const net::Address& address() const { return link_.options().address; }
@@ -101,6 +104,7 @@ class StreamReader {
     std::uint64_t look = 0;  // for another server; 0: there is none
   };
 
+  net::IoResult look(net::Transport& stream, char* into, std::size_t size);
   Progress begin() const;
   net::Interest digest(Pipeline& pipe, TimePoint now, const Progress& progress)
       HOLDFAST_REQUIRES(pipe.mutex);
