@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import asyncio as _same
 from holdfast._clients import tasks as _clients
 from holdfast._engine import trio_run as _trio
+from holdfast._engine.arguments import Self
 
 if TYPE_CHECKING:
     from holdfast.asyncio import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary, reportAssignmentType]
@@ -27,6 +28,10 @@ class Client(_clients.Client):
     _loops = _trio
     _native = False
     _package = "holdfast.trio"
+
+    async def __aenter__(self) -> Self:
+        await _trio.checkpoint()
+        return self
 
 
 def __dir__() -> list[str]:

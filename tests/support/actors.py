@@ -1,7 +1,7 @@
-"""One interface to sync and asyncio, so that each promise is written once.
+"""One interface to sync, asyncio and trio, so that each promise is written once.
 
-An actor is an owner: a thread (`sync`) or a task (`asyncio`) that runs the functions it is given,
-one after the other.
+An actor is an owner: a thread (`sync`) or a task (`asyncio`, `trio`) that runs the functions it is
+given, one after the other.
 
     alice.do(lock.acquire, timeout=1)            # returns the result or raises the error
     waiting = bob.begin(lock.acquire)            # the same, without waiting for it
@@ -171,7 +171,7 @@ class TaskActor(Actor):
     def begin_inside(self, lock: Any, block: Block) -> Future[Any]:
         async def body() -> Any:
             async with lock as held:
-                return await _await(block(held))
+                return await awaited(block(held))
 
         return self.begin(body)
 
@@ -189,7 +189,7 @@ class TaskActor(Actor):
         while (job := await self._jobs.get()) is not None:
             future, call = job
             try:
-                result = await _await(call())
+                result = await awaited(call())
             except asyncio.CancelledError as error:
                 future.set_exception(error)
                 raise
@@ -225,7 +225,7 @@ def _run(outcome: Any) -> Any:
             let_pass(_MOMENT)
 
 
-async def _await(outcome: Any) -> Any:
+async def awaited(outcome: Any) -> Any:
     """Drive a program in a task, or await what can be awaited."""
     if inspect.isgenerator(outcome):
         return await _drive(outcome)
@@ -264,11 +264,12 @@ async def _yielded(value: Any) -> Any:
 
 
 class Flavour:
-    """`sync` or `asyncio`: how clients are made and what an owner is."""
+    """`sync`, `asyncio` or `trio`: how clients are made and what an owner is."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.asyncio = name == "asyncio"
+        self.asyncio = name != "sync"  # calls are awaited
+        self._run: Any = None
         self._actors: list[Actor] = []
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
@@ -278,14 +279,20 @@ class Flavour:
 
     def client(self, url: str, **options: Any) -> Any:
         """A client of this flavour. Any thread may make one."""
-        module = importlib.import_module("holdfast.asyncio" if self.asyncio else "holdfast")
+        module = importlib.import_module(f"holdfast.{self.name}" if self.asyncio else "holdfast")
         if RELEASES and not options.get("replicas_to_wait"):
             options.setdefault("releases", RELEASES)
         return module.Client(url, **options)
 
     def actor(self) -> Any:
-        """A new owner: `ThreadActor` or `TaskActor` (typed Any for what only one has)."""
-        actor = TaskActor(self._running_loop()) if self.asyncio else ThreadActor()
+        """A new owner: of the classes above one (typed Any for what only one has)."""
+        actor: Actor
+        if self.name == "trio":
+            actors = importlib.import_module("tests.support.trio_actors")
+            self._run = self._run or actors.TrioRun()
+            actor = actors.TrioActor(self._run)
+        else:
+            actor = TaskActor(self._running_loop()) if self.asyncio else ThreadActor()
         self._actors.append(actor)
         return actor
 
@@ -293,6 +300,8 @@ class Flavour:
         """End all owners, and the loop."""
         for actor in self._actors:
             actor.end()
+        if self._run is not None:
+            self._run.end()
         if self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(BOUND)

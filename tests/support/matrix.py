@@ -6,6 +6,7 @@
 |---|---|---|
 | a test that uses a server | on one of the installed kinds, chosen by a hash of its id | on each |
 | a test for all kinds of locks | the lock by sync and by asyncio, others by one | by both |
+| a test for both | a few dozen also by trio; `--flavours trio`: all, by trio alone | |
 | `@pytest.mark.costly` | by sync or by asyncio, chosen by a hash | by both |
 | `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
 | `@pytest.mark.sampled` | each value of each parameter, not each combination | all |
@@ -43,6 +44,8 @@ QUICK = "not interop and not browser and not frameworks and not slow"
 """What -m selects in a quick run."""
 _FULL = "not interop and not browser and not frameworks"
 FLAVOURS = ("sync", "asyncio")
+TRIO_SHARE = 100
+"""Of so many tests for both flavours a run tries one by trio, too."""
 _SHARES = {"fakeredis": 1}
 """Of the items that may run on any kind of server; 3 for the kinds that are not named."""
 _NAMED = pytest.StashKey[bool]()
@@ -63,6 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="quick",
         help="quick (default): one server for each test; full: all servers, kinds and values",
     )
+    parser.addoption("--flavours", default="", help="trio: its tasks alone; all they can run")
     parser.addoption(
         "--pairing", default="", help="any text: another choice of the servers of a quick run"
     )
@@ -81,6 +85,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_WANTED] = _expand(config.getoption("--servers").split(","))
     if not config.option.markexpr:
         config.option.markexpr = _FULL if config.stash[_NAMED] or is_full(config) else QUICK
+
+
+def flavours_of(metafunc: pytest.Metafunc) -> tuple[str, ...]:
+    """The flavours that a test runs by."""
+    marker = metafunc.definition.get_closest_marker("flavours")
+    allowed: tuple[str, ...] = marker.args if marker else (*FLAVOURS, "trio")
+    wanted = metafunc.config.getoption("--flavours")
+    if wanted:
+        return tuple(each for each in allowed if each in wanted.split(","))
+    return allowed
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -141,6 +155,10 @@ def _is_left_out(item: pytest.Item) -> bool:
     kind, flavour = params.get("kind"), params.get("flavour")
     if flavour is None or item.get_closest_marker("flavours") is not None:
         return False
+    if item.config.getoption("--flavours"):
+        return False
+    if flavour == "trio":
+        return int(hashlib.sha256(item.nodeid.encode()).hexdigest(), 16) % TRIO_SHARE != 0
     if getattr(kind, "one_flavour_is_enough", False):
         return flavour != choose(FLAVOURS, f"{_name(item)} {kind}")
     if item.get_closest_marker("costly") is None or item.get_closest_marker("values") is not None:

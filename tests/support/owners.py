@@ -1,8 +1,8 @@
 """pytest fixtures over actors.py: clients of both flavours and the owners that use them.
 
 A test that uses any of them runs once for sync and once for asyncio (`flavour`), unless it is
-marked `flavours("sync")` or `flavours("asyncio")`. `client` is a
-client of `server`; `make_client(url=None, **options)` makes further ones; all are closed at the
+marked `flavours("sync")` or `flavours("asyncio")`; some also for trio: see matrix.py. `client` is
+a client of `server`; `make_client(url=None, **options)` makes further ones; all are closed at the
 end. `alice`, `bob` and `carol` are three owners; `make_actor()` makes more.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.actors import RELEASES, Flavour
-from tests.support.matrix import FLAVOURS, spread
+from tests.support.matrix import flavours_of, spread
 from tests.support.servers import Server
 from tests.support.waiting import BOUND
 
@@ -24,7 +24,7 @@ MakeActor = Callable[[], Any]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    line = "flavours(*names): sync or asyncio, where a test is about one of them"
+    line = "flavours(*names): sync, asyncio or trio, where a test is about one of them"
     config.addinivalue_line("markers", line)
     line = "awaited: of a release that cannot be deferred, or tells its caller what the server knew"
     config.addinivalue_line("markers", line)
@@ -33,8 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once for each flavour that it allows."""
     if "flavour" in metafunc.fixturenames:
-        marker = metafunc.definition.get_closest_marker("flavours")
-        spread(metafunc, "flavour", marker.args if marker else FLAVOURS)
+        spread(metafunc, "flavour", flavours_of(metafunc))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import holdfast
 
@@ -109,15 +110,21 @@ def let_pass(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def _library() -> Any:
+    """asyncio, or trio where that runs."""
+    trio = sys.modules.get("trio")
+    return trio if trio is not None and trio.lowlevel.in_trio_run() else asyncio
+
+
 async def taking(seconds: float) -> None:
     """The same in a task: the body of a block, or a callback, that takes so long."""
-    await asyncio.sleep(seconds)
+    await _library().sleep(seconds)
 
 
 async def turns(number: int = 1) -> None:
     """Let the loop turn so often, and others of its tasks run; no time has to pass."""
     for _ in range(number):
-        await asyncio.sleep(0)
+        await _library().sleep(0)
 
 
 class Stopwatch:

@@ -41,6 +41,7 @@ __all__ = [
     "bridge",
     "call_on_loop",
     "caller",
+    "checkpoint",
     "current_task",
     "explained",
     "leave_loop",
@@ -268,6 +269,10 @@ def _call(
     if loop is not None:
         with suppress(RuntimeError):  # it was closed
             loop.call_soon_threadsafe(function, *arguments, context=context)
+
+
+async def checkpoint() -> None:
+    """A call that asks no server lets no other task run."""
 
 
 def name_of(task: Task[Any]) -> str:

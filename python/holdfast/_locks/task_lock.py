@@ -468,6 +468,7 @@ class Hold(BaseHold):
         """
         ms = milliseconds("lease", lease)
         if self._detaching:
+            await self._client._loops.checkpoint()
             return False
         answer: int = await request(self._client, self._core.extend(self._owner, ms))
         return answer == 1 and not self.lost
@@ -500,7 +501,7 @@ class Hold(BaseHold):
             raise
 
     async def __aenter__(self) -> Self:
-        return self
+        return self  # no checkpoint: a cancellation would leave the hold behind
 
     async def __aexit__(
         self,
