@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from concurrent.futures import Future
 from typing import Any
+
+import anyio
 
 from tests.support.actors import Flavour
 from tests.support.owners import MakeClient
@@ -43,7 +44,7 @@ class Work:
         return self._outcome()
 
     async def _later(self) -> Any:
-        await asyncio.to_thread(self.goes_on.wait, BOUND)
+        await anyio.to_thread.run_sync(self.goes_on.wait, BOUND)
         return self._outcome()
 
 

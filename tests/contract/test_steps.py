@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def once(exchange: Any) -> Any:
 
 def drive(client: Any) -> Any:
     """What carries out calls for its flavour."""
-    return task_steps.drive if client._asynchronous else steps.run
+    return partial(task_steps.drive, client) if client._asynchronous else steps.run
 
 
 def run(client: Any, actor: Any, script: str, keys: list[bytes], args: Any = ()) -> Any:

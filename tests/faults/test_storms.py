@@ -87,6 +87,51 @@ asyncio.run(storm())
 """
 )
 
+#: Scopes that are cancelled from outside or by a deadline, within others, shielded or not.
+CANCELLED_IN_TRIO = (
+    MADE.partition("row =")[0]
+    + """
+import random
+import trio
+import holdfast.trio
+from tests.contract.kinds import KINDS
+
+rows = {row.kind: row for row in CALLINGS} | {kind.name: kind for kind in KINDS}
+
+"""
+    + CANCELLED[CANCELLED.index("async def work") : CANCELLED.index("async def storm")]
+    + """
+async def stop(scope, seconds):
+    await trio.sleep(seconds)
+    scope.cancel()
+
+async def storm():
+    random.seed(SEED)
+    client = holdfast.trio.Client(URL, lease=600.0)
+    row = rows[KIND]
+    thing = row.make(client, NAME)
+    cancelled = number = 0
+    async with trio.open_nursery() as nursery:
+        while cancelled < CANCELLATIONS:
+            number += 1
+            seconds = random.uniform(0, ROUND)
+            with trio.CancelScope(shield=number % 2 == 0) as scope:
+                if number % 3:
+                    scope.deadline = trio.current_time() + seconds
+                else:
+                    nursery.start_soon(stop, scope, seconds)
+                await work(thing)
+            cancelled += scope.cancelled_caught
+        nursery.cancel_scope.cancel()
+    say("there")
+    await trio.to_thread.run_sync(hear, "end")
+    await client.close()
+
+from tests.contract.calls import NAME
+trio.run(storm)
+"""
+)
+
 
 def held(server: Server) -> list[str]:
     """The locks and permits of the name that somebody has."""

@@ -42,9 +42,10 @@ class BaseClient(Configured):
 
     _asynchronous = False
     _package = "holdfast"
-    #: Of a client for tasks: the library of its tasks, and whether that is known to be asyncio.
-    _loops: Loops
-    _native: bool
+    if TYPE_CHECKING:  # where a program evaluates annotations there is no such class
+        # Of a client for tasks: the library of its tasks, and whether that is known to be asyncio.
+        _loops: Loops
+        _native: bool
 
     def _configure(self, url: object, options: dict[str, Any]) -> None:
         _refuse_eventlet()

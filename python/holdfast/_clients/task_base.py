@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from holdfast._clients.base import BaseClient
 from holdfast._engine import loop as _loop
@@ -18,7 +18,7 @@ class TaskClient(BaseClient):
 
     _asynchronous = True
     _package = "holdfast.asyncio"
-    _loops: Loops = _loop
+    _loops = cast("Loops", _loop)  # no annotation, which programs evaluate
     _native = True
 
     def _caller_title(self, number: int) -> str:

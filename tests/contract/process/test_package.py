@@ -115,6 +115,8 @@ def test_importing_is_light() -> None:
         client.lock("myLock")
         assert len(os.listdir("/proc/self/task")) == 1
         assert len(os.listdir("/proc/self/fd")) == files
+        import holdfast.asyncio
+        assert not {"trio", "anyio", "sniffio", "outcome"} & set(sys.modules)
         """
     subprocess.run([sys.executable, "-c", program], check=True)
 
