@@ -37,6 +37,7 @@ from holdfast._locks.decorators import (
 from holdfast._locks.kinds import LOCKING as KINDS
 
 if TYPE_CHECKING:
+    from holdfast._engine.process import Term
     from holdfast._locks.lock import BaseHold
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "owner_of",
     "quoted",
     "shown",
+    "term",
     "versions",
 ]
 
@@ -104,3 +106,12 @@ def key_of(lock: BaseLock) -> bytes:
 def owner_of(client: BaseClient, hold: BaseHold) -> str:
     """The owner of a hold object of this client, as the server has it: ``<client id>:<number>``."""
     return f"{client.id}:{hold._owner}"
+
+
+def term(client: BaseClient) -> Term:
+    """What the current task does from now on, which ``cancel()`` may cancel alone.
+
+    ``end(error)`` ends it, and returns what of its error that has not caused. Of a client for
+    tasks, of whichever library.
+    """
+    return client._loops.Term()

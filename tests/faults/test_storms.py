@@ -87,16 +87,14 @@ asyncio.run(storm())
 """
 )
 
-#: Scopes that are cancelled from outside or by a deadline, within others, shielded or not.
+#: Scopes that are cancelled from outside or by a deadline, shielded or not.
 CANCELLED_IN_TRIO = (
-    MADE.partition("row =")[0]
+    MADE
     + """
 import random
 import trio
 import holdfast.trio
-from tests.contract.kinds import KINDS
-
-rows = {row.kind: row for row in CALLINGS} | {kind.name: kind for kind in KINDS}
+from holdfast._engine.trio_run import bridge
 
 """
     + CANCELLED[CANCELLED.index("async def work") : CANCELLED.index("async def storm")]
@@ -108,8 +106,7 @@ async def stop(scope, seconds):
 async def storm():
     random.seed(SEED)
     client = holdfast.trio.Client(URL, lease=600.0)
-    row = rows[KIND]
-    thing = row.make(client, NAME)
+    thing = row.make(client, None)
     cancelled = number = 0
     async with trio.open_nursery() as nursery:
         while cancelled < CANCELLATIONS:
@@ -123,11 +120,11 @@ async def storm():
                 await work(thing)
             cancelled += scope.cancelled_caught
         nursery.cancel_scope.cancel()
+    assert not bridge()._waiting
     say("there")
     await trio.to_thread.run_sync(hear, "end")
     await client.close()
 
-from tests.contract.calls import NAME
 trio.run(storm)
 """
 )
@@ -149,5 +146,20 @@ def test_a_call_that_is_left_at_any_moment_leaves_nothing(
     """interrupted-acquire, interrupted-release."""
     many = {"INTERRUPTS": INTERRUPTS, "CANCELLATIONS": INTERRUPTS * 2 // 5}
     child = start_child(storm, URL=server.url, KIND=kind, ROUND=ROUND, SEED=1, **many)
+    child.expect("there", within=7200)
+    eventually(lambda: held(server) == [])
+
+
+@pytest.mark.servers("real")
+@pytest.mark.flavours("sync")
+@pytest.mark.parametrize(
+    "kind", ["lock", "fair_lock", "red_lock", "permit_semaphore", *(kind.word for kind in BUILT)]
+)
+def test_a_call_of_trio_that_is_cancelled_at_any_moment_leaves_nothing(
+    server: Server, start_child: StartChild, kind: str
+) -> None:
+    """interrupted-acquire, interrupted-release."""
+    many = {"CANCELLATIONS": INTERRUPTS * 2 // 5}
+    child = start_child(CANCELLED_IN_TRIO, URL=server.url, KIND=kind, ROUND=ROUND, SEED=1, **many)
     child.expect("there", within=7200)
     eventually(lambda: held(server) == [])

@@ -10,7 +10,6 @@ async def change(order_id: int): ...
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 # Annotations are not postponed here: FastAPI could not resolve those of a callable object.
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
@@ -39,7 +38,7 @@ from holdfast.contrib._locks import (
     purpose,
     seconds_to_retry,
 )
-from holdfast.integration import Seconds, about, is_busy, log_error
+from holdfast.integration import Seconds, about, is_busy, log_error, term
 
 __all__ = ["Locked", "lifespan"]
 
@@ -116,11 +115,12 @@ class Locked:
         if (self._kind, name) in holds:
             yield holds[self._kind, name]
             return
-        canceller = _Canceller()
+        client = _client_of(connection.app)
+        canceller = _Canceller(client)
         options = {**self._options, "label": purpose(self._label, _route_of(connection))}
         if self._cancel_on_lost:
             options = {**options, "on_lost": canceller.cancel}
-        lock = new_lock(_client_of(connection.app), self._kind, name, **options)
+        lock = new_lock(client, self._kind, name, **options)
         stack: AsyncExitStack = connection.scope[CLOSED_LAST]
         hold = holds[self._kind, name] = await self._acquire(connection, lock)
         release = _Release(hold)
@@ -244,31 +244,30 @@ class _Release:
 class _Canceller:
     """Cancels the task of a request when its hold is lost."""
 
-    def __init__(self) -> None:
-        self._task: Any = None  # while it may be cancelled
-        self._cancelled = False
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._term: Any = None  # while it may be cancelled
 
     def cancel(self, _: Any) -> None:
         """Called on the loop."""
-        if self._task is not None:
-            self._cancelled = self._task.cancel()
+        if self._term is not None:
+            self._term.cancel()
 
     @contextmanager
     def in_place_of(self, error: Exception) -> Iterator[None]:
         """Raise `error` in the place of the cancellation by ``cancel``."""
-        task: Any = asyncio.current_task()
-        before = task.cancelling() if sys.version_info >= (3, 11) else 0
-        self._task = task
+        begun = self._term = term(self._client)
+        raised: BaseException | None = None
         try:
             yield
-        except asyncio.CancelledError:
-            if not self._cancelled:
-                raise
-            if sys.version_info >= (3, 11) and task.uncancel() > before:
-                raise  # it was also cancelled from elsewhere
-            raise error from None
+        except BaseException as any_error:
+            raised = any_error
+            raise
         finally:
-            self._task = None
+            self._term = None
+            rest = begun.end(raised)
+            if rest is not raised:
+                raise rest or error from None
 
 
 def _refusal(
@@ -332,7 +331,8 @@ def _client_of(app: Any) -> Client:
     client = getattr(app.state, "holdfast", None)
     if not isinstance(client, Client):
         msg = (
-            "app.state.holdfast must be a holdfast.asyncio.Client: give the application "
+            "app.state.holdfast must be a holdfast.asyncio.Client, or one of holdfast.trio or "
+            "holdfast.anyio: give the application "
             "lifespan=holdfast.contrib.fastapi.lifespan(url), or set it at start-up"
         )
         raise RuntimeError(msg)
@@ -361,7 +361,7 @@ def lifespan(
                 for locked in _locked_of(route.dependant):
                     locked.bind(route)
         outer = getattr(app.state, "holdfast", None)  # of a lifespan around this one
-        async with Client(url, **options) as client:
+        async with _client_here()(url, **options) as client:
             app.state.holdfast = client
             try:
                 with _given_to(applications[1:], client):
@@ -370,6 +370,16 @@ def lifespan(
                 app.state.holdfast = outer or client
 
     return open_client
+
+
+def _client_here() -> type[Client]:
+    """The class of a client for the running loop."""
+    trio: Any = sys.modules.get("trio")
+    if trio is None or not trio.lowlevel.in_trio_run():
+        return Client
+    from holdfast.trio import Client as TrioClient
+
+    return TrioClient
 
 
 def _applications(app: FastAPI) -> Iterator[FastAPI]:
