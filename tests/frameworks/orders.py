@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
+import anyio
 from fastapi import (
     APIRouter,
     BackgroundTasks,
@@ -33,7 +33,7 @@ async def change(order_id: int, path: str) -> int:
     """Read a number from a file and write the next one: two at once would lose one."""
     with open(path) as file:  # noqa: ASYNC230, PTH123 - small
         number = int(file.read())
-    await asyncio.sleep(0.001)
+    await anyio.sleep(0.001)
     with open(path, "w") as file:  # noqa: ASYNC230, PTH123
         file.write(str(number + 1))
     return number + 1
@@ -59,10 +59,10 @@ async def slow(
     kind: str = "plain",
 ) -> str:
     """Report the beginning, and wait for the order to end; both are keys of the same server."""
-    redis = await asyncio.to_thread(connect)
+    redis = await anyio.to_thread.run_sync(connect)
     redis.set(f"began:{order_id}", hold.token)
     while not redis.exists(f"go:{order_id}"):  # noqa: ASYNC110 - the test is another process
-        await asyncio.sleep(0.01)
+        await anyio.sleep(0.01)
     redis.set(f"ended:{order_id}", int(not hold.lost))
     return "done"
 
@@ -70,12 +70,12 @@ async def slow(
 @app.get("/stream/{order_id}", dependencies=[Depends(Locked("stream:{order_id}"))])
 async def stream(order_id: int) -> StreamingResponse:
     """A response in two parts; the second waits for the order to end."""
-    redis = await asyncio.to_thread(connect)
+    redis = await anyio.to_thread.run_sync(connect)
 
     async def parts() -> AsyncIterator[str]:
         yield "first\n"
         while not redis.exists(f"go:{order_id}"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+            await anyio.sleep(0.01)
         yield "second\n"
 
     return StreamingResponse(parts())
@@ -147,9 +147,9 @@ async def losing(
     order_id: int,
 ) -> str:
     """Waits until its lock is lost."""
-    redis = await asyncio.to_thread(connect)
+    redis = await anyio.to_thread.run_sync(connect)
     redis.set(f"began:{order_id}", 1)
-    await asyncio.sleep(60)
+    await anyio.sleep(60)
     return "done"
 
 

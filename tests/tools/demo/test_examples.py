@@ -147,6 +147,31 @@ def test_a_late_writer_changes_nothing(example: Example, server: Server, tmp_pat
     assert "is older than the last one that wrote" in errors
 
 
+LOOPS = {
+    "asyncio": ("asyncio", "asyncio"),
+    "uvloop": ("asyncio", "asyncio"),
+    "trio": ("trio", "trio"),
+    "anyio on asyncio": ("anyio", "asyncio"),
+    "anyio on trio": ("anyio", "trio"),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_one_program_runs_on_every_loop(server: Server, tmp_path: Path, loop: str) -> None:
+    """Unchanged but for the import."""
+    package, backend = LOOPS[loop]
+    text = (EXAMPLES / "limited_fetch.py").read_text()
+    text = text.replace("import holdfast.anyio as", f"import holdfast.{package} as")
+    assert f"holdfast.{package}" in text
+    if loop == "uvloop":
+        pytest.importorskip("uvloop")
+        text = text.replace("backend=", 'backend_options={"use_uvloop": True}, backend=')
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    example = Example(server)
+    assert example.run(str(program), "8", backend) == (0, "140\n", "")
+
+
 def test_tasks_share_a_limit(example: Example, client: Any) -> None:
     assert example.run("limited_fetch.py", "8") == (0, "140\n", "")
     assert client.permit_semaphore("fetches").available_permits() == 3
