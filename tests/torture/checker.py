@@ -18,6 +18,9 @@ from tests.torture.history import SECOND, Entry
 LONGEST_SLEEP = 17 * SECOND // 10
 """How long a waiter may go on waiting beside what it could have."""
 
+LEFT_BEHIND = 3 * SECOND
+"""The lease of a party of a barrier, which one that ends with an error may have left."""
+
 LATE = 9 * SECOND // 10
 """How much longer than its time-out a party of a barrier waits, unless it was stopped."""
 
@@ -210,7 +213,8 @@ def apart_at_a_barrier(everything: Iterable[Operation], facts: Facts) -> list[Vi
     """Who gets past a barrier does so with one party of each other number, which waited then.
 
     The first to return chooses, of each number, the one of the others that has to choose next. A
-    party whose end is not known may have been any number that is missing.
+    party whose end is not known may have been any number that is missing, and so may one that ended
+    with an error, for a lease more: its process, which may be stopped, still takes it back.
     """
     met = (op for op in everything if op.call.what == "meet")
     return [
@@ -224,7 +228,9 @@ def _apart(found: Iterable[Operation], parties: int) -> Iterator[tuple[Operation
     """Of the parties of one barrier, those that passed without one of each other number."""
     calls = list(found)
     rest = sorted((op for op in calls if op.granted), key=_returned)
-    unknown = [op for op in calls if not op.granted and _may_have_passed(op)]
+    unknown = {
+        op.name: (op.call.at, _ended(op)) for op in calls if not op.granted and _may_have_passed(op)
+    }
     while rest:
         first = rest.pop(0)
         lacking = _lacking(first, set(range(parties)) - {_part(first)}, rest, unknown)
@@ -236,7 +242,7 @@ def _lacking(
     first: Operation,
     numbers: Iterable[int | None],
     rest: list[Operation],
-    unknown: list[Operation],
+    unknown: dict[str, tuple[int, float]],
 ) -> list[int | None]:
     """The numbers of which no party may have passed with the first; the others are taken out."""
     lacking, begin = [], first.call.at
@@ -258,11 +264,11 @@ def _taken_with(first: Operation, number: int | None, rest: list[Operation]) -> 
     return None
 
 
-def _taken_in(unknown: list[Operation], begin: int, end: int) -> bool:
+def _taken_in(unknown: dict[str, tuple[int, float]], begin: int, end: int) -> bool:
     """Whether a party without a known end may have passed between these; it is taken out."""
-    for party in unknown:
-        if party.call.at <= end and begin <= _ended(party):
-            unknown.remove(party)
+    for party, (called, ended) in unknown.items():
+        if called <= end and begin <= ended:
+            del unknown[party]
             return True
     return False
 
@@ -276,7 +282,10 @@ def _may_have_passed(operation: Operation) -> bool:
 
 
 def _ended(operation: Operation) -> float:
-    return math.inf if operation.end is None else operation.end.at
+    """When it cannot be at the barrier any more."""
+    if operation.end is None:
+        return math.inf
+    return operation.end.at + (0 if operation.end.result == "refused" else LEFT_BEHIND)
 
 
 # ---- no waiter sleeps beside a free lock or permit

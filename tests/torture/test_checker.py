@@ -150,6 +150,10 @@ def test_a_party_of_the_next_generation_passes_with_this_one() -> None:
 def test_a_party_without_a_known_end_may_have_passed() -> None:
     alone = meet(0, 1, 0)
     assert promises_broken(alone, meet(0.5, 1.5, None, "ConnectionError")) == []
+    # What takes it back is on its way while its process is stopped.
+    assert promises_broken(meet(2, 3, 0), meet(0, 0.5, None, "NOREPLICAS")) == []
+    found = promises_broken(meet(4, 5, 0), meet(0, 0.5, None, "NOREPLICAS"))
+    assert found == ["apart at a barrier"]
     assert promises_broken(alone, meet(0.5, 4, None, "refused")) == []
     found = promises_broken(alone, meet(0.5, 2.6, None, "refused"))
     assert found == ["apart at a barrier"]
