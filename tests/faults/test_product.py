@@ -46,7 +46,7 @@ PATIENT: dict[str, Any] = {"command_timeout": 600, "connect_timeout": 600, "retr
 class Stage:
     """A server, the way of a client to it, and what happens before an exchange of its call."""
 
-    def __init__(self, flavour: Flavour, server: Server, proxy: FaultProxy, client: Any) -> None:
+    def __init__(self, flavour: Flavour, server: Any, proxy: Any, client: Any) -> None:
         self.flavour = flavour
         self.server = server
         self.proxy = proxy
@@ -155,6 +155,10 @@ FAULTS = (
     *(
         Fault(f"reply cut at {size}", lambda stage, size=size: stage.proxy.truncate_reply(size))
         for size in (1, 2, 3, 4, 5, 8, 13)
+    ),
+    *(
+        Fault(f"request cut at {size}", lambda stage, size=size: stage.proxy.truncate_request(size))
+        for size in (0, 1, 17, 60)
     ),
     Fault(
         "demoted",

@@ -79,7 +79,8 @@ class _Faults:
 class _Trap:
     """Waits for a command; of the replies to it, passes `keep` bytes and then cuts.
 
-    With `instead` the connection stays, and the client gets that.
+    With `instead` the connection stays, and the client gets that. With `of_request` the server gets
+    so many bytes of the command, which it cannot execute.
     """
 
     commands: tuple[bytes, ...]
@@ -87,6 +88,7 @@ class _Trap:
     sprung: threading.Event
     instead: bytes = b""
     of_watchdog: bool = False
+    of_request: int | None = None
 
 
 class FaultProxy:
@@ -241,6 +243,11 @@ class FaultProxy:
     def truncate_reply(self, keep: int, *commands: bytes) -> threading.Event:
         """As `lose_reply`, but the first `keep` bytes of the reply arrive."""
         return self._set_trap(_Trap(commands or SCRIPTS, keep, threading.Event()))
+
+    def truncate_request(self, keep: int, *commands: bytes) -> threading.Event:
+        """Pass the first `keep` bytes of the next of `commands` to the server, then cut."""
+        trap = _Trap(commands or SCRIPTS, 0, threading.Event(), of_request=keep)
+        return self._set_trap(trap)
 
     def replace_reply(self, instead: bytes, *commands: bytes) -> threading.Event:
         """Pass `instead` in the place of the replies to the next of `commands`."""
@@ -449,6 +456,10 @@ class _Link:
             trap = self._proxy.trapped(names, tracks=self.tracks)
             is_script = not (self.tracks or names.isdisjoint(SCRIPTS))
             self._proxy.faults.scripts += is_script
+            if trap is not None and trap.of_request is not None:
+                self._forth.write(data[: trap.of_request])
+                trap.sprung.set()
+                return
             if self.tracks:
                 await self._proxy.let_renewals_pass()
             try:
