@@ -63,9 +63,9 @@ const script::Script& script_for(const std::string& name, const Words& keys, con
 
 // What writes a step with these parameters. A last argument that is not given is the command by
 // which scripts publish.
-std::function<void(script::Writer& out)> writer_of(const std::string& word, const Words& keys,
-                                                   const Words& args) {
-  return [&script = script_for(word, keys, args), keys, args](script::Writer& out) {
+std::function<void(script::Writer&)> writer_of(const std::string& word, Words keys, Words args) {
+  return [&script = script_for(word, keys, args), keys = std::move(keys),
+          args = std::move(args)](script::Writer& out) {
     script::Call call = out.call(script);
     for (const std::string& key : keys) call << key;
     for (const std::string& arg : args) call << arg;

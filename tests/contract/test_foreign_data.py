@@ -14,6 +14,7 @@ import pytest
 import holdfast
 from holdfast._locks.holders import Holder, client_key
 from holdfast._locks.kinds import key_beside
+from holdfast._locks.permit_semaphore import Granting
 from holdfast._locks.steps import run, without_limit
 from tests.support.owners import MakeClient
 from tests.support.servers import Server
@@ -99,15 +100,16 @@ def once(theirs: Any, ours: Any, _: Any) -> Calls:
 
 def barrier(theirs: Any, ours: Any, _: Any) -> Calls:
     waits, looks = theirs.barrier(NAME, 2), ours.barrier(NAME, 2)
-    permit = waits._semaphore.acquire(timeout=0)
+    time = without_limit(theirs._core)
+    grant = Granting(waits._semaphore, 1, waits._semaphore._lease, time)
+    assert grant.acquire.wait()
+    grant.keeping.keep()
 
     def arrive() -> Any:
         # As a party that waits looks again.
-        time = without_limit(theirs._core)
-        return run(waits._pass(bytes.fromhex(permit), 0, time))
+        return run(waits._pass(grant, 0, time))
 
-    step = waits._arrive(bytes.fromhex(permit), waits=True)
-    step.within(theirs._core, without_limit(theirs._core)).wait()
+    waits._arrive(grant, True, time).wait()
     return {
         "n_waiting": lambda: looks.n_waiting,
         "broken": lambda: looks.broken,
@@ -116,7 +118,7 @@ def barrier(theirs: Any, ours: Any, _: Any) -> Calls:
         "wait on": arrive,
         "abort": looks.abort,
         "reset": looks.reset,
-        "leave": lambda: waits._semaphore.release(permit),
+        "leave": lambda: waits._semaphore.release(grant.permits[0]),
     }
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 import pytest
 
 import holdfast
-from holdfast._locks.steps import Step, without_limit
+from holdfast._locks.steps import step, without_limit
 from tests.contract.once import KEY, LOCK, RESULT, Stage, Work
 from tests.support.actors import Flavour
 from tests.support.owners import MakeActor, MakeClient
@@ -103,8 +103,8 @@ def test_a_late_copy_of_the_step_of_an_earlier_run_keeps_nothing(
         owners += stage.server.inspect.hkeys(LOCK)
         keys = [LOCK.encode(), RESULT.encode()]
         with holdfast.Client(stage.server.url) as between:
-            step = Step("once/store", keys, [owners[0], b'j"late"', 60_000, 1])
-            kept = step.within(between._core, without_limit(between._core)).wait()
+            late, time = [owners[0], b'j"late"', 60_000, 1], without_limit(between._core)
+            kept = step(between._core, time, "once/store", keys, late).wait()
         assert kept == (result == "first")
         runs.goes_on.set()
         assert running.result(BOUND) == result

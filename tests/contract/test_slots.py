@@ -106,14 +106,14 @@ def test_a_resize_beside_an_acquire_of_one_object_gives_no_value_twice(
     """The reply is read by the slots that its request was made of."""
     slots, resized = users.slots(["a", "b"]), list[Any]()
     held = users.take(slots)
-    make = slots._take_step
+    make = slots._take
 
-    def resize_then_make(table: Any, permit: str = "") -> Any:
-        if permit and not resized:
+    def resize_then_make(table: Any, time: Any, *grant: Any) -> Any:
+        if grant and not resized:
             resized.append(bob.do(slots.resize, other))
-        return make(table, permit)
+        return make(table, time, *grant)
 
-    monkeypatch.setattr(type(slots), "_take_step", lambda _, *given: resize_then_make(*given))
+    monkeypatch.setattr(type(slots), "_take", lambda _, *given: resize_then_make(*given))
     slot = None
     with suppress(ValueError):  # the server has the other ones by now
         slot = users.do(slots.acquire, blocking=False)
@@ -344,16 +344,16 @@ def test_a_permit_that_is_gone_before_it_has_a_slot_is_taken_anew(
     users: Users, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slots = users.slots(2)
-    make, died = slots._take_step, list[str]()
+    make, died = slots._take, list[str]()
 
-    def make_late(table: Any, permit: str = "") -> Any:
-        if permit and not died:
-            died.append(permit)
-            users.server.inspect.zrem(TIMEOUTS, bytes.fromhex(permit))
+    def make_late(table: Any, time: Any, *grant: Any) -> Any:
+        if grant and not died:
+            died.extend(grant[0].permits)
+            users.server.inspect.zrem(TIMEOUTS, grant[0].raw())
             users.server.inspect.incr(NAME)
-        return make(table, permit)
+        return make(table, time, *grant)
 
-    monkeypatch.setattr(type(slots), "_take_step", lambda _, *given: make_late(*given))
+    monkeypatch.setattr(type(slots), "_take", lambda _, *given: make_late(*given))
     slot = users.take(slots)
     assert (slot.index, len(died)) == (0, 1)
     assert int(users.server.inspect.get(NAME)) == 1

@@ -32,8 +32,8 @@ def drive(client: Any) -> Any:
 
 
 def run(client: Any, actor: Any, script: str, keys: list[bytes], args: Any = ()) -> Any:
-    step = steps.Step(script, keys, args)
-    exchange = step.within(client._core, steps.without_limit(client._core))
+    time = steps.without_limit(client._core)
+    exchange = steps.step(client._core, time, script, keys, args)
     return actor.do(drive(client), once(exchange))
 
 
@@ -88,7 +88,7 @@ def test_a_step_with_other_parameters_is_refused_before_anything_is_sent(
     client: Any, script: str, keys: list[bytes], args: list[object]
 ) -> None:
     with pytest.raises(ValueError, match=script):
-        steps.Step(script, keys, args).within(client._core, steps.without_limit(client._core))
+        steps.step(client._core, steps.without_limit(client._core), script, keys, args)
 
 
 def test_commands_get_their_replies_in_order(client: Any, alice: Any, server: Server) -> None:

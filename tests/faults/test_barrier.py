@@ -311,11 +311,11 @@ def test_a_party_that_passed_when_its_time_was_over_goes_on_also_without_a_reply
 ) -> None:
     arrive, lost = BaseBarrier._arrive, list[Any]()
 
-    def pass_late(barrier: Any, permit: bytes, waits: bool) -> Any:
+    def pass_late(barrier: Any, grant: Any, waits: bool, time: Any) -> Any:
         if barrier is far and not waits:
             assert flavour.actor().do(near.wait) == 1
             lost.append(proxy.lose_reply())
-        return arrive(barrier, permit, waits)
+        return arrive(barrier, grant, waits, time)
 
     monkeypatch.setattr(BaseBarrier, "_arrive", pass_late)
     assert flavour.actor().do(far.wait, timeout=0.05) == 0

@@ -271,7 +271,7 @@ def test_an_exchange_of_a_call_ends_with_the_time_of_its_call(
     own.pause()
     time = steps.time_of(core, TIME)
     if what == "step":
-        exchange = steps.Step("lock/ttl", [key]).within(core, time)
+        exchange = steps.step(core, time, "lock/ttl", [key])
     else:
         exchange = steps.commands(core, key, [(b"GET", key)], time)
     with no_answer():

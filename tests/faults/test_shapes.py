@@ -44,9 +44,9 @@ def expect_refused(client: Any, server: Scripted, send: Callable[[], Any], *repl
     return reply
 
 
-def carried_out(client: holdfast.Client, step: steps.Step) -> Any:
+def carried_out(client: holdfast.Client, *step: Any) -> Any:
     """The reply to a step, without a limit of its caller's."""
-    return step.within(client._core, steps.without_limit(client._core)).wait()
+    return steps.step(client._core, steps.without_limit(client._core), *step).wait()
 
 
 @pytest.mark.parametrize("how", [2, 3], ids=["RESP2", "RESP3"])
@@ -64,7 +64,7 @@ def test_a_reply_that_a_script_cannot_give_ends_the_connection(
         closing(holdfast.Client(impostor.url, protocol=how, tracking="off")) as client,
         caplog.at_level(logging.ERROR, "holdfast"),
     ):
-        send = partial(carried_out, client, steps.Step(name, keys, args))
+        send = partial(carried_out, client, name, keys, args)
         for reply in wrong:
             replies = encoded(reply, how), encoded(right, how)
             assert expect_refused(client, impostor, send, *replies) == right, reply
@@ -81,7 +81,7 @@ def test_each_reply_that_a_script_gives_is_taken(impostor: Scripted, name: str, 
         for result in script["results"]:
             if result != "error":
                 impostor.replies.append(encoded(given(result), how))
-                assert carried_out(client, steps.Step(name, keys, args)) == given(result)
+                assert carried_out(client, name, keys, args) == given(result)
         assert client.stats().protocol_errors == 0
 
 

@@ -30,13 +30,13 @@ hear("end")
 
 WITHOUT_A_SLOT = """
 from holdfast._locks.slots import BaseSlots
-made = BaseSlots._take_step
-def halt(self, table, permit=""):
-    if permit:
+made = BaseSlots._take
+def halt(self, *given):
+    if given[2:]:
         say("there", 0)
         hear("end")
-    return made(self, table, permit)
-BaseSlots._take_step = halt
+    return made(self, *given)
+BaseSlots._take = halt
 slots.acquire()
 """
 
@@ -83,15 +83,15 @@ class Between:
         self._slots = slots
 
     def do(self, what: Callable[[], Any]) -> None:
-        make, done = self._slots._take_step, list[str]()
+        make, done = self._slots._take, list[str]()
 
-        def make_late(table: Any, permit: str = "") -> Any:
-            if permit and not done:
-                done.append(permit)
+        def make_late(table: Any, time: Any, *grant: Any) -> Any:
+            if grant and not done:
+                done.append(grant[0].permits[0])
                 what()
-            return make(table, permit)
+            return make(table, time, *grant)
 
-        self._patch.setattr(type(self._slots), "_take_step", lambda _, *given: make_late(*given))
+        self._patch.setattr(type(self._slots), "_take", lambda _, *given: make_late(*given))
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ class _Trap:
     """Waits for a command; of the replies to it, passes `keep` bytes and then cuts.
 
     With `instead` the connection stays, and the client gets that. With `of_request` the server gets
-    so many bytes of the command, which it cannot execute.
+    that number of bytes of the command, which it cannot execute.
     """
 
     commands: tuple[bytes, ...]

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from tools import promises, tasks, twins
+from tools import promises, tasks
 from tools.lint import (
     cpp,
     descriptors,
@@ -33,7 +33,6 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "imports": imports.check,
     "seams": seams.check,
     "tasks": tasks.check,
-    "twins": twins.check,
     "promises": promises.check,
     "errors": errors.check,
     "exchanges": exchanges.check,

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 else:
     _stats = Late("holdfast._engine.stats")  # dataclasses are slow to import
 
-__all__ = ["BaseClient", "all_clients"]
-
 #: How long pending releases may take at the interpreter's end.
 EXIT_MS = 1000
 #: How long close() waits for the end of the engine's threads, which nothing holds up.

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 
     from holdfast import _core
 
-__all__ = [
-    "AddressMap",
-    "Password",
-    "Supplier",
-    "ask_address",
-    "ask_password",
-    "cause",
-    "kept",
-    "read_address_map",
-]
-
 
 #: Calls of one callable that may be under way; more are a sign that it blocks.
 MOST_CALLS = 8

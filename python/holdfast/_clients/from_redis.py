@@ -14,8 +14,6 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["read_source"]
-
 LIBRARIES = ("redis", "valkey")
 CONNECTIONS = {
     "Connection",

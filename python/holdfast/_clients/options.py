@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 
     from holdfast._clients.callables import AddressMap, Password
 
-__all__ = [
-    "DEFAULT_URL",
-    "Options",
-    "executable",
-    "guard_by_default",
-    "read_options",
-]
-
 
 DEFAULT_URL = "redis://127.0.0.1:6379"
 

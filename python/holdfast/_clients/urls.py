@@ -11,8 +11,6 @@ import re
 import sys
 from typing import NamedTuple
 
-__all__ = ["Url", "read_url"]
-
 TLS = {"redis": False, "rediss": True, "valkey": False, "valkeys": True}
 DEPLOYMENTS = {"": "standalone", "+sentinel": "sentinel", "+cluster": "cluster"}
 SCHEMES = {

@@ -15,52 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Self as Self  # noqa: PLC0414 - for other modules, too
+    from typing_extensions import Unpack as Unpack  # noqa: PLC0414
 else:
     # Of Python 3.11 on; before that, something that can be written in their place.
     Self = getattr(typing, "Self", Any)
     Unpack = getattr(typing, "Unpack", list)
-
-__all__ = [
-    "ACQUIRE_KEYWORDS",
-    "DEFAULTS",
-    "LOCK_KEYWORDS",
-    "MOST",
-    "TYPES",
-    "UNSET",
-    "Configured",
-    "File",
-    "Late",
-    "LeaseTime",
-    "LockOptions",
-    "MinimumLockOptions",
-    "Name",
-    "Seconds",
-    "Self",
-    "TaskLockOptions",
-    "TaskMinimumLockOptions",
-    "Unpack",
-    "Unset",
-    "check_minimum",
-    "checked_at_least",
-    "checked_blocking",
-    "checked_callback",
-    "checked_count",
-    "checked_flag",
-    "checked_label",
-    "checked_lease",
-    "checked_name",
-    "checked_setup",
-    "checked_timeout",
-    "checked_wait",
-    "encoded_text",
-    "foreign_keyword",
-    "instead_of",
-    "is_coroutine_function",
-    "milliseconds",
-    "refuse_deferring",
-    "refuses_foreign_keywords",
-]
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 ClassT = TypeVar("ClassT", bound=type)

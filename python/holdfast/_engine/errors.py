@@ -14,28 +14,6 @@ if TYPE_CHECKING:
 
     from holdfast._engine.arguments import Name
 
-__all__ = [
-    "BrokenBarrierError",
-    "ConnectionError",
-    "HoldfastError",
-    "LockError",
-    "LockLostError",
-    "LockTimeout",
-    "LostPermit",
-    "NotOwnedError",
-    "ServerError",
-    "StaleTokenError",
-    "braced",
-    "escaped",
-    "foreign_data",
-    "is_busy",
-    "left_elsewhere",
-    "matcher",
-    "not_owned",
-    "quoted",
-    "shown",
-]
-
 
 def shown(name: Name) -> str:
     r"""A name as text for people.

@@ -46,27 +46,6 @@ if TYPE_CHECKING:
     #: reason in a text (the title of a member), and the reason.
     Part = tuple[str, bytes, str, str]
 
-__all__ = [
-    "Listener",
-    "Loss",
-    "current_loss",
-    "end_workers",
-    "explained",
-    "explained_text",
-    "handlers_of",
-    "join",
-    "keep",
-    "keep_handlers",
-    "keep_no_longer",
-    "loss_of",
-    "note",
-    "observe_by",
-    "run_on",
-    "running",
-    "start",
-    "stop",
-]
-
 
 #: Seconds between two queries of a client for the record of a forced release.
 FORCED_INTERVAL = 0.05

@@ -24,8 +24,6 @@ from holdfast._engine import process as _process
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["install", "runner_of", "start_native_thread"]
-
 READABLE = 1
 
 _installed = False

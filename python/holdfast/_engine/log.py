@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 
     from holdfast._engine.arguments import Name
 
-__all__ = [
-    "About",
-    "error",
-    "exception",
-    "info",
-    "logger",
-    "post",
-    "unguarded",
-    "warning",
-    "worker",
-]
-
 #: Seconds for which a caller waits until its record has been handled.
 TIMEOUT = 0.1
 #: That wait for the handlers; further ones are dropped, and counted.

@@ -9,8 +9,6 @@ from weakref import WeakSet, WeakValueDictionary, finalize, ref
 from holdfast import _core
 from holdfast._engine.process import NO_OWNER
 
-__all__ = ["Owners", "task_of"]
-
 _all: WeakValueDictionary[int, Owners] = WeakValueDictionary()  # by id()
 
 

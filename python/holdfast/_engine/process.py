@@ -122,16 +122,6 @@ else:
         """The same where a program evaluates annotations."""
 
 
-__all__ = [
-    "NO_OWNER",
-    "THIS_THREAD",
-    "all_clients",
-    "caller",
-    "clients",
-    "hold_objects",
-    "red_locks",
-]
-
 #: To the engine: the calling thread.
 THIS_THREAD = 0
 #: To the engine: no owner.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Entry = tuple[Callable[..., None], str]
 
-__all__ = ["FOREIGN", "LOSSES", "Event", "entry"]
-
 #: Why a lock cannot be had whose key has no expiry.
 FOREIGN = (
     "its key never expires, so another program wrote this key: use another name, or delete the key"

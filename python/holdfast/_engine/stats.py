@@ -13,13 +13,6 @@ from holdfast import _core
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "Histogram",
-    "Observer",
-    "Stats",
-    "read_stats",
-]
-
 
 @dataclass(frozen=True)
 class Histogram:

@@ -27,16 +27,6 @@ if TYPE_CHECKING:
 
     Job = Callable[[], object]
 
-__all__ = [
-    "ThreadRefused",
-    "Worker",
-    "countdown",
-    "gevent_patched",
-    "program_is_over",
-    "raise_interrupt",
-    "start_thread",
-]
-
 #: Seconds for which a thread without a job waits for the next one before it ends.
 LINGER = 0.2
 

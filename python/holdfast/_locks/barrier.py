@@ -18,16 +18,14 @@ from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Synchronizer
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
-from holdfast._locks.steps import Step, Steps, changes, keys_of, run, time_of, without_limit
+from holdfast._locks.steps import Steps, changes, keys_of, run, step, time_of, without_limit
 
 if TYPE_CHECKING:
-    from holdfast._core import CallersTime
+    from holdfast._core import CallersTime, Exchange
     from holdfast._locks import holders as late
     from holdfast._locks.holders import Holder
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
-
-__all__ = ["Barrier", "BaseBarrier"]
 
 #: Each step reads all parties, so that a round costs the server the square of their number: about a
 #: second of scripts for these, and as much whenever their leases are due.
@@ -97,17 +95,16 @@ class BaseBarrier(Synchronizer):
                 with grant.keeping:
                     if not (yield grant.acquire):
                         raise self._other_kind("all its permits are in use")
-                    place = yield from self._pass(bytes.fromhex(grant.permits[0]), seconds, time)
+                    place = yield from self._pass(grant, seconds, time)
             finally:
                 grant.forget()
         return place
 
-    def _pass(self, permit: bytes, seconds: float, time: CallersTime) -> Steps[int | None]:
+    def _pass(self, grant: Granting, seconds: float, time: CallersTime) -> Steps[int | None]:
         """The place of a party; ``None``: its permit died before it was there."""
         waits, there = seconds != 0, False
         while True:
-            reply = yield self._arrive(permit, waits).within(self._client._core, time)
-            status, number, revision = reply
+            status, number, revision = yield self._arrive(grant, waits, time)
             if status == PASSED:
                 if number >= self._parties:
                     raise foreign_data(self._keys.state, f"a party has the number {number}")
@@ -119,10 +116,10 @@ class BaseBarrier(Synchronizer):
             there = True
             waits = yield self._changes.wait(revision, time)
 
-    def _arrive(self, permit: bytes, waits: bool) -> Step:
+    def _arrive(self, grant: Granting, waits: bool, time: CallersTime) -> Exchange[Any]:
         keys = (self._keys.name, self._timeouts, self._keys.state, self._keys.channel)
-        who = self._semaphore._who(permit.hex())
-        return Step("barrier/arrive", keys, (permit, self._parties, int(waits), who))
+        args = (grant.raw(), self._parties, int(waits), grant.who())
+        return step(self._client._core, time, "barrier/arrive", keys, args)
 
     def _broken_by(self, status: int, number: int, timed_out: str) -> Exception:
         """The error of a party that does not wait, by the reply; ``timed_out``: after so long."""
@@ -157,10 +154,9 @@ class BaseBarrier(Synchronizer):
 
     def _whole(self, word: str) -> Steps[Any]:
         """Carry out ``abort``, ``reset`` or ``look``; its reply."""
-        keys = (self._timeouts, self._keys.state, self._keys.channel)
-        step = Step(f"barrier/{word}", keys if word != "look" else keys[:2], (), self._keys.name)
-        core = self._client._core
-        return (yield step.within(core, without_limit(core)))
+        core, keys = self._client._core, (self._timeouts, self._keys.state, self._keys.channel)
+        used, script = keys if word != "look" else keys[:2], f"barrier/{word}"
+        return (yield step(core, without_limit(core), script, used, name=self._keys.name))
 
 
 class Parties(PermitSemaphore):

@@ -51,18 +51,6 @@ if TYPE_CHECKING:
     from holdfast._locks.holders import Holder
     from holdfast._locks.steps import Steps
 
-__all__ = [
-    "BaseLock",
-    "BlockingPermits",
-    "Permits",
-    "Synchronizer",
-    "Watcher",
-    "answers",
-    "held_by",
-    "native",
-    "seconds_left",
-]
-
 
 def held_by(found: Sequence[Holder]) -> str:
     """The part of an error that says who holds it; empty: it is not known."""
@@ -179,6 +167,9 @@ class Permits(Synchronizer):
         super().__init__(client, name)
         self._number_checked = False
         _events.start()  # also for the events of the client: a warning needs no lock
+
+    def _bind_core(self) -> None:
+        """At the end of the constructor: pass the engine's semaphore to native methods."""
 
     def _set(self, count: int, answer: int) -> bool:
         """After ``try_set_permits``: 1 if it has set their number."""

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
         wait: None
 
 
-__all__ = ["async_decorated", "async_locked", "decorated", "finished", "locked", "naming"]
-
 BUSY = ("wait", "raise", "skip")
 
 #: A lock of this name is made to check the other arguments; it sends nothing.

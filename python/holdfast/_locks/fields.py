@@ -10,8 +10,6 @@ from typing import Final
 
 from holdfast._engine.errors import foreign_data
 
-__all__ = ["checked_number", "checked_text", "number"]
-
 #: Of each number that is kept: they are below 10 ** 18.
 MOST_DIGITS: Final = 18
 

@@ -21,21 +21,6 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Sequence[Command]], list[Any]]
 
-__all__ = [
-    "ID_DIGITS",
-    "ForcedRelease",
-    "OwnerClient",
-    "client_of",
-    "described",
-    "force_release",
-    "forcing",
-    "listed",
-    "moved",
-    "read_forced",
-    "record",
-    "withdraw",
-]
-
 
 #: The length of the part of a client's id that ends the names of its connections.
 ID_DIGITS: Final = 8

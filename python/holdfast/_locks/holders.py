@@ -23,21 +23,6 @@ from holdfast._locks.steps import Command, Steps, commands, raised
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
 
-__all__ = [
-    "Holder",
-    "Owned",
-    "Questions",
-    "Said",
-    "client_key",
-    "holders",
-    "named",
-    "of_several",
-    "purpose_field",
-    "said",
-    "with_said",
-    "words",
-]
-
 #: An owner, ``<client id>:<number>``, and the key of the lock that it holds.
 Owned = tuple[str, bytes]
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
         "lock", "fair_lock", "read", "write", "fenced_lock", "semaphore", "permit_semaphore"
     ]
 
-__all__ = ["BUILT", "COUNTING", "KINDS", "LOCKING", "Kind", "key_beside", "kind_of"]
-
 #: By the engine's word: what stands before and after the name, and whether braces always do.
 _KEYS: Final[Mapping[str, tuple[bytes, bytes, bool]]] = {
     **_core.derived_keys(),

@@ -36,12 +36,12 @@ from holdfast._locks.fields import checked_number, checked_text
 from holdfast._locks.holders import Holder
 from holdfast._locks.lock import BaseHold, Hold
 from holdfast._locks.steps import (
-    Step,
     Steps,
     changes,
     keeping,
     keys_of,
     run,
+    step,
     time_of,
     without_limit,
 )
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 HoldT = TypeVar("HoldT", bound=BaseHold)
-
-__all__ = ["BaseLeader", "Leader", "LeaderInfo", "Value"]
 
 Value = str | bytes | None
 
@@ -144,6 +142,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         "_lock",
         "_observed",
         "_on_lost",
+        "_term",
         "_value",
         "_wait",
     )
@@ -174,6 +173,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         self._campaigns: dict[int, ref[Campaign[HoldT]]] = {}
         self._changes = count(1)
         self._hold = None
+        self._term: Any = None  # of a task, which its loss cancels
         self._lock = self._new_lock(lease=lease, label=label)
         self._observed = changes(client, name, led=True)
 
@@ -265,8 +265,8 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
             raise self._no_leader(hold)
         change = next(self._changes)
         keys = self._keys.name, self._keys.state, self._keys.channel
-        step = Step("leader/set", keys, (self._owner_of(hold), token, change, value, KEEP_MS))
-        if (yield step.within(self._client._core, time)) == 0:
+        args = (self._owner_of(hold), token, change, value, KEEP_MS)
+        if (yield step(self._client._core, time, "leader/set", keys, args)) == 0:
             raise self._no_leader(hold)
 
     def _resign(self) -> Steps[None]:
@@ -307,8 +307,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         from holdfast._locks.holders import Holder, named  # dataclasses are slow to import
 
         core, key, state = self._client._core, self._keys.name, self._keys.state
-        step = Step("leader/current", (key, state), (KEEP_MS,))
-        revision, *of = yield step.within(core, time)
+        revision, *of = yield step(core, time, "leader/current", (key, state), (KEEP_MS,))
         if not of:
             return revision, None
         left, owner, kept_token, kept = of

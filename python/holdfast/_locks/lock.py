@@ -44,15 +44,6 @@ if TYPE_CHECKING:
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
-__all__ = [
-    "BaseHold",
-    "Hold",
-    "HoldWatching",
-    "Lock",
-    "attach",
-    "checked",
-]
-
 
 current_epoch = _core.epoch
 
@@ -436,7 +427,7 @@ class HoldWatcher(HoldWatching):
 
     __slots__ = ("_hold",)
 
-    def __init__(self, hold: BaseHold) -> None:
+    def __init__(self, hold: Hold) -> None:
         self._hold = ref(hold)
         super().__init__(hold.lock)
 

@@ -5,7 +5,7 @@ It is imported by the first use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, cast
@@ -35,13 +35,15 @@ from holdfast._locks.kinds import key_beside
 from holdfast._locks.lock import BaseHold, Hold, Lock
 from holdfast._locks.results import Codec, NoCodec, NotKept, Result, decoded, encoded, not_kept
 from holdfast._locks.steps import (
+    Argument,
     Command,
-    Step,
     Steps,
     commands,
     keeping,
+    lasting_step,
     raised,
     run,
+    step,
     time_of,
     time_over,
     without_limit,
@@ -58,8 +60,6 @@ else:
 P = ParamSpec("P")
 R = TypeVar("R")
 HoldT = TypeVar("HoldT", bound=BaseHold)
-
-__all__ = ["BaseOnce", "Codec", "Once", "OnceSide", "Status", "once_each"]
 
 Status = Literal["new", "running", "done"]
 
@@ -220,9 +220,9 @@ class BaseOnce(Synchronizer):
         hold = attempt.hold
         error = self._not_kept(what)
         error.result = result
-        step = self._store_step(hold, not_kept(what), needs_memory=False)
+        store = self._storing(hold, not_kept(what), needs_memory=False)
         try:
-            answer = yield step.lasting(self._client._core, self._lock._lease.ms)
+            answer = yield lasting_step(self._client._core, self._lock._lease.ms, *store)
         except HoldfastError as failed:
             attempt.leave_to_lease()
             unknown = self._lost(
@@ -237,14 +237,17 @@ class BaseOnce(Synchronizer):
         """Raise ``LockLostError`` where the run's hold is gone."""
         if hold.lost:  # by the client's clock, without a command
             raise self._lost_hold(hold)
-        step = self._store_step(hold, data, needs_memory=True)
-        if (yield step.within(self._client._core, time)) != 1:
+        store = self._storing(hold, data, needs_memory=True)
+        if (yield step(self._client._core, time, *store)) != 1:
             raise self._lost_hold(hold)
 
-    def _store_step(self, hold: BaseHold, data: bytes, *, needs_memory: bool) -> Step:
+    def _storing(
+        self, hold: BaseHold, data: bytes, *, needs_memory: bool
+    ) -> tuple[str, Sequence[bytes], Sequence[Argument]]:
+        """The step that keeps it: script, keys and arguments."""
         owner = f"{self._client.id}:{hold._owner}"
         args = (owner, data, self._keep_ms, int(needs_memory))
-        return Step("once/store", (self._key, self._result_key), args)
+        return "once/store", (self._key, self._result_key), args
 
     def _read_status(self) -> Steps[Status]:
         words: list[Command] = [(b"EXISTS", self._result_key), (b"EXISTS", self._key)]
@@ -373,7 +376,7 @@ class Once(BaseOnce):
 
 
 def once_each(client: Any, template: str, **options: Any) -> Callable[..., Any]:
-    """The decorator of ``holdfast.Client.once_each``."""
+    """The decorator of ``Client.once_each``."""
     fields = checked_fields(template)
     Once(client, ANY_NAME, **options)  # raises for invalid options; nothing is sent
     return partial(_decorated, client, template, fields, options)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from holdfast._engine.errors import shown
 from holdfast._locks.fields import number
 from holdfast._locks.force import listed
-from holdfast._locks.holders import Holder, named, said, with_said
+from holdfast._locks.holders import Holder as Holder  # noqa: PLC0414 - for annotations
+from holdfast._locks.holders import named, said, with_said
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.steps import commands, raised
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from holdfast import _core
     from holdfast._core import CallersTime
     from holdfast._locks.steps import Steps
-
-__all__ = ["Holder", "named_here", "of_barrier", "of_permits", "read_holder"]
 
 #: The most permits that are read, those that last longest.
 MOST_PERMITS: Final = 4096

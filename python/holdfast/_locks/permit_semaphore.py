@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,12 +45,16 @@ if TYPE_CHECKING:
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
-__all__ = ["BasePermitSemaphore", "PermitReporter", "PermitSemaphore"]
-
 #: Of a client, that its semaphores keep.
 MOST_LOSSES: Final = 10_000
 #: That one call takes or releases; each is one more hold to renew.
 MOST_AT_ONCE: Final = 10_000
+
+
+@cache
+def host() -> str:
+    """This machine, for those who ask who has a permit."""
+    return os.uname().nodename
 
 
 class PermitReporter:
@@ -124,7 +128,7 @@ class Granting:
     ``acquire``: the exchange that takes them, all or none; ``label``: instead of the semaphore's.
     """
 
-    __slots__ = ("_semaphore", "acquire", "keeping", "permits")
+    __slots__ = ("_client", "_first", "_semaphore", "acquire", "keeping", "permits")
 
     def __init__(
         self,
@@ -138,11 +142,11 @@ class Granting:
     ) -> None:
         if not _events.running():
             _events.start()
-        core, client = semaphore._core, semaphore._client
+        core, client = semaphore._core, semaphore._client._core.id
         first = _core.next_owners(count)
-        self._semaphore = semaphore
-        self.permits = [_core.permit_id(client.id, first + place) for place in range(count)]
-        report = semaphore._reporter()
+        self._client, self._first, self._semaphore = client, first, semaphore
+        self.permits = [_core.permit_id(client, first + place) for place in range(count)]
+        report = semaphore._reporter() if semaphore._on_lost is not None else None
         for permit in self.permits:
             _core.expect_permit(semaphore, permit, report)
         seconds = -1.0  # its time has the limit
@@ -151,6 +155,14 @@ class Granting:
             first, waits, seconds, lease.ms, lease.renewed, losses, count, time, label
         )
         self.keeping = keeping(self.acquire)
+
+    def raw(self) -> bytes:
+        """The first one, as the server has it."""
+        return bytes.fromhex(self.permits[0])
+
+    def who(self) -> bytes:
+        """Who has it, as the server keeps that beside a slot or a party."""
+        return f"{self._client}:{self._first} {os.getpid()} {host()}".encode()
 
     def forget(self) -> None:
         """They were not granted, or are given back: no loss of them is reported."""
@@ -191,6 +203,7 @@ class BasePermitSemaphore(Permits):
         self._core = _core.PermitSemaphore(client._core, encoded, setup, of_parties, purpose)
         self._lease = self._checked_lease(lease)
         self._wait = checked_wait(wait)
+        self._bind_core()
 
     def _lease_of(self, lease: Seconds | Unset | None) -> LeaseTime:
         if isinstance(lease, Unset):
@@ -202,9 +215,9 @@ class BasePermitSemaphore(Permits):
         """A permit that was taken through this object is gone, and has not been released."""
         return bool(self._gone)
 
-    def _reporter(self) -> PermitReporter | None:
+    def _reporter(self) -> PermitReporter:
         """Before an acquire: what is to be called with a permit of it that is lost."""
-        return PermitReporter(self) if self._on_lost is not None else None
+        return PermitReporter(self)
 
     def _take(
         self, count: int, lease: LeaseTime, time: CallersTime, label: str | None
@@ -273,11 +286,6 @@ class BasePermitSemaphore(Permits):
         taken = permit in self._client._permits
         return f"{self._client.id}:{self._number_of(permit)}" if taken else ""
 
-    def _who(self, permit: str) -> bytes:
-        """Who has a permit of this client, as the server keeps it beside a slot or a party."""
-        owner = f"{self._client.id}:{self._number_of(permit)}"
-        return f"{owner} {os.getpid()} {os.uname().nodename}".encode()
-
     def _let_go(self, permits: list[bytes]) -> None:
         """They are not renewed any more, and no loss of them is found."""
         self._core.leave(permits)
@@ -299,21 +307,9 @@ class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermit
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        client: AnyClient,
-        name: Name,
-        *,
-        permits: int | None = None,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[str], object] | None = None,
-        label: str | None = None,
-    ) -> None:
-        super().__init__(
-            client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost, label=label
-        )
-        self._bind(self._core, self._lease, self._wait, self._losses, on_lost is not None)
+    def _bind_core(self) -> None:
+        reports = self._on_lost is not None
+        self._bind(self._core, self._lease, self._wait, self._losses, reports)
 
     def try_set_permits(self, n: int) -> bool:
         """Set the number of permits; ``False``, and no change, if it has been set before."""

@@ -16,8 +16,6 @@ from uuid import UUID
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["MOST_BYTES", "Codec", "NoCodec", "NotKept", "Result", "decoded", "encoded", "not_kept"]
-
 #: The most bytes of a result: a megabyte.
 MOST_BYTES: Final = 1 << 20
 #: The kinds: JSON; JSON with objects that stand for other types (``WRITTEN``); bytes; a codec's

@@ -23,8 +23,6 @@ from holdfast._engine.arguments import (
 from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BlockingPermits, Permits, Synchronizer, native
 
-__all__ = ["BaseCountDownLatch", "BaseSemaphore", "CountDownLatch", "Semaphore"]
-
 
 class BaseSemaphore(Permits):
     """The common part of the semaphores for threads and for tasks: everything except waiting."""
@@ -46,6 +44,7 @@ class BaseSemaphore(Permits):
         encoded = checked_name("name", name)
         self._core = _core.Counter(client._core, "semaphore", encoded, checked_setup(permits))
         self._wait = checked_wait(wait)
+        self._bind_core()
 
 
 class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
@@ -59,15 +58,7 @@ class Semaphore(BaseSemaphore, BlockingPermits, _core.BlockingSemaphore):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        client: AnyClient,
-        name: Name,
-        *,
-        permits: int | None = None,
-        wait: Seconds | None = None,
-    ) -> None:
-        super().__init__(client, name, permits=permits, wait=wait)
+    def _bind_core(self) -> None:
         self._bind(self._core, self._wait)
 
     def try_set_permits(self, n: int) -> bool:

@@ -45,16 +45,14 @@ from holdfast._locks.base import Synchronizer, held_by
 from holdfast._locks.fields import checked_text
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
-from holdfast._locks.steps import Step, Steps, run, time_of, time_over, without_limit
+from holdfast._locks.steps import Steps, run, step, time_of, time_over, without_limit
 
 if TYPE_CHECKING:
-    from holdfast._core import CallersTime
+    from holdfast._core import CallersTime, Exchange
     from holdfast._locks import permit_holders as late
     from holdfast._locks.holders import Holder
 else:
     late = Late("holdfast._locks.permit_holders")  # dataclasses are slow to import
-
-__all__ = ["BaseSlot", "BaseSlots", "Slot", "Slots"]
 
 #: Each acquire names all of them to the server.
 MOST_SLOTS: Final = 1000
@@ -77,13 +75,15 @@ class Table:
     A call takes it once: its step is made of it, and the reply is read by it.
     """
 
-    __slots__ = ("agreed", "encoded", "number", "values")
+    __slots__ = ("agreed", "encoded", "number", "terms", "values")
 
     def __init__(self, slots: tuple[str, ...] | int) -> None:
         #: Of each slot; empty: they have numbers only.
         self.values = () if isinstance(slots, int) else slots
         self.number = slots if isinstance(slots, int) else len(slots)
         self.encoded = "\n".join(self.values).encode()
+        #: The arguments of the scripts that compare or change it.
+        self.terms = str(self.number).encode(), self.encoded
         #: Whether the server has found its own number and values to be these.
         self.agreed = False
 
@@ -227,12 +227,13 @@ class Taken:
         for each, (earlier, _) in list(slots._taken.items()):
             if earlier() is None:  # of a block, or an interrupt came
                 slots._dropped(each)
-        # Without a function to call for a slot of a block: there an interrupt would be lost.
-        dropped = None if self._block else partial(slots._dropped, permit)
-        slots._taken[permit] = ref(self.slot, dropped), -1 if self._block else epoch_now()
         if self._block:
+            if slots._on_lost is not None:
+                # Without a function to call: in it an interrupt of the block would be lost.
+                slots._taken[permit] = ref(self.slot), -1
             slots._enter(self)
         else:
+            slots._taken[permit] = ref(self.slot, partial(slots._dropped, permit)), epoch_now()
             self.grant.keeping.keep()
         return self.slot
 
@@ -277,7 +278,8 @@ class BaseSlots(Synchronizer):
         self._hash = key_beside("slots", self._key)
         self._table = Table(checked_slots("n_or_values", n_or_values))
         # By permit: the slot, and the epoch in which its last reference lets go of it, -1 for
-        # that of a block. A slot that was released, or extended, is not there.
+        # that of a block, which is there for `on_lost` only. A slot that was released, or
+        # extended, is not there.
         self._taken: dict[str, tuple[ref[BaseSlot], int]] = {}
         self._semaphore = self._permits(
             client,
@@ -298,24 +300,24 @@ class BaseSlots(Synchronizer):
 
         ``block``: for ``with``, whose end releases it.
         """
-        table, core = self._table, self._client._core
+        table = self._table
         if not table.agreed:
-            self._agreed(table, (yield self._take_step(table).within(core, time)))
+            self._agreed(table, (yield self._take(table, time)))
         while True:
             grant = Granting(self._semaphore, 1, lease, time, label=label)
             taken = Taken(self, grant, block=block)
-            with taken.grant.keeping:
-                if not (yield taken.grant.acquire):
-                    taken.grant.forget()
+            with grant.keeping:
+                if not (yield grant.acquire):
+                    grant.forget()
                     return None
-                [permit] = taken.grant.permits
-                reply = yield self._take_step(table, permit).within(core, time)
-                self._agreed(table, reply)
+                reply = yield self._take(table, time, grant)
                 if reply[0] >= 0:
-                    taken.slot = self._class(self, table, permit, reply)
-                    taken.grant.keeping.pass_on()
+                    table.agreed = True
+                    taken.slot = self._class(self, table, grant.permits[0], reply)
+                    grant.keeping.pass_on()
                     return taken
-            taken.grant.forget()  # it died before it had a slot
+                self._agreed(table, reply)
+            grant.forget()  # it died before it had a slot
 
     def _enter(self, taken: Taken) -> None:
         """Keep what a block begins with, for its end."""
@@ -329,9 +331,8 @@ class BaseSlots(Synchronizer):
         table = Table(checked_slots("n_or_values", n_or_values))
         core, permits = self._client._core, self._semaphore
         keys = (self._timeouts, self._hash)
-        step = Step("slots/resize", keys, (table.number, table.encoded), self._key)
         self._table = table
-        yield step.within(core, without_limit(core))
+        yield step(core, without_limit(core), "slots/resize", keys, table.terms, name=self._key)
         with permits._expecting(permits._core.expect(table.number)):
             yield permits._core.set_permits(table.number)
 
@@ -340,7 +341,7 @@ class BaseSlots(Synchronizer):
         table, core = self._table, self._client._core
         time = time or without_limit(core)
         keys = (self._timeouts, self._hash)
-        reply = yield Step("slots/taken", keys, (), self._key).within(core, time)
+        reply = yield step(core, time, "slots/taken", keys, name=self._key)
         found = self._found(table, reply)
         said = yield from late.named_here(core, self._key, list(found.values()), time)
         return dict(zip(found, said, strict=True))
@@ -356,12 +357,15 @@ class BaseSlots(Synchronizer):
         text = f"timed out after {seconds:g} s waiting for a slot of {quoted(self.name)}: all are "
         return LockTimeout(f"{text}taken{held_by(list(found.values()))}")
 
-    def _take_step(self, table: Table, permit: str = "") -> Step:
-        """``permit``: to be given a slot; empty: the number and the values are compared only."""
+    def _take(
+        self, table: Table, time: CallersTime, grant: Granting | None = None
+    ) -> Exchange[Any]:
+        """``grant``: to be given a slot; ``None``: the number and the values are compared only."""
         keys = (self._key, self._timeouts, self._hash)
-        holder = self._semaphore._who(permit) if permit else b""
-        args = (bytes.fromhex(permit), table.number, table.encoded, holder)
-        return Step("slots/take", keys, args, self._key)
+        args = (b"", *table.terms, b"")
+        if grant is not None:
+            args = (grant.raw(), *table.terms, grant.who())
+        return step(self._client._core, time, "slots/take", keys, args)
 
     # ---- what the replies mean
 

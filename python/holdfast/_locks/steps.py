@@ -5,9 +5,9 @@ results, or their errors; ``run()`` drives it for threads, ``task_steps.drive()`
 exchange has the call's time (``CallersTime``): ``time_of()``, ``without_limit()``, ``time_over()``.
 
 What a step takes depends on a hold or permit of its caller, and ends with that, by the script of
-its release. So a call gives back what it has taken by ``keeping()`` alone: it is made before the
-acquisition is sent, and gives that back, in the background, unless the call keeps it at its end;
-``close()`` waits for that, too. A call never sends anything in an exception path.
+its release. So a call gives back what it has taken by ``keeping()`` alone: it is made before
+the acquisition is sent, and gives that back, in the background, unless the call keeps it at its
+end; ``close()`` waits for that, too. A call never sends anything in an exception path.
 
 A *state* is a hash on the server, beside the key of a name (``Keys.state``). Its field
 ``revision`` is greater after each change, by ``lua/_revision/change.lua``, which announces it on
@@ -95,43 +95,48 @@ def keys_of(client: AnyClient, name: Name) -> Keys:
     return Keys(client.name_prefix + checked_name("name", name))
 
 
-class Step:
-    """A step of a script, with a fixed number of parameters, but for its time.
+def step(
+    core: _core.Client,
+    time: CallersTime,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[Argument] = (),
+    *,
+    name: bytes = b"",
+) -> Exchange[Any]:
+    """The exchange of a script's step; the reply: ``None``, ``int``, ``bytes``, or a list of them.
 
     It may be sent again after a lost reply, and waits for a server that refuses to work for the
     moment, so a repeat must have the same effect. ``script``: ``"<kind>/<step>"`` of ``lua/``;
     ``args``: without the command by which scripts publish, which is added as the last one;
     ``name``: what its errors name, where that is not the first key.
     """
+    if not _events.running():  # a reply of another shape, and other events, are logged
+        _events.start()
+    return _core.step_of(core, name or b"".join(keys[:1]), script, list(keys), encoded(args), time)
 
-    __slots__ = ("_parameters",)
 
-    def __init__(
-        self,
-        script: str,
-        keys: Sequence[bytes],
-        args: Sequence[Argument] = (),
-        name: bytes = b"",
-    ) -> None:
-        raw = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
-        self._parameters = name or b"".join(keys[:1]), script, list(keys), raw
+def lasting_step(
+    core: _core.Client,
+    lease_ms: int,
+    script: str,
+    keys: Sequence[bytes],
+    args: Sequence[Argument],
+) -> Exchange[int]:
+    """The same, if the reply is a number; it goes on until the lease is over.
 
-    def within(self, core: _core.Client, time: CallersTime) -> Exchange[Any]:
-        """Its exchange; the reply: ``None``, ``int``, ``bytes`` or a list of replies."""
-        _log_events()
-        return _core.step_of(core, *self._parameters, time)
+    Its caller gets an error after the command time-out; then it goes on in the background.
+    """
+    _log_events()
+    return _core.lasting_step_of(core, keys[0], script, list(keys), encoded(args), lease_ms)
 
-    def lasting(self, core: _core.Client, lease_ms: int) -> Exchange[int]:
-        """Its exchange, if the reply is a number; it goes on until the lease is over.
 
-        Its caller gets an error after the command time-out; then it goes on in the background.
-        """
-        _log_events()
-        return _core.lasting_step_of(core, *self._parameters, lease_ms)
+def encoded(args: Sequence[Argument]) -> list[bytes]:
+    """The arguments of a step, as they are sent."""
+    return [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
 
 
 def _log_events() -> None:
-    """Before an exchange: a reply of another shape, and other events, are logged."""
     if not _events.running():
         _events.start()
 
@@ -141,7 +146,7 @@ def commands(
 ) -> Exchange[list[Any]]:
     """The exchange of commands, at least one, with the server that has the key.
 
-    The replies: as of ``Step.within``, or errors, as exceptions. The commands are sent together,
+    The replies: as of ``step``, or errors, as exceptions. The commands are sent together,
     and must be safe to repeat.
     """
     _log_events()

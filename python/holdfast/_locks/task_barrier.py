@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
-__all__ = ["Barrier"]
-
 T = TypeVar("T")
 
 
@@ -47,6 +45,9 @@ class Asked(Generic[T]):
         raise TypeError(msg)
 
 
+# Made by tools/tasks.py: Parties
+
+
 class Parties(PermitSemaphore):
     """The permits of the parties of a barrier."""
 
@@ -56,6 +57,9 @@ class Parties(PermitSemaphore):
     _of_parties = True
     _hold_word = "party of the barrier"
     _reports_itself = True
+
+
+# By hand:
 
 
 class Barrier(BaseBarrier):
@@ -83,7 +87,7 @@ class Barrier(BaseBarrier):
         said: list[int] = await drive(self._client, self._whole("look"))
         return said
 
-    # Made by tools/twins.py to the end of the class
+    # Made by tools/tasks.py
 
     async def wait(self, timeout: Seconds | None = None) -> int:
         """Wait until all parties do; the number of this party, from 0 on, each once.

@@ -5,42 +5,38 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
 from inspect import isawaitable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast._engine.arguments import (
-    Name,
     Seconds,
     Self,
     checked_timeout,
 )
 from holdfast._engine.errors import HoldfastError, LockLostError
-from holdfast._engine.process import AnyClient
 from holdfast._locks.holders import Holder
 from holdfast._locks.leader import (
     BaseLeader,
     Campaign,
     LeaderInfo,
-    Value,
     checked_main,
     said,
 )
 from holdfast._locks.steps import time_of, without_limit
-from holdfast._locks.task_lock import Hold, end_block
-from holdfast._locks.task_steps import drive
+from holdfast._locks.task_lock import Hold
+from holdfast._locks.task_steps import Block, drive, end_block
 from holdfast._locks.tasks import FencedLock
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
-    from holdfast._engine.process import Term
 
 T = TypeVar("T")
 
-__all__ = ["Leader", "LeaderInfo"]
+
+# Made by tools/tasks.py: LeaderLock
 
 
 class LeaderLock(FencedLock):
-    """The lock of a leader for tasks, as that of threads."""
+    """The lock of a leader for tasks; its release withdraws what the leader has announced."""
 
     __slots__ = ()
 
@@ -49,7 +45,10 @@ class LeaderLock(FencedLock):
     _hold_word = "leader"
 
 
-class Leader(BaseLeader[Hold]):
+# By hand:
+
+
+class Leader(BaseLeader[Hold], Block):
     """A candidate for the leadership of a name, of which one at a time is elected.
 
     Made by ``client.leader(name)``. One object is one candidate, which any task of the loop may
@@ -57,23 +56,7 @@ class Leader(BaseLeader[Hold]):
     and over with its lease if the process dies.
     """
 
-    __slots__ = ("_term",)
-
-    def __init__(
-        self,
-        client: AnyClient,
-        name: Name,
-        *,
-        value: Value = None,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[Leader], object] | None = None,
-        label: str | None = None,
-    ) -> None:
-        super().__init__(
-            client, name, value=value, lease=lease, wait=wait, on_lost=on_lost, label=label
-        )
-        self._term: Term | None = None
+    __slots__ = ()
 
     def _new_lock(self, **options: Any) -> LeaderLock:
         return LeaderLock(self._client, self.name, on_lost=self._hold_lost(), **options)
@@ -82,28 +65,6 @@ class Leader(BaseLeader[Hold]):
         if self._term is not None:
             self._term.cancel()
         return super()._leadership_lost()
-
-    async def campaign(self, timeout: Seconds | None = None) -> bool:
-        """Wait until this object leads; ``False`` if another one still does after ``timeout``.
-
-        ``timeout``: seconds, 0 not to wait, ``None`` without limit. ``True`` at once while it
-        leads. A task that is cancelled while it waits leaves nothing behind.
-
-        Raises ``TypeError`` or ``ValueError`` for a bad argument, before anything is sent;
-        ``ConnectionError`` when no server answers within ``timeout`` and the command time-out;
-        ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
-        was announced; ``RuntimeError`` while another task campaigns with this object.
-        """
-        return await self._campaign(checked_timeout(True, timeout))
-
-    async def _campaign(self, seconds: float) -> bool:
-        campaign: Campaign[Hold] = Campaign()
-        elected = False
-        try:
-            elected = await drive(self._client, self._elect(campaign, seconds))
-        finally:
-            campaign.end(self, elected=elected)
-        return elected
 
     async def run(self, main: Callable[[Leader], Coroutine[Any, Any, T]]) -> T:
         """Campaign, and run ``main`` with this object; again whenever the leadership was lost.
@@ -149,25 +110,33 @@ class Leader(BaseLeader[Hold]):
         """Resign at the end of a block; an error of it must not hide the block's."""
         await end_block(self, self.resign(), body)
 
-    async def __aenter__(self) -> Self:
-        """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
-        if not await self._campaign(self._wait):
-            await self._lock._raise_timed_out(self._wait)
-        return self
+    def _at_end(self) -> Coroutine[Any, Any, None]:
+        return self.resign()
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Resign. An error of the body is raised; one of ``resign`` is added to it as a note."""
-        await self._end(exc)
-
-    # Made by tools/twins.py to the end of the class, with _new_hold, _watch, _is_over, _leave
+    # Made by tools/tasks.py, with _new_hold, _watch, _is_over, _leave, __aenter__
 
     def _new_hold(self, lock: LeaderLock) -> Hold:
         return Hold(lock)
+
+    async def campaign(self, timeout: Seconds | None = None) -> bool:
+        """Wait until this object leads; ``False`` if another one still does after ``timeout``.
+
+        ``timeout``: seconds, 0 not to wait, ``None`` without limit. ``True`` at once while it
+        leads. A task that is cancelled while it waits leaves nothing behind.
+
+        Raises ``TypeError`` or ``ValueError`` for a bad argument, before anything is sent;
+        ``ConnectionError`` when no server answers within ``timeout`` and the command time-out;
+        ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
+        was announced; ``RuntimeError`` while another task campaigns with this object.
+        """
+        seconds, campaign = checked_timeout(True, timeout), Campaign[Hold]()
+        try:
+            return campaign.end(
+                self, elected=await drive(self._client, self._elect(campaign, seconds))
+            )
+        except BaseException:  # an interrupt, too, before the caller knew
+            campaign.end(self, elected=False)
+            raise
 
     async def resign(self) -> None:
         """Give the leadership up; the next candidate is elected at once.
@@ -236,3 +205,16 @@ class Leader(BaseLeader[Hold]):
         if self.leading:
             await self._end(error)
         return False
+
+    async def __aenter__(self) -> Self:
+        """Campaign for ``wait`` seconds, then raise ``LockTimeout``."""
+        campaign: Campaign[Hold] = Campaign()
+        try:
+            if not campaign.end(
+                self, elected=await drive(self._client, self._elect(campaign, self._wait))
+            ):
+                await self._lock._raise_timed_out(self._wait)
+            return self
+        except BaseException:
+            campaign.end(self, elected=False)
+            raise

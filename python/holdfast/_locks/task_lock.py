@@ -32,7 +32,7 @@ from holdfast._engine.process import NO_OWNER, AnyClient
 from holdfast._locks.base import BaseLock, Watcher, native, seconds_left
 from holdfast._locks.lock import BaseHold, HoldWatching, checked
 from holdfast._locks.steps import time_over
-from holdfast._locks.task_steps import drive, request
+from holdfast._locks.task_steps import Block, drive, end_block, request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
-
-__all__ = ["Hold", "Lock", "attach"]
 
 
 class TaskWatcher(Watcher):
@@ -278,67 +276,6 @@ class Lock(BaseLock, _core.TaskLock):
             if self._watchers:
                 self._gave_back(done, deferred and done > 0)
 
-    async def locked(self) -> bool:
-        """Whether any owner holds it, according to the server."""
-        return await request(self._client, self._core.locked()) > 0
-
-    async def owned(self) -> bool:
-        """Whether the current task holds it, according to the server."""
-        return await self.hold_count() > 0
-
-    async def hold_count(self) -> int:
-        """The holds of the current task, according to the server."""
-        return await request(self._client, self._core.hold_count(self._owner())) or 0
-
-    async def ttl(self) -> float | None:
-        """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
-        return seconds_left(await request(self._client, self._core.ttl()))
-
-    async def holders(self) -> list[late.Holder]:
-        """Who holds it, according to the server, with what their clients say of themselves.
-
-        Of a read-write lock both sides; of a lock made of locks the owners of its members.
-        """
-        return await drive(self._client, self._holders())
-
-    async def extend(self, lease: Seconds) -> bool:
-        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
-
-        Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
-        for a lease that is not a positive number of seconds.
-        """
-        ms = milliseconds("lease", lease)
-        answer: int = await request(self._client, self._core.extend(self._owner(), ms))
-        return answer == 1 and not self.lost
-
-    async def force_release(self) -> bool:
-        """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
-
-        Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
-        also records who did it.
-        """
-        return await request(self._client, self._core.force_release(self._owner())) == 1
-
-    async def hold(
-        self,
-        *,
-        wait: Seconds | Unset | None = UNSET,
-        lease: Seconds | Unset | None = UNSET,
-        label: str | None = None,
-    ) -> Hold:
-        """Take the lock for a ``Hold``: an object that any task of the loop may use and release.
-
-        ``wait``: seconds to wait for it, 0 not to wait, ``None`` without limit. ``lease``: how long
-        it lasts without being renewed, in seconds; ``None``: it is renewed. ``label``: what it is
-        for. All default to the lock's. Another hold of the lock waits for this one, in the same
-        task too. A task that is cancelled while it waits leaves nothing behind.
-
-        Raises ``LockTimeout`` when the lock stays busy for ``wait``, or the server refuses to work
-        until then; ``ServerError`` when it refuses, and ``wait`` is 0 or ``None``;
-        ``ConnectionError`` when no server answers within ``wait`` and the command time-out.
-        """
-        return await take_hold(self, wait, lease, label)
-
     async def _enter_watched(self) -> Self:
         """Carry out ``__aenter__``."""
         if not await self._acquire_watched(True, self._wait, self._lease, block=True):
@@ -399,9 +336,77 @@ class Lock(BaseLock, _core.TaskLock):
         if rest is not None and rest is not exc:
             raise rest  # of a group of errors, what the loss has not caused
 
+    # Made by tools/tasks.py
+
+    async def locked(self) -> bool:
+        """Whether any owner holds it, according to the server."""
+        return await request(self._client, self._core.locked()) > 0
+
+    async def owned(self) -> bool:
+        """Whether the current task holds it, according to the server."""
+        return await self.hold_count() > 0
+
+    async def hold_count(self) -> int:
+        """The holds of the current task, according to the server."""
+        return await request(self._client, self._core.hold_count(self._owner())) or 0
+
+    async def ttl(self) -> float | None:
+        """Seconds left on the server; ``None`` if it is free; infinite if it has no expiry."""
+        return seconds_left(await request(self._client, self._core.ttl()))
+
+    async def holders(self) -> list[late.Holder]:
+        """Who holds it, according to the server, with what their clients say of themselves.
+
+        Of a read-write lock both sides; of a lock made of locks the owners of its members.
+        """
+        return await drive(self._client, self._holders())
+
+    async def extend(self, lease: Seconds) -> bool:
+        """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
+
+        Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
+        for a lease that is not a positive number of seconds.
+        """
+        ms = milliseconds("lease", lease)
+        return (
+            await request(self._client, self._core.extend(self._owner(), ms)) == 1 and not self.lost
+        )
+
+    async def force_release(self) -> bool:
+        """Free the lock, regardless of its owner; ``True`` if it was held. Waiters wake.
+
+        Raises ``ServerError`` if the key is no lock; it stays. ``holdfast.inspect.force_release()``
+        also records who did it.
+        """
+        return await request(self._client, self._core.force_release(self._owner())) == 1
+
+    async def hold(
+        self,
+        *,
+        wait: Seconds | Unset | None = UNSET,
+        lease: Seconds | Unset | None = UNSET,
+        label: str | None = None,
+    ) -> Hold:
+        """Take the lock for a ``Hold``: an object that any task may use and release.
+
+        ``wait``: seconds to wait for it, 0 not to wait, ``None`` without limit; ``lease``: as of
+        ``acquire``; ``label``: what it is for; all default to the lock's. Another hold of the lock
+        waits for this one, in the same task too. A task that is cancelled while it waits leaves
+        nothing behind.
+
+        Raises ``LockTimeout`` when the lock stays busy for ``wait``, or the server refuses to work
+        until then (``__cause__`` is its error); ``ServerError`` when it refuses, and ``wait`` is 0
+        or ``None``; ``ConnectionError`` when no server answers within ``wait`` and the command
+        time-out.
+        """
+        return await take_hold(self, wait, lease, label)
+
+
+# Made by tools/tasks.py: TaskHoldWatcher
+
 
 class TaskHoldWatcher(HoldWatching, TaskWatcher):
-    """Calls ``on_lost`` with a hold object, on the loop that acquired it."""
+    """Calls ``on_lost`` for the holds of tasks, on the loop that acquired them."""
 
     __slots__ = ("_hold",)
 
@@ -410,7 +415,10 @@ class TaskHoldWatcher(HoldWatching, TaskWatcher):
         super().__init__(hold.lock)
 
 
-class Hold(BaseHold):
+# By hand:
+
+
+class Hold(BaseHold, Block):
     """One acquisition of a lock as an object, which any task of the loop may use and end.
 
     Made by ``await lock.hold()``. It belongs to no task, is not reentrant, and shares nothing with
@@ -460,18 +468,29 @@ class Hold(BaseHold):
             raise
         self._unwatch()
 
+    async def __aenter__(self) -> Self:
+        return self  # no checkpoint: a cancellation would leave the hold behind
+
+    async def _at_end(self) -> None:
+        if not self._detached:  # in a child of fork() the hold is its parent's
+            await self.release()
+
+    # Made by tools/tasks.py, with _new_watcher
+
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on, no longer renewed; ``False`` when not held.
 
         Raises ``ConnectionError`` when the server is out of reach, ``TypeError`` or ``ValueError``
-        for a lease that is not a positive number of seconds.
+        for a lease that is not a positive number of seconds. After a ``detach`` that failed it is
+        ``False``.
         """
         ms = milliseconds("lease", lease)
         if self._detaching:
             await self._client._loops.checkpoint()
             return False
-        answer: int = await request(self._client, self._core.extend(self._owner, ms))
-        return answer == 1 and not self.lost
+        return (
+            await request(self._client, self._core.extend(self._owner, ms)) == 1 and not self.lost
+        )
 
     async def detach(self, lease: Seconds = 30.0) -> str:
         """End the hold here without releasing it, and return the ticket that continues it.
@@ -481,9 +500,9 @@ class Hold(BaseHold):
 
         Raises ``TypeError`` for a hold of a spin, read, multi or red lock, ``NotOwnedError`` when
         it was released or detached before, ``LockLostError`` when it was lost; ``ConnectionError``
-        when the server is out of reach: then, and after a cancellation, it is not renewed any more,
-        and ends with the shorter of its lease and the ticket's unless it is released, or detached
-        again.
+        when the server is out of reach: then, and after a cancellation, the hold is not renewed any
+        more, and ends with the shorter of its lease and the ticket's unless it is released, or
+        detached again.
         """
         core, ms = self._passed_on(), milliseconds("lease", lease)
         self._claim()
@@ -492,7 +511,9 @@ class Hold(BaseHold):
             await request(self._client, core.detach(self._owner, ms))
             ticket = self._ticket(core)
             if not ticket:
-                await request(self._client, core.release(self._owner, True))
+                await request(
+                    self._client, core.release(self._owner, True)
+                )  # raises with the reason of the loss
             return ticket
         except NotOwnedError:
             raise
@@ -500,37 +521,11 @@ class Hold(BaseHold):
             self._unclaim()
             raise
 
-    async def __aenter__(self) -> Self:
-        return self  # no checkpoint: a cancellation would leave the hold behind
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._detached:
-            return  # a child of fork(): the hold is its parent's
-        await end_block(self, self.release(), exc)
-
     def _new_watcher(self) -> TaskHoldWatcher:
         return TaskHoldWatcher(self)
 
 
-async def end_block(
-    block: Any, releasing: Coroutine[Any, Any, None], body: BaseException | None
-) -> None:
-    """Release at the end of a block; an error of that must not hide the error of the body."""
-    try:
-        await releasing
-    except block._client._loops.REPEATED:
-        if body is None:
-            raise
-    except HoldfastError as error:
-        if body is None:
-            raise
-        if body is not error:
-            block._note(body, error)
+# Made by tools/tasks.py: take_hold, acquire_for, attach
 
 
 async def take_hold(
@@ -539,7 +534,11 @@ async def take_hold(
     lease: Seconds | Unset | None = UNSET,
     label: str | None = None,
 ) -> Hold:
-    """Carry out ``lock.hold()``; a task that is cancelled while it waits leaves nothing behind."""
+    """Carry out ``lock.hold()``.
+
+    The object is made before the grant. When a signal handler raises between the grant and the
+    caller's assignment, the object is collected and its hold is no longer renewed.
+    """
     hold = Hold(lock)
     try:
         await acquire_for(hold, wait, lease, label)
@@ -560,28 +559,24 @@ async def acquire_for(
     """Acquire the lock for a hold object; raises ``LockTimeout``."""
     lock = hold.lock
     seconds, (ms, renewed) = checked(lock, wait, lease)
-    start = lock._client._loops.bridge().start
     how = (hold._owner, True, seconds, ms, renewed, hold._listener())
-    attempt = hold._core.acquire(*how, None, checked_label(label))
-    if not await start(attempt):
+    if not await request(hold._client, hold._core.acquire(*how, None, checked_label(label))):
         await lock._raise_timed_out(max(seconds, 0.0))
 
 
 async def attach(client: AnyClient, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Hold:
-    """Carry out ``client.attach()``; when cancelled, return the hold to the ticket."""
+    """Carry out ``client.attach()``; when interrupted, return the hold to the ticket."""
     from holdfast._locks.tickets import forced_ticket, lock_of
 
     lock = lock_of(client, ticket, lease, on_lost, name)
     core, (ms, renewed) = lock._core, lock._lease
-    start = client._loops.bridge().start
     hold = Hold(lock)
     try:
-        await start(core.attach(ticket, hold._owner, ms, renewed, hold._listener()))
+        await request(client, core.attach(ticket, hold._owner, ms, renewed, hold._listener()))
         return hold
     except BaseException as error:
         core.give_back(ticket, hold._owner)
         hold._unwatch()
         if isinstance(error, NotOwnedError):
-            error = await drive(client, forced_ticket(client, ticket, error))
-            raise error from None
+            raise await drive(client, forced_ticket(client, ticket, error)) from None
         raise

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial, wraps
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from holdfast._engine.arguments import Late
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
@@ -20,16 +20,17 @@ if TYPE_CHECKING:
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
-P = ParamSpec("P")
-R = TypeVar("R")
 
-__all__ = ["Once", "once_each"]
+# Made by tools/tasks.py: RunnerLock
 
 
 class RunnerLock(OnceSide, Lock):
     """The lock of the task that runs."""
 
     __slots__ = ("_key_of_once",)
+
+
+# By hand:
 
 
 class Once(BaseOnce):
@@ -76,7 +77,7 @@ class Once(BaseOnce):
     def _caller(self) -> object:
         return self._client._loops.current_task()
 
-    # Made by tools/twins.py to the end of the class, with _new_lock
+    # Made by tools/tasks.py, with _new_lock
 
     async def status(self) -> Status:
         """``"done"`` while a result is kept, ``"running"`` while a caller runs it, or ``"new"``.
@@ -108,8 +109,11 @@ def checked_runnable(function: Any) -> None:
         checked_function(function, asynchronous=True, what=RUNS)
 
 
+# Made by tools/tasks.py: once_each, _decorated
+
+
 def once_each(client: Any, template: str, **options: Any) -> Callable[..., Any]:
-    """The decorator of ``holdfast.asyncio.Client.once_each``."""
+    """The decorator of ``Client.once_each``."""
     fields = checked_fields(template)
     Once(client, ANY_NAME, **options)  # raises for invalid options; nothing is sent
     return partial(_decorated, client, template, fields, options)
@@ -117,7 +121,7 @@ def once_each(client: Any, template: str, **options: Any) -> Callable[..., Any]:
 
 def _decorated(
     client: Any, template: str, fields: list[str], options: dict[str, Any], function: Any, /
-) -> Callable[..., Coroutine[Any, Any, Any]]:
+) -> Callable[..., Any]:
     checked_function(function, asynchronous=True, what=RUNS)
     key_of = naming(template, fields, function)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Coroutine, Hashable, Iterable
 from contextlib import suppress
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast import _core
 from holdfast._engine.arguments import (
@@ -15,7 +14,6 @@ from holdfast._engine.arguments import (
     UNSET,
     Late,
     LeaseTime,
-    Name,
     Seconds,
     Self,
     Unset,
@@ -38,8 +36,7 @@ from holdfast._locks.permit_semaphore import (
 )
 from holdfast._locks.semaphores import BaseCountDownLatch, BaseSemaphore
 from holdfast._locks.steps import time_of
-from holdfast._locks.task_lock import end_block
-from holdfast._locks.task_steps import drive, request
+from holdfast._locks.task_steps import Block, drive, request
 
 if TYPE_CHECKING:
     from holdfast._locks import holders as late
@@ -48,7 +45,8 @@ else:
 
 T = TypeVar("T")
 
-__all__ = ["CountDownLatch", "Entered", "PermitSemaphore", "Semaphore", "TaskPermits"]
+
+# Made by tools/tasks.py: TaskPermits
 
 
 class TaskPermits(Permits):
@@ -66,7 +64,10 @@ class TaskPermits(Permits):
             self._warn_unless(await request(self._client, self._core.late_value()) is not None)
 
 
-class Semaphore(BaseSemaphore, TaskPermits):
+# By hand:
+
+
+class Semaphore(BaseSemaphore, TaskPermits, Block):
     """A counter of free permits, shared by all processes that use its name.
 
     Made by ``client.semaphore(name)``. Permits have no owner: any task, thread or process may
@@ -74,6 +75,33 @@ class Semaphore(BaseSemaphore, TaskPermits):
     """
 
     __slots__ = ()
+
+    async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
+        granted: bool = await request(self._client, self._core.acquire(permits, blocking, seconds))
+        if blocking and not granted:
+            await self._check_number()
+        return granted
+
+    async def _release(self, n: int) -> None:
+        await request(self._client, self._core.call("release", n))
+
+    async def __aenter__(self) -> Self:
+        if not await request(self._client, self._core.acquire(1, True, self._wait)):
+            raise await self._timed_out()
+        return self
+
+    def _at_end(self) -> Coroutine[Any, Any, None]:
+        return self.release()
+
+    # Made by tools/tasks.py
+
+    async def try_set_permits(self, n: int) -> bool:
+        """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
+        count = checked_count("n", n, least=0)
+        with self._setting(count):
+            return self._set(
+                count, await request(self._client, self._core.call("try_set_permits", count))
+            )
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -90,14 +118,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         command time-out, ``ServerError`` when it refuses; then nothing was taken.
         """
         seconds = checked_timeout(blocking, timeout)
-        granted = await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
-        if blocking and not granted:
-            await self._check_number()
-        return granted
-
-    async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
-        granted: bool = await request(self._client, self._core.acquire(permits, blocking, seconds))
-        return granted
+        return await self._acquire(checked_count("permits", permits), bool(blocking), seconds)
 
     async def release(self, n: int = 1, *, wait: bool = True) -> None:
         """Release ``n`` permits; waiters wake. Cancelling the task does not stop it.
@@ -107,30 +128,7 @@ class Semaphore(BaseSemaphore, TaskPermits):
         call it again: it would count twice.
         """
         refuse_deferring("Semaphore", wait)
-        await request(self._client, self._core.call("release", checked_count("n", n)))
-
-    async def __aenter__(self) -> Self:
-        if not await self._acquire(1, True, self._wait):
-            raise await self._timed_out()
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await end_block(self, self.release(), exc)
-
-    # Made by tools/twins.py to the end of the class
-
-    async def try_set_permits(self, n: int) -> bool:
-        """Create the semaphore with ``n`` permits; ``False`` if it exists with any number."""
-        count = checked_count("n", n, least=0)
-        with self._setting(count):
-            return self._set(
-                count, await request(self._client, self._core.call("try_set_permits", count))
-            )
+        await self._release(checked_count("n", n))
 
     async def release_if_exists(self, n: int = 1) -> bool:
         """Release ``n`` permits as ``release``; ``False``, and no change, if none were ever set."""
@@ -161,16 +159,17 @@ class Semaphore(BaseSemaphore, TaskPermits):
         return await request(self._client, self._core.call("delete", 0)) == 1
 
 
+# Made by tools/tasks.py: CountDownLatch
+
+
 class CountDownLatch(BaseCountDownLatch):
     """A gate that opens when its count reaches zero, shared by all processes.
 
     Made by ``client.count_down_latch(name)``; it is open until a count is set, and can be closed
-    again after it has opened.
+    again after it has opened. Redisson's ``RCountDownLatch`` of the same name is the same latch.
     """
 
     __slots__ = ()
-
-    # Made by tools/twins.py to the end of the class
 
     async def try_set_count(self, n: int) -> bool:
         """Close the latch with a count of ``n``; ``False`` if it is closed already."""
@@ -210,6 +209,9 @@ class CountDownLatch(BaseCountDownLatch):
     async def delete(self) -> bool:
         """Remove the latch from the server, which opens it; ``False`` if it did not exist."""
         return await request(self._client, self._core.call("delete", 0)) == 1
+
+
+# By hand:
 
 
 class TaskPermitReporter(PermitReporter):
@@ -257,7 +259,7 @@ class Entered(Generic[T]):
         return None
 
 
-class PermitSemaphore(BasePermitSemaphore, TaskPermits):
+class PermitSemaphore(BasePermitSemaphore, TaskPermits, Block):
     """A semaphore with permits that have ids and are returned when their lease ends.
 
     Made by ``client.permit_semaphore(name)``. A permit is identified by its id and belongs to no
@@ -266,24 +268,57 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
 
     __slots__ = ("_entered",)
 
-    def __init__(
-        self,
-        client: AnyClient,
-        name: Name,
-        *,
-        permits: int | None = None,
-        lease: Seconds | None = None,
-        wait: Seconds | None = None,
-        on_lost: Callable[[str], object] | None = None,
-        label: str | None = None,
-    ) -> None:
-        super().__init__(
-            client, name, permits=permits, lease=lease, wait=wait, on_lost=on_lost, label=label
-        )
-        self._entered: Entered[str] = Entered(client)
+    def _bind_core(self) -> None:
+        self._entered: Entered[str] = Entered(self._client)
 
-    def _reporter(self) -> PermitReporter | None:
-        return TaskPermitReporter(self) if self._on_lost is not None else None
+    def _reporter(self) -> PermitReporter:
+        return TaskPermitReporter(self)
+
+    async def _acquire(
+        self, blocking: bool, seconds: float, lease: LeaseTime, label: str | None
+    ) -> str | None:
+        permits = await self._acquire_many(blocking, seconds, lease, label, 1)
+        return permits[0] if permits else None
+
+    async def _acquire_many(
+        self, blocking: bool, seconds: float, lease: LeaseTime, label: str | None, count: int
+    ) -> list[str] | None:
+        time = time_of(self._client._core, seconds, blocking=blocking)
+        permits = await drive(self._client, self._take(count, lease, time, label))
+        if blocking and permits is None:
+            await self._check_number()
+        return permits
+
+    async def _release(self, raw: bytes) -> None:
+        permit = raw.hex()
+        try:
+            answer = await request(self._client, self._core.release(raw))
+        finally:  # also where it goes on in the background: no loss of it is found any more
+            self._forget(permit)
+        if answer == 0:
+            raise self._not_out(permit)
+
+    async def __aenter__(self) -> str:
+        time = time_of(self._client._core, self._wait)
+        permits = await drive(self._client, self._take(1, self._lease, time, None))
+        if permits is None:
+            raise await self._timed_out()
+        self._entered.add(permits[0])
+        return permits[0]
+
+    async def _at_end(self) -> None:
+        permit = self._entered.take()
+        if permit is None:
+            raise self._not_entered()
+        await self.release(permit)
+
+    # Made by tools/tasks.py
+
+    async def try_set_permits(self, n: int) -> bool:
+        """Set the number of permits; ``False``, and no change, if it has been set before."""
+        count = checked_count("n", n, least=0)
+        with self._setting(count):
+            return self._set(count, await request(self._client, self._core.try_set_permits(count)))
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
@@ -299,19 +334,16 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit. ``lease``: after how many seconds the permit is returned; ``None``: it is
         renewed; by default the semaphore's own. ``label``: what the permit is for, instead of the
-        semaphore's ``label``. A task that is cancelled while it waits leaves
-        nothing behind.
+        semaphore's ``label``. A task that is cancelled while it waits leaves nothing behind.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
         anything is sent; ``ConnectionError`` when no server answers within ``timeout`` and the
         command time-out, ``ServerError`` when it refuses.
         """
         seconds = checked_timeout(blocking, timeout)
-        how = bool(blocking), seconds, self._lease_of(lease), checked_label(label)
-        permits = await self._acquire(1, *how)
-        if blocking and permits is None:
-            await self._check_number()
-        return permits[0] if permits else None
+        return await self._acquire(
+            bool(blocking), seconds, self._lease_of(lease), checked_label(label)
+        )
 
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire_many(
@@ -335,22 +367,9 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         count = checked_many(n)
         seconds = checked_timeout(blocking, timeout)
-        how = bool(blocking), seconds, self._lease_of(lease), checked_label(label)
-        permits = await self._acquire(count, *how)
-        if blocking and permits is None:
-            await self._check_number()
-        return permits
-
-    async def _acquire(
-        self,
-        count: int,
-        blocking: bool,
-        seconds: float,
-        lease: LeaseTime,
-        label: str | None = None,
-    ) -> list[str] | None:
-        time = time_of(self._client._core, seconds, blocking=blocking)
-        return await drive(self._client, self._take(count, lease, time, label))
+        return await self._acquire_many(
+            bool(blocking), seconds, self._lease_of(lease), checked_label(label), count
+        )
 
     async def release(self, permit: str, *, wait: bool = True) -> None:
         """Release a permit of any client. Cancelling the task does not stop it.
@@ -361,13 +380,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         called again.
         """
         refuse_deferring("PermitSemaphore", wait)
-        raw = checked_permit(permit)
-        try:
-            answer = await request(self._client, self._core.release(raw))
-        finally:  # also where it goes on in the background: no loss of it is found any more
-            self._forget(permit)
-        if answer == 0:
-            raise self._not_out(permit)
+        await self._release(checked_permit(permit))
 
     async def release_many(self, permits: Iterable[str]) -> None:
         """Release permits of any client, all or none. Cancelling the task does not stop it.
@@ -379,7 +392,7 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         """
         ids, raw = checked_permits(permits)
         try:
-            answer: int = await request(self._client, self._core.release_many(raw))
+            answer = await request(self._client, self._core.release_many(raw))
             if answer > 0:
                 _core.forget_permits(self, raw)
         except LostPermit as lost:
@@ -389,6 +402,14 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
             self._let_go(raw)
             raise
         self._check_release(ids, answer)
+
+    async def try_release(self, permit: str) -> bool:
+        """Release a permit of any client; ``False`` when it is unknown or has expired."""
+        try:
+            await self.release(permit)
+        except NotOwnedError:
+            return False
+        return True
 
     async def extend(self, permit: str, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when it is unknown or has expired.
@@ -401,43 +422,6 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits):
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
         self._forget(permit)  # from now on only the server knows whether it is in use
         return await request(self._client, self._core.extend(raw, ms)) == 1
-
-    async def __aenter__(self) -> str:
-        permits = await self._acquire(1, True, self._wait, self._lease)
-        if permits is None:
-            raise await self._timed_out()
-        self._entered.add(permits[0])
-        return permits[0]
-
-    async def _leave(self) -> None:
-        permit = self._entered.take()
-        if permit is None:
-            raise self._not_entered()
-        await self.release(permit)
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await end_block(self, self._leave(), exc)
-
-    # Made by tools/twins.py to the end of the class
-
-    async def try_set_permits(self, n: int) -> bool:
-        """Set the number of permits; ``False``, and no change, if it has been set before."""
-        count = checked_count("n", n, least=0)
-        with self._setting(count):
-            return self._set(count, await request(self._client, self._core.try_set_permits(count)))
-
-    async def try_release(self, permit: str) -> bool:
-        """Release a permit of any client; ``False`` when it is unknown or has expired."""
-        try:
-            await self.release(permit)
-        except NotOwnedError:
-            return False
-        return True
 
     async def lease_left(self, permit: str) -> float | None:
         """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from holdfast._engine.arguments import (
@@ -24,16 +23,16 @@ from holdfast._locks.slots import (
     not_taken,
 )
 from holdfast._locks.steps import time_of
-from holdfast._locks.task_lock import end_block
 from holdfast._locks.task_semaphores import Entered, PermitSemaphore
-from holdfast._locks.task_steps import drive
+from holdfast._locks.task_steps import Block, drive
 
 if TYPE_CHECKING:
     from holdfast._locks import permit_holders as late
 else:
     late = Late("holdfast._locks.permit_holders")  # dataclasses are slow to import
 
-__all__ = ["Slot", "Slots"]
+
+# Made by tools/tasks.py: Slot, SlotPermits
 
 
 class Slot(BaseSlot):
@@ -45,8 +44,6 @@ class Slot(BaseSlot):
     __slots__ = ()
 
     _slots: Slots
-
-    # Made by tools/twins.py to the end of the class
 
     async def release(self) -> None:
         """Release the slot; waiters wake. Cancelling the task does not stop it.
@@ -82,11 +79,16 @@ class SlotPermits(PermitSemaphore):
     _kind = "slots"
     _hold_word = "slot"
 
+    _released_word = "a slot of "
+
     def _not_out(self, permit: str) -> NotOwnedError:
         return not_taken()
 
 
-class Slots(BaseSlots):
+# By hand:
+
+
+class Slots(BaseSlots, Block):
     """Numbered slots, of which each has one owner at a time, shared by all that use the name.
 
     Made by ``client.slots(name, n)``. A slot is renewed until it is released, and free when its
@@ -104,6 +106,22 @@ class Slots(BaseSlots):
         super().__init__(*arguments, **options)
         self._entered: Entered[Slot] = Entered(self._client)
 
+    def _enter(self, taken: Taken) -> None:
+        self._entered.add(taken.slot)
+        taken.grant.keeping.keep()
+
+    def _undo_enter(self, taken: Taken) -> None:
+        self._entered.drop(taken.slot)
+        taken.grant.keeping.undo()
+
+    async def _at_end(self) -> None:
+        slot = self._entered.take()
+        if slot is None:
+            raise self._semaphore._not_entered()
+        await slot.release()
+
+    # Made by tools/tasks.py, with __aenter__
+
     @instead_of(ACQUIRE_KEYWORDS)
     async def acquire(
         self,
@@ -118,8 +136,7 @@ class Slots(BaseSlots):
         ``blocking``: ``False`` does not wait. ``timeout``: seconds to wait; ``None`` or -1 waits
         without limit. ``lease``: after how many seconds the slot is free; ``None``: it is renewed;
         by default that of ``client.slots(…)``. ``label``: what it is for, instead of that of
-        ``client.slots(…)``. A task that is cancelled while it waits leaves
-        nothing behind.
+        ``client.slots(…)``. A task that is cancelled while it waits leaves nothing behind.
 
         Raises ``TypeError``, ``ValueError`` or ``OverflowError`` for a bad argument, before
         anything is sent; ``ValueError`` where the name has another number of slots, or other
@@ -128,45 +145,15 @@ class Slots(BaseSlots):
         seconds = checked_timeout(blocking, timeout)
         given, said = self._semaphore._lease_of(lease), checked_label(label)
         time = time_of(self._client._core, seconds, blocking=blocking)
-        taking = self._acquire(given, time, block=False, label=said)
-        taken: Taken | None = await drive(self._client, taking)
-        slot: Slot | None = taken.keep() if taken is not None else None
-        return slot
-
-    async def __aenter__(self) -> Slot:
-        wait = self._semaphore._wait
-        time = time_of(self._client._core, wait)
-        taken: Taken | None = await drive(
-            self._client, self._acquire(self._semaphore._lease, time, block=True)
-        )
-        if taken is None:
-            raise await drive(self._client, self._none_free(wait))
-        slot: Slot = taken.keep()
-        return slot
-
-    def _enter(self, taken: Taken) -> None:
-        self._entered.add(taken.slot)
-        taken.grant.keeping.keep()
-
-    def _undo_enter(self, taken: Taken) -> None:
-        self._entered.drop(taken.slot)
-        taken.grant.keeping.undo()
-
-    async def _leave(self) -> None:
-        slot = self._entered.take()
-        if slot is None:
-            raise self._semaphore._not_entered()
-        await slot.release()
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await end_block(self, self._leave(), exc)
-
-    # Made by tools/twins.py to the end of the class
+        taken: Taken | None = None
+        try:
+            taken = await drive(self._client, self._acquire(given, time, block=False, label=said))
+            slot: Slot | None = taken.keep() if taken is not None else None
+            return slot
+        except BaseException:  # an interrupt came before the caller had it
+            if taken is not None:
+                taken.undo()
+            raise
 
     async def taken(self) -> dict[int, late.Holder]:
         """The slots that are taken, by any client, and who has each."""
@@ -183,3 +170,21 @@ class Slots(BaseSlots):
         ``ValueError``, unless they have a slot, which they keep.
         """
         await drive(self._client, self._resize(n_or_values))
+
+    async def __aenter__(self) -> Slot:
+        """Take a slot; after ``wait`` seconds it raises ``LockTimeout``."""
+        wait = self._semaphore._wait
+        time = time_of(self._client._core, wait)
+        taken: Taken | None = None
+        try:
+            taken = await drive(
+                self._client, self._acquire(self._semaphore._lease, time, block=True)
+            )
+            if taken is None:
+                raise await drive(self._client, self._none_free(wait))
+            slot: Slot = taken.keep()
+            return slot
+        except BaseException:  # as in acquire()
+            if taken is not None:
+                taken.undo()
+            raise

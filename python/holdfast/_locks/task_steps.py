@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast._engine.errors import HoldfastError
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from types import TracebackType
+
     from holdfast import _core
     from holdfast._engine.process import AnyClient
     from holdfast._locks.steps import Steps
-
-__all__ = ["drive", "request"]
 
 T = TypeVar("T")
 
@@ -41,3 +44,40 @@ async def drive(of: AnyClient, steps: Steps[T]) -> T:
         return value
     finally:
         steps.close()  # where the task was cancelled between two exchanges
+
+
+async def end_block(
+    block: Any, releasing: Coroutine[Any, Any, None], body: BaseException | None
+) -> None:
+    """Release at the end of a block; an error of that must not hide the error of the body."""
+    try:
+        await releasing
+    except block._client._loops.REPEATED:
+        if body is None:
+            raise
+    except HoldfastError as error:
+        if body is None:
+            raise
+        if body is not error:
+            block._note(body, error)
+
+
+class Block:
+    """What is released at the end of ``async with``, by ``_at_end()``."""
+
+    __slots__ = ()
+
+    def _at_end(self) -> Coroutine[Any, Any, None]:
+        raise NotImplementedError
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release it.
+
+        An error of the body is raised; one of the release is added to it as a note, and logged.
+        """
+        await end_block(self, self._at_end(), exc)

@@ -42,32 +42,25 @@ if TYPE_CHECKING:
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
-__all__ = [
-    "FairLock",
-    "FencedLock",
-    "MultiLock",
-    "ReadLock",
-    "ReadWriteLock",
-    "RedLock",
-    "SpinLock",
-    "WriteLock",
-]
+
+# Made by tools/tasks.py: FairLock, FencedLock, SpinLock, ReadLock, WriteLock, ReadWriteLock,
+#   MultiLock, MajorityTaskWatcher, RedLock
 
 
 class FairLock(BaseFairLock, Lock):
     """A reentrant lock that is granted in the order of the requests.
 
-    Made by ``client.fair_lock(name)``. Otherwise a ``Lock``. The order holds over all threads,
-    tasks and processes that wait for the name, and over those of Redisson's ``RFairLock``. An
-    attempt without waiting does not overtake the waiters.
+    Made by ``client.fair_lock(name)``. Otherwise as ``holdfast.Lock``. The order holds over all
+    threads, tasks and processes that wait for the name, and over those of Redisson's ``RFairLock``.
+    An attempt without waiting does not overtake the waiters.
 
     ``queue_timeout`` (seconds, by default the client's ``lease``, at least 0.1): how long a waiter
     that has died keeps its place. A live waiter refreshes its place automatically.
+
+    What it guarantees, and what it does not, is in ``docs/synchronizers/fair_lock.md``.
     """
 
     __slots__ = ("_queue_timeout_ms",)
-
-    # Made by tools/twins.py to the end of the class, with __init__
 
     def __init__(
         self,
@@ -101,8 +94,8 @@ class FencedLock(BaseFencedLock, Lock):
     """A ``Lock`` with fencing tokens, by which a resource can refuse a late owner.
 
     Made by ``client.fenced_lock(name)``. ``token`` grows with each grant over all clients, also
-    after the server has lost its data. ``client.lock(name)`` is the same lock; its grants have no
-    token.
+    after the server has lost its data. Redisson's ``RFencedLock`` of the same name is the same
+    lock; so is ``client.lock(name)``, whose grants have no token.
     """
 
     __slots__ = ()
@@ -113,12 +106,11 @@ class SpinLock(BaseSpinLock, Lock):
 
     Made by ``client.spin_lock(name)``. It never subscribes: for servers without pub/sub, and for
     clusters where each message goes to every node. On the server it is the lock of
-    ``client.lock(name)``.
+    ``client.lock(name)``, and Redisson's ``RSpinLock`` and ``RLock``; its release wakes their
+    subscribers.
     """
 
     __slots__ = ("_backoff",)
-
-    # Made by tools/twins.py to the end of the class, with __init__
 
     def __init__(
         self,
@@ -154,11 +146,12 @@ class WriteLock(WriteSide, Lock):
 
 
 class ReadWriteLock(BaseReadWriteLock):
-    """A reentrant lock that many tasks may read or one may write, shared by all that use its name.
+    """A reentrant lock that many may read or one may write, shared by all that use its name.
 
     Made by ``client.read_write_lock(name)``. ``read`` and ``write`` are its two locks, with
-    separate holds, leases and losses. A task that writes may also read, and may go on reading after
-    it has released the write lock.
+    separate holds, leases and losses. A task that writes may also read, and may go on reading
+    after it has released the write lock. Redisson's ``RReadWriteLock`` of the same name is the same
+    lock. More is in ``docs/synchronizers/read_write_lock.md``.
     """
 
     __slots__ = ("read", "write")
@@ -167,8 +160,6 @@ class ReadWriteLock(BaseReadWriteLock):
     read: ReadLock
     #: The exclusive side.
     write: WriteLock
-
-    # Made by tools/twins.py to the end of the class, with __init__
 
     def __init__(
         self,
@@ -185,8 +176,10 @@ class MultiLock(BaseMultiLock, Lock):
     """Several locks as one, held by a task: all of them, or none.
 
     Made by ``client.multi_lock(*locks)``; the locks may belong to several clients, and be of any
-    kinds. The ``lease``, ``wait`` and ``on_lost`` of the members are not used. Two multi locks
-    never wait for each other, whatever the order of their members.
+    kinds. The ``lease``, ``wait`` and ``on_lost`` of the members are not used. A multi lock waits
+    for another owner only while it holds no member, so two multi locks never wait for each other,
+    whatever the order of their members. Redisson's ``RMultiLock`` of the same names takes the same
+    locks.
 
     ``lost`` is true when any member is lost; ``ttl()`` and ``hold_count()`` are the minimum over
     the members; ``locked()`` is true when any member is held; ``force_release()`` frees them all.
@@ -194,8 +187,6 @@ class MultiLock(BaseMultiLock, Lock):
     """
 
     __slots__ = ("_members",)
-
-    # Made by tools/twins.py to the end of the class, with __init__
 
     def __init__(
         self,
@@ -226,13 +217,17 @@ class RedLock(BaseRedLock, Lock):
 
     ``RedLock(*locks)``: one lock on each server, under one name, each of another client. ``lease``:
     seconds after which a hold ends by itself, not renewed; ``None``: it is renewed. ``wait``:
-    seconds that ``async with`` waits before ``LockTimeout``; ``None``: without limit. All members
-    are tried at once. If a majority grants in time, the lock is held for ``validity`` seconds;
-    otherwise all members are released, and tried again after a random rest.
+    seconds that ``with`` waits before ``LockTimeout``; ``None``: without limit. It works
+    while a minority of the servers is down, hangs, or refuses to work. All members are tried at
+    once, and have a 200th of the lease, 5 to 50 ms, to answer. If a majority grants in time, the
+    lock is held for ``validity`` seconds; otherwise all members are released, and tried again after
+    a random rest.
 
-    ``lost`` is true when the majority is no longer held. A majority out of reach raises
-    ``ConnectionError``. What it guarantees, and what it does not, is in
-    ``docs/synchronizers/red_lock.md``. Read that first.
+    ``lost`` is true when the majority is no longer held; ``ttl()`` and ``hold_count()`` are the
+    minimum over the best majority. A majority out of reach raises ``ConnectionError``.
+
+    What it guarantees, and what it does not, is in ``docs/synchronizers/red_lock.md``. Read that
+    first.
     """
 
     __slots__ = ("_members",)
@@ -248,9 +243,10 @@ class RedLock(BaseRedLock, Lock):
         label: str | None = None,
     ) -> None:
         self._members = checked_members(type(self), locks, asynchronous=True)
+        client, name = self._members[0]._client, title_of(self._members)
         super().__init__(
-            self._members[0]._client,
-            title_of(self._members),
+            client,
+            name,
             lease=lease,
             wait=wait,
             on_lost=on_lost,

@@ -37,34 +37,6 @@ if TYPE_CHECKING:
 else:
     late = Late("holdfast._locks.holders")  # dataclasses are slow to import
 
-__all__ = [
-    "EXPONENTIAL",
-    "Backoff",
-    "BaseFairLock",
-    "BaseFencedLock",
-    "BaseMultiLock",
-    "BaseReadWriteLock",
-    "BaseRedLock",
-    "BaseSpinLock",
-    "FairLock",
-    "FencedLock",
-    "MultiLock",
-    "QuorumSide",
-    "ReadLock",
-    "ReadSide",
-    "ReadWriteLock",
-    "RedLock",
-    "SpinLock",
-    "WriteLock",
-    "WriteSide",
-    "checked_backoff",
-    "checked_members",
-    "checked_queue_timeout",
-    "cores_of",
-    "may_stand",
-    "title_of",
-]
-
 #: A place must outlast the pauses of a live waiter, which refreshes it three times as often.
 SHORTEST_QUEUE_TIMEOUT_MS: Final = 100
 
@@ -519,7 +491,7 @@ class MajorityWatcher(Watcher):
 
     __slots__ = ("owner",)
 
-    def __init__(self, lock: BaseLock) -> None:
+    def __init__(self, lock: Lock) -> None:
         self.owner = _core.this_thread()
         super().__init__(lock)
 
@@ -565,7 +537,9 @@ class BaseRedLock(QuorumSide):
 class RedLock(BaseRedLock, Lock):  # type: ignore[misc]
     """A majority of several locks on independent servers (Redlock), held by a thread.
 
-    ``RedLock(*locks)``: one lock on each server, under one name, each of another client. It works
+    ``RedLock(*locks)``: one lock on each server, under one name, each of another client. ``lease``:
+    seconds after which a hold ends by itself, not renewed; ``None``: it is renewed. ``wait``:
+    seconds that ``with`` waits before ``LockTimeout``; ``None``: without limit. It works
     while a minority of the servers is down, hangs, or refuses to work. All members are tried at
     once, and have a 200th of the lease, 5 to 50 ms, to answer. If a majority grants in time, the
     lock is held for ``validity`` seconds; otherwise all members are released, and tried again after

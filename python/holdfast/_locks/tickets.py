@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from holdfast._engine.process import AnyClient
     from holdfast._locks.steps import Steps
 
-__all__ = ["forced_ticket", "lock_of"]
-
 
 def lock_of(client: Any, ticket: Any, lease: Any, on_lost: Any, name: Any) -> Any:
     """The lock of a ticket, with these options; raises ``ValueError`` for an invalid ticket.

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from holdfast._core import CallersTime
     from holdfast._locks.steps import Steps
 
-__all__ = ["position", "queue"]
-
 
 def queue(core: _core.Client, key: bytes, time: CallersTime) -> Steps[list[Holder]]:
     """The waiters of the fair lock at the key, the next one first, without those that have died."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import twins
+from tools import tasks
 from tools.lint import tree
 
 pytestmark = pytest.mark.skipif(
@@ -19,17 +19,25 @@ pytestmark = pytest.mark.skipif(
     ("name", "old", "new"),
     [
         ("slots", "run(self._read_taken())", "run(self._read_holders())"),
-        ("task_slots", "drive(self._read_taken())", "drive(self._read_holders())"),
+        ("task_slots", "self._read_taken())", "self._read_holders())"),
     ],
 )
 def test_a_change_of_one_half_alone_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, old: str, new: str
 ) -> None:
-    shutil.copytree(tree.ROOT / twins.FOLDER, tmp_path / twins.FOLDER)
-    monkeypatch.setattr(twins, "ROOT", tmp_path)
-    assert twins.check() == []
-    file = tmp_path / twins.FOLDER / f"{name}.py"
+    shutil.copytree(tree.ROOT / tasks.PACKAGE, tmp_path / tasks.PACKAGE)
+    shutil.copy(tree.ROOT / "pyproject.toml", tmp_path)
+    monkeypatch.setattr(tasks, "ROOT", tmp_path)
+    assert tasks.check() == []
+    file = tmp_path / tasks.FOLDER / f"{name}.py"
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
-    [found] = twins.check()
+    [found] = tasks.check()
     assert found.startswith("python/holdfast/_locks/task_slots.py: ")
+
+
+def test_what_is_written_by_hand_in_both_halves_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line more than are there is found."""
+    monkeypatch.setattr(tasks, "MOST_TWICE", sum(tasks.written_twice().values()) - 1)
+    [found] = tasks.check()
+    assert found.startswith("lines by hand in both halves: ")
