@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from holdfast.servers import key_beside, listed
+from holdfast.servers import key_beside
 
 from . import _names as names
 
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     Ask = Callable[[Sequence[Command]], list[Any]]
 
 __all__ = [
-    "beside_permits",
-    "is_read",
+    "MOST_FIELDS",
     "keys_beside",
     "of_leader",
     "see_lock",
     "see_permits",
-    "sizes_beside",
 ]
 
 #: How the name of the lock of a once ends.
@@ -65,27 +63,12 @@ def keys_beside(name: bytes) -> list[bytes]:
     return [key_beside(word, name) for word in BESIDE]
 
 
-def sizes_beside(name: bytes) -> list[Command]:
-    """The commands whose replies ``beside_permits`` takes."""
-    return [(b"HLEN", key) for key in keys_beside(name)]
+def see_permits(held: Held, beside: Sequence[Sequence[bytes]]) -> None:
+    """Note what a permit semaphore is used for, and who has which permit, as far as it is kept.
 
-
-def is_read(size: Any) -> bool:
-    """Whether a hash of this size is read: one that there is, and that is not too large."""
-    return isinstance(size, int) and 0 < size <= MOST_FIELDS
-
-
-def beside_permits(name: bytes, sizes: Sequence[Any]) -> list[Command]:
-    """The commands whose replies ``see_permits`` takes: of a hash that is not too large."""
-    return [
-        (b"HGETALL" if is_read(size) else b"EXISTS", key)
-        for key, size in zip(keys_beside(name), sizes, strict=True)
-    ]
-
-
-def see_permits(held: Held, beside: Sequence[Any]) -> None:
-    """Note what a permit semaphore is used for, and who has which permit, as far as it is kept."""
-    slots, state = (dict(zip(one[::2], one[1::2], strict=True)) for one in map(listed, beside))
+    ``beside``: the fields and values of the keys of ``keys_beside``.
+    """
+    slots, state = (dict(zip(one[::2], one[1::2], strict=True)) for one in beside)
     parties = state.get(b"parties", b"")
     if parties.isdigit() and len(parties) < PERMIT_BYTES:
         held.use = "barrier"

@@ -6,10 +6,10 @@ A key is read in full only after its size, and a field picked at random, fit a l
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast._engine.errors import ServerError
-from holdfast.servers import key_beside, listed, moved
+from holdfast.servers import key_beside, listed, moved, script_text
 
 from . import _built as built
 from . import _names as names
@@ -41,8 +41,8 @@ MODES: Final = (b"read", b"write")
 #: The most owners of one lock that are looked at, and the most permits that are out.
 MOST_OWNERS: Final = 4096
 MOST: Final = b"%d" % MOST_OWNERS
-#: How often a semaphore is read whose number changes meanwhile.
-MOST_READINGS: Final = 5
+#: The script that reads a permit semaphore.
+READ: Final = "inspect/permits"
 #: How many fields of a larger hash the server looks at to say what it takes up.
 SOME: Final = b"16"
 #: Bytes that a hash of one owner, and each further owner, may take up in the server's memory,
@@ -223,31 +223,48 @@ def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = Fal
         return None
     if not _are_permits(sample):
         return None
-    sizes_beside = ask(built.sizes_beside(name))
-    free, size, out, now, *around = _together(ask, name, timeouts, sizes_beside)
-    if not (isinstance(free, bytes) and is_number(free)):
+    whole = _at_once(ask, name, timeouts)
+    if whole is None or not is_number(whole.free):
         return None
-    held = _permits_out(name, checked(out), int(now[0]) * 1000 + int(now[1]) // 1000)
+    held = _permits_out(name, whole.out, whole.now_ms)
     if not held.holds and not all_free:
         return None
-    held.truncated = checked(size) > MOST_OWNERS
+    held.truncated = whole.size > MOST_OWNERS
     # The next caller counts an expired permit as free.
-    held.free = int(free) + size - (len(held.holds) if not held.truncated else size)
-    built.see_permits(held, around)
+    shown = whole.size if held.truncated else len(held.holds)
+    held.free = int(whole.free) + whole.size - shown
+    built.see_permits(held, whole.beside)
     return held
 
 
-def _together(ask: Ask, name: bytes, timeouts: bytes, sizes: Sequence[Any]) -> list[Any]:
-    """A semaphore and what is built on it, read at once: again while its number changes."""
-    number = (b"GET", name)
-    last = (b"ZRANGE", timeouts, b"-" + MOST, b"-1", b"WITHSCORES")
-    reading = [number, (b"ZCARD", timeouts), last, (b"TIME",)]
-    replies: list[Any] = []
-    for _ in range(MOST_READINGS):
-        *replies, after = ask([*reading, *built.beside_permits(name, sizes), number])
-        if replies[0] == after:
-            break
-    return replies
+class _Whole(NamedTuple):
+    """A semaphore and what is built on it, as they were at one moment."""
+
+    free: bytes
+    size: int
+    now_ms: int
+    out: list[bytes]
+    beside: list[list[bytes]]
+
+
+def _at_once(ask: Ask, name: bytes, timeouts: bytes) -> _Whole | None:
+    """``None``: it is no semaphore.
+
+    By a script: read one after the other, permits that come and go meanwhile would be counted twice
+    or not at all.
+    """
+    keys = (name, timeouts, *built.keys_beside(name))
+    limits = (MOST, b"%d" % built.MOST_FIELDS)
+    [reply] = ask([(b"EVAL", script_text(READ), b"%d" % len(keys), *keys, *limits)])
+    if checked(reply) is None:
+        return None
+    free, size, now, *rest = reply
+    lists: list[list[bytes]] = []
+    while rest:
+        end = int(rest[0]) + 1
+        lists.append(rest[1:end])
+        rest = rest[end:]
+    return _Whole(free, int(size), int(now), lists[0], lists[1:])
 
 
 def _are_permits(sample: Any) -> bool:

@@ -52,6 +52,33 @@ def test_slots_are_seen_with_their_owners_and_values(
     assert (free["kind"], free["use"], free["permits"]) == ("permit_semaphore", "slots", 2)
 
 
+def test_busy_slots_are_read_at_one_moment(
+    server: Server, client: holdfast.Client, other: holdfast.Client
+) -> None:
+    """The number that is free and who has the others: never one more or one less in all."""
+    over = threading.Event()
+
+    def churn() -> None:
+        with holdfast.Client(server.url) as worker:
+            slots = worker.slots("gpus", 3, lease=30)
+            while not over.is_set():
+                with slots:
+                    pass
+
+    threads = [threading.Thread(target=churn) for _ in range(4)]
+    with client.slots("gpus", 3, lease=30):
+        for thread in threads:
+            thread.start()
+        try:
+            seen = [shown(other, "gpus") for _ in range(300)]
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+    assert {one["permits"] + len(one["owners"]) for one in seen} == {3}
+    assert len({len(one["owners"]) for one in seen}) > 1, "they did come and go"
+
+
 def test_the_label_of_a_slots_owner_is_seen(server: Server) -> None:
     with (
         holdfast.Client(server.url, label="billing worker 3") as client,

@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.servers("real")
 
-UNSAID = dict.fromkeys(("label", "purpose", "since", "renewed"))
+UNSAID = dict.fromkeys(("label", "purpose", "since", "within", "renewed"))
 """What a client without a label does not say of an owner."""
 
 
