@@ -268,6 +268,41 @@ except ERROR as error:
     assert child.expect("raised") == ["False"]
 
 
+def test_what_a_lock_is_held_for_is_the_function(
+    environment: dict[str, str], start_child: StartChild
+) -> None:
+    """That it decorates, or that enters its block, unless another label is given, or none."""
+    child = start_child(
+        SETUP
+        + """
+def said():
+    [holder] = get_client().lock("stock:tea").holders()
+    return holder.purpose
+
+@atomic_lock("stock:tea")
+def decorated():
+    return said()
+
+once_made = atomic_lock("stock:tea")
+
+def entering():
+    with once_made:
+        return said()
+
+say("decorated", decorated())
+say("entering", entering())
+for label in ("inventory", False):
+    with atomic_lock("stock:tea", label=label):
+        say("given", said())
+""",
+        environment=environment,
+    )
+    assert child.expect("decorated")[0].endswith(".decorated")
+    assert child.expect("entering")[0].endswith(".entering")
+    assert child.expect("given") == ["inventory"]
+    assert child.expect("given") == ["None"]
+
+
 def test_a_coroutine_function_is_refused(
     environment: dict[str, str], start_child: StartChild, server: Server
 ) -> None:

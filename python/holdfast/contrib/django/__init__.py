@@ -7,6 +7,7 @@ HOLDFAST_URL = "redis://127.0.0.1:6379"
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import contextmanager
 from functools import wraps
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from holdfast.integration import Seconds
 
 __all__ = ["atomic_lock", "get_client", "locked"]
+
+#: How the modules are named that stand between a block and who enters it.
+BETWEEN = ("holdfast.contrib.", "contextlib")
 
 AROUND = (
     "use it around the transaction, with @transaction.non_atomic_requests on a view; "
@@ -104,8 +108,7 @@ def locked(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         checked_function(function, asynchronous=False)
-        filled = f"{function.__module__}.{function.__qualname__}"
-        given = {**options, "label": purpose(checked_label(label), filled)}
+        given = {**options, "label": purpose(checked_label(label), _name_of(function))}
         first = get_client()
         bound = (first, _Calls(first, template, given, function))
 
@@ -122,6 +125,19 @@ def locked(
         return call
 
     return decorate
+
+
+def _name_of(function: Any) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _caller() -> str:
+    """The function that has entered a block of this module."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(BETWEEN):
+        frame = frame.f_back
+    name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # from Python 3.11 on
+    return f"{frame.f_globals.get('__name__', '')}.{name}"
 
 
 class _Calls:
@@ -153,14 +169,16 @@ def atomic_lock(
     wait: Seconds | None = None,
     lease: Seconds | None = None,
     on_lost: Callable[[Lock], object] | None = None,
-    label: str | None = None,
+    label: str | Literal[False] | None = None,
 ) -> _AtomicLock:
     """Hold a lock around a transaction.
 
     ``with atomic_lock("stock:7") as lock:`` acquires, begins ``transaction.atomic(durable=True)``
     on the database ``using``, and releases after its commit or rollback: the next owner sees what
     this one has committed. The object may be used again, also by several threads at once, and
-    decorates functions (``TypeError`` for a coroutine function). ``label``: what its holds are for.
+    decorates functions (``TypeError`` for a coroutine function). ``label``: what its holds are for,
+    by default the name and module of the function that it decorates, or that calls it;
+    ``False``: nothing is said.
 
     If the hold was lost before the end, the body is rolled back with ``LockLostError``. An error
     that comes after the commit has ``committed``, which is ``True``: ``LockLostError``, if the hold
@@ -171,7 +189,7 @@ def atomic_lock(
     inside another transaction, of any database, or without autocommit: they would commit after the
     release; and where the block is entered again inside of itself.
     """
-    options = {"wait": wait, "lease": lease, "on_lost": on_lost, "label": label}
+    options = {"wait": wait, "lease": lease, "on_lost": on_lost, "label": checked_label(label)}
     return _AtomicLock(name, using, options)
 
 
@@ -183,10 +201,19 @@ class _AtomicLock(Block):
         self._using = using
         self._options = options
 
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if self._options["label"] is not None:
+            return super().__call__(function)
+        checked_function(function, asynchronous=False)
+        options = {**self._options, "label": purpose(None, _name_of(function))}
+        return Block.__call__(_AtomicLock(self._name, self._using, options), function)
+
     @contextmanager
     def _transaction(self) -> Iterator[Lock]:
         self._refuse_another_transaction()
-        lock = get_client().lock(self._name, **self._options)
+        label = self._options["label"]
+        said = purpose(label, _caller() if label is None else "")
+        lock = get_client().lock(self._name, **{**self._options, "label": said})
         outcome = Outcome()
         block: Any = transaction.atomic(using=self._using, durable=True)  # or a decorator
         try:
