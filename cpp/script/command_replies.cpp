@@ -56,6 +56,15 @@ constexpr ReplyKinds kAddressElements[] = {kText, kDecimal};
 constexpr ArrayRow kAddressRows[] = {ArrayRow(kAddressElements)};
 constexpr ArrayShape kAddress(kAddressRows);
 
+// Of each channel its name and its subscribers.
+constexpr ReplyKinds kCountElements[] = {kText, from(0)};
+constexpr ArrayRow kCountRows[] = {ArrayRow(kCountElements, 2)};
+constexpr ArrayShape kCounts(kCountRows);
+
+constexpr ReplyKinds kScanElements[] = {kDecimal, kArray.arrays_of(kTexts)};
+constexpr ArrayRow kScanRows[] = {ArrayRow(kScanElements)};
+constexpr ArrayShape kScan(kScanRows);
+
 constexpr std::string_view kWithScores = "WITHSCORES";
 
 constexpr std::size_t kAnyNumber = ~std::size_t{0};
@@ -79,22 +88,38 @@ using Counts = Known::Counts;
 
 constexpr Known kCommands[] = {
     {"ACL WHOAMI", 0, 0, kText},
+    {"CLIENT ID", 0, 0, from(0)},
     {"CLIENT INFO", 0, 0, kText},
+    {"CLIENT LIST", 0, 0, kText},
     {"CLUSTER SLOTS", 0, 0, topology::kSlotsReply},
     {"DEL", 1, kAnyNumber, from(0), Counts::kNumber},
     {"EXISTS", 1, kAnyNumber, from(0), Counts::kNumber},
     {"GET", 1, 1, kTextOrNil},
     {"HDEL", 2, kAnyNumber, from(0), Counts::kRest},
+    {"HGET", 2, 2, kTextOrNil},
     {"HGETALL", 1, 1, kArray.arrays_of(kFields)},
+    {"HLEN", 1, 1, from(0)},
     {"HMGET", 2, kAnyNumber, kArray.arrays_of(kTextsOrNils), Counts::kElements},
+    {"HRANDFIELD", 1, 1, kTextOrNil},
+    {"HSCAN", 4, 4, kArray.arrays_of(kScan)},
+    {"INFO", 0, 1, kText},
+    {"LLEN", 1, 1, from(0)},
     {"LRANGE", 3, 3, kArray.arrays_of(kTexts)},
     {"PEXPIRE", 2, 2, from(0).within(0, 1)},
+    {"MEMORY USAGE", 3, 3, ReplyKind::kNil | ReplyKind::kInteger},
     {"PTTL", 1, 1, from(-2)},
+    {"PUBSUB CHANNELS", 1, 1, kArray.arrays_of(kTexts)},
+    {"PUBSUB NUMSUB", 0, kAnyNumber, kArray.arrays_of(kCounts)},
+    {"PUBSUB SHARDCHANNELS", 1, 1, kArray.arrays_of(kTexts)},
+    {"PUBSUB SHARDNUMSUB", 0, kAnyNumber, kArray.arrays_of(kCounts)},
+    {"SCAN", 5, 7, kArray.arrays_of(kScan)},
     {"SENTINEL GET-MASTER-ADDR-BY-NAME", 1, 1,
      (ReplyKind::kArray | ReplyKind::kNil).arrays_of(kAddress)},
     {"SET", 4, 4, ReplyKind::kStatus, Counts::kNothing, "PX"},
+    {"STRLEN", 1, 1, from(0)},
     {"TIME", 0, 0, kArray.arrays_of(kTime)},
     {"ZADD", 3, 3, from(0).within(0, 1)},
+    {"ZCARD", 1, 1, from(0)},
     {"ZRANGE", 3, 3, kArray.arrays_of(kTexts)},
     {"ZRANGE", 4, 4, kArray.arrays_of(kScores), Counts::kNothing, kWithScores},
     {"ZREM", 2, kAnyNumber, from(0), Counts::kRest},

@@ -100,7 +100,8 @@ def closed_port() -> Iterator[int]:
 
 
 GREETING = {b"HELLO", b"CLIENT", b"SELECT"}
-"""Commands that a client sends besides those of its caller; all but CLIENT INFO."""
+"""Commands that a client sends besides those of its caller; all but questions about clients."""
+QUESTIONS = ([b"INFO"], [b"LIST"], [b"ID"])
 SERVER = b"%3\r\n+server\r\n+redis\r\n+version\r\n+7.0.15\r\n+role\r\n+master\r\n"
 
 
@@ -119,7 +120,7 @@ class Scripted:
     def reply_to(self, words: list[bytes]) -> bytes:
         if words[0] == b"HELLO":
             return SERVER
-        if words[0] in GREETING and words[1:] != [b"INFO"]:
+        if words[0] in GREETING and words[1:] not in QUESTIONS:
             return b"+OK\r\n"
         return self.replies.popleft()
 

@@ -27,8 +27,16 @@ std::uint64_t read_half(std::string_view bytes) {
 
 // An id consists of the client's half and the number's half, mixed with a value that no other
 // process has: a program that is started again with the same client id must not make the same ids.
+// The client's begins with the digits that end the names of its connections, by which the tools
+// find its program; what follows is hardly ever that of another client with these digits.
 std::uint64_t client_half(std::string_view client_id) {
-  return std::hash<std::string_view>()(client_id);
+  constexpr std::size_t kDigits = 8;
+  constexpr unsigned kBits = 32;
+  std::uint32_t digits = 0;
+  const std::string_view begin = client_id.substr(0, kDigits);
+  (void)std::from_chars(begin.data(), begin.data() + begin.size(), digits, 16);
+  const std::uint64_t hash = std::hash<std::string_view>()(client_id);
+  return std::uint64_t{digits} << kBits | static_cast<std::uint32_t>(hash);
 }
 
 std::uint64_t number_half(std::uint64_t number) {

@@ -59,10 +59,10 @@ def locks(client: BaseClient, pattern: Name | None = None) -> list[LockInfo]:
 
     ``pattern``: a glob over the whole name, as that of ``SCAN MATCH``; ``None`` lists all. Of a
     client with a ``name_prefix`` only the names that begin with it are listed, without it. Of
-    semaphores without leases those are listed for which somebody waits, and those whose permits are
-    all in use, for as long as the server has a request of holdfast for them (four times the
-    client's ``command_timeout``); the others, and latches, look like plain counters: ``lock()``
-    shows them by name.
+    semaphores without leases and latches those are listed for which somebody waits, and semaphores
+    whose permits are all in use, for as long as the server has a request of holdfast for them (four
+    times the client's ``command_timeout``); the others look like plain counters: ``lock()`` shows
+    them by name.
 
     Raises ``ConnectionError`` or ``ServerError``, and ``TypeError`` for another type.
     """

@@ -10,11 +10,13 @@ from holdfast.integration import escaped, matcher, quoted, shown
 from holdfast.servers import key_beside
 
 __all__ = [
+    "LATCH_CHANNEL",
     "REQUESTS",
     "SEMAPHORE_CHANNEL",
     "TIMEOUTS",
     "counters_of",
     "escaped",
+    "latch_of",
     "matcher",
     "percent_encoded",
     "permits_of",
@@ -25,8 +27,9 @@ __all__ = [
 ]
 
 
-#: What the channels of semaphores, and the keys of requests, begin with.
+#: What the channels of semaphores and of latches, and the keys of requests, begin with.
 SEMAPHORE_CHANNEL: Final = key_beside("semaphore_channel", b"{").removesuffix(b"{")
+LATCH_CHANNEL: Final = key_beside("latch_channel", b"{").partition(b"{")[0]
 REQUESTS: Final = key_beside("request", b"{").partition(b"{")[0]
 #: How the keys of the timeouts of permits end.
 TIMEOUTS: Final = b":timeout"
@@ -49,6 +52,11 @@ def permits_of(timeouts: bytes) -> list[bytes]:
 def semaphores_of(channel: bytes) -> list[bytes]:
     """The names that a semaphore with this channel may have."""
     return _unbraced(channel.removeprefix(SEMAPHORE_CHANNEL))
+
+
+def latch_of(channel: bytes) -> bytes:
+    """The name of the latch with this channel, which has braces around every name."""
+    return channel.removeprefix(LATCH_CHANNEL)[1:-1]
 
 
 def counters_of(request: bytes) -> list[bytes]:

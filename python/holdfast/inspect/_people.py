@@ -45,7 +45,9 @@ def _asked(hold: Hold) -> str:
 def _owner(held: Held, hold: Hold, around: Around) -> Owner:
     owner = Owner(hold.owner.decode(), hold.count, hold.mode, slot=hold.slot)
     if held.kind == "permit_semaphore" and not hold.taker:
-        return owner  # a permit's client is not known
+        # A permit of holdfast begins as the id of its client; of others nothing is known.
+        here = around.clients.of(owner.id) is not None
+        return replace(owner, **known(owner.id, None, around.clients)) if here else owner
     asked = _asked(hold)
     said = around.about.get((asked, held.name))
     return replace(owner, **known(asked, said, around.clients))

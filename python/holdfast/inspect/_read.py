@@ -26,6 +26,7 @@ __all__ = [
     "COUNTER_BYTES",
     "checked",
     "is_number",
+    "read_latch",
     "read_locks",
     "read_permits",
     "read_semaphore",
@@ -285,16 +286,25 @@ def read_semaphore(ask: Ask, name: bytes, *, taken: bool = False) -> Held | None
 
     ``taken``: one whose permits are all in use. That is no latch, which is not there at 0.
     """
+    found = _counter(ask, name, "semaphore", "semaphore_channel")
+    return None if found is None or (taken and (found.free or 0) > 0) else found
+
+
+def read_latch(ask: Ask, name: bytes) -> Held | None:
+    """A latch for which somebody waits; ``None``: the key is something else."""
+    return _counter(ask, name, "count_down_latch", "latch_channel")
+
+
+def _counter(ask: Ask, name: bytes, kind: str, channel: str) -> Held | None:
+    """A plain number, as one of that kind."""
     [length] = ask([(b"STRLEN", name)])
     if not isinstance(length, int) or not 0 < length <= COUNTER_BYTES:
         return None
     value, pttl = ask([(b"GET", name), (b"PTTL", name)])
     if not (isinstance(value, bytes) and is_number(value)):
         return None
-    if taken and int(value) > 0:
-        return None
     ttl = pttl / 1000 if isinstance(pttl, int) and pttl >= 0 else None
-    return Held(name, "semaphore", [], ttl, channel=key_beside("semaphore_channel", name))
+    return Held(name, kind, [], ttl, free=int(value), channel=key_beside(channel, name))
 
 
 def is_number(text: bytes) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from . import _names as names
 from ._connections import Clients
 from ._people import Around, channels_like, info_of, said_of
-from ._read import checked, read_locks, read_permits, read_semaphore
+from ._read import checked, read_latch, read_locks, read_permits, read_semaphore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,12 +79,19 @@ def _if_any(found: Held | None) -> list[Held]:
 
 
 def _awaited(deployment: Deployment, servers: Sequence[Server], pattern: bytes) -> Iterator[Held]:
-    """Semaphores for which somebody waits: by their keys they look like plain counters."""
+    """Semaphores and latches for which somebody waits: by their keys they look like counters."""
     matches = names.matcher(pattern).fullmatch
-    glob = names.SEMAPHORE_CHANNEL + b"*"
-    for channel in {one for server in servers for one in channels_like(deployment, server, glob)}:
+    for channel in _channels(deployment, servers, names.SEMAPHORE_CHANNEL):
         for name in filter(matches, names.semaphores_of(channel)):
             yield from _if_any(read_semaphore(_ask(deployment, name), name))
+    for channel in _channels(deployment, servers, names.LATCH_CHANNEL):
+        for name in filter(matches, [names.latch_of(channel)]):
+            yield from _if_any(read_latch(_ask(deployment, name), name))
+
+
+def _channels(deployment: Deployment, servers: Sequence[Server], begin: bytes) -> set[bytes]:
+    glob = begin + b"*"
+    return {one for server in servers for one in channels_like(deployment, server, glob)}
 
 
 def _steps(server: Server, pattern: bytes) -> Iterator[tuple[list[bytes], ...]]:

@@ -26,9 +26,9 @@ def ls(settings: Settings, /, pattern: bytes | None, wants_json: bool, **choice:
     """List the locks that are held.
 
     PATTERN is a glob over the whole name, as that of SCAN MATCH; without one all are listed, of
-    Python and Java programs. Of semaphores without leases, those are listed for which somebody
-    waits, or whose permits are all in use since a few seconds; the others, and latches, cannot be
-    distinguished from other counters: 'holdfast show' shows them by name.
+    Python and Java programs. Of semaphores without leases and latches those are listed for which
+    somebody waits, and semaphores whose permits are all in use since a few seconds; the others
+    cannot be distinguished from other counters: 'holdfast show' shows them by name.
 
     On a terminal it is a table with a line for each lock, where an owner is host and process of its
     program, else the same separated by tabs: name, kind, owners, holds, time left, waiters, and

@@ -120,7 +120,7 @@ def _owners(found: inspect.LockDetail) -> Iterator[tuple[str, str]]:
         slot = "" if owner.slot is None else f", has slot {owner.slot}"
         yield "owner", f"{owner_details(owner)}{mode}, holds {owner.holds}{slot}"
         yield from _said(owner)
-        if ":" in owner.id or owner.slot is not None:  # else a permit, of any client
+        if ":" in owner.id or owner.slot is not None or owner.client:  # else anybody's permit
             yield "client", life(owner, found.ttl if len(found.owners) == 1 else None)
 
 

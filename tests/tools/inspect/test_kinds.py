@@ -169,16 +169,24 @@ def test_a_fenced_lock_has_its_token(client: holdfast.Client) -> None:
         assert "redisson_lock_token:{demo}" in found["keys"]
 
 
-def test_permits_are_owners_by_their_ids(client: holdfast.Client) -> None:
+def test_permits_are_owners_by_their_ids(client: holdfast.Client, server: Server) -> None:
+    """Those of holdfast tell the program that has them, while it is connected."""
     semaphore = client.permit_semaphore("demo", lease=30)
     semaphore.try_set_permits(3)
     assert listed(client) == []
     assert shown(client, "demo")["permits"] == 3
     with semaphore as permit:
-        owner = {"id": permit, "holds": 1, "mode": None, "client": None, **UNSAID}
-        owner |= {"host": None, "pid": None, "connection": "unknown"}
+        known = {"id": permit, "holds": 1, "mode": None, **UNSAID}
+        known |= {"host": socket.gethostname(), "pid": os.getpid(), "connection": "connected"}
         [found] = listed(client)
-        assert (found["kind"], found["owners"]) == ("permit_semaphore", [owner])
+        [owner] = found["owners"]
+        assert (found["kind"], owner.pop("client")["name"][:7]) == ("permit_semaphore", "orders:")
+        assert owner == known
+        server.inspect.zadd("{demo}:timeout", {b"x" * 16: 10**14})  # of another library
+        unsaid = {"client": None, "host": None, "pid": None, "connection": "unknown", **UNSAID}
+        other = {"id": "78" * 16, "holds": 1, "mode": None, **unsaid}
+        assert other in listed(client)[0]["owners"]
+        server.inspect.zrem("{demo}:timeout", b"x" * 16)
         assert found["ttl"] == pytest.approx(30, abs=10)
         detail = shown(client, "demo")
         assert (detail["permits"], detail["keys"]) == (2, ["demo", "{demo}:timeout"])
@@ -199,6 +207,9 @@ def test_counters_are_shown_by_name_only(
     with waiting(other.count_down_latch("steps").wait, arrived):
         found = shown(client, "steps")
         assert (found["kind"], found["count"], found["waiters"]) == ("count_down_latch", 2, 1)
+        told = [(one["name"], one["kind"], one["waiters"]) for one in listed(client)]
+        assert told == [("steps", "count_down_latch", 1)], "its waiters tell what it is"
+        assert listed(client, "other") == []
         assert "certain" not in found
         client.count_down_latch("steps").count_down()
         client.count_down_latch("steps").count_down()

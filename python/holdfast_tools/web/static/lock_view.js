@@ -164,7 +164,7 @@ export class LockView {
 
   // Whether an owner or a waiter is alive; `find` finds it in the latest figures.
   #life(one, find, alone) {
-    if (one.holds !== undefined && !one.id.includes(":") && one.slot == null) return null;  // a permit, of any client
+    if (one.holds !== undefined && !one.id.includes(":") && one.slot == null && !one.client) return null;  // a permit, of any client
     const parts = [CONNECTIONS[one.connection]];
     if (one.renewed != null) parts.push(", last renewed ", this.#age((current) => find(current).renewed + this.#passed()), " ago");
     if (alone) parts.push(", its lease ends in ", this.#countdown((current) => current.ttl));
