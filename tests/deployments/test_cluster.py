@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from time import time
 from typing import Any
 
 import pytest
 
 import holdfast
+from holdfast import inspect
 from tests.contract.kinds import KINDS, SYNCHRONIZERS, Kind, Synchronizer
 from tests.deployments.conftest import LASTING, LONG, NAME, wait
 from tests.support.clusters import Cluster, slot_of
@@ -254,6 +256,7 @@ def test_a_password_is_for_all_servers(server_kind: str) -> None:
 def test_in_a_cluster_the_label_is_in_another_slot(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
+    began = time()
     client = make_client(cluster.url, label="billing worker 3")
     names = [f"lock-{n}" for n in range(6)]
     for name in names:
@@ -265,5 +268,15 @@ def test_in_a_cluster_the_label_is_in_another_slot(
         return [(one.label, one.purpose) for [one] in found]
 
     eventually(lambda: said() == [("billing worker 3", f"for {name}") for name in names])
+    shown = {info.name: info.owners[0] for info in inspect.locks(other)}
     for name in names:
+        [holder] = bob.do(other.lock(name).holders)
+        assert began - 1 < holder.since < time() + 1
+        assert (shown[name].purpose, shown[name].since) == (f"for {name}", holder.since)
+    alice.do(client.lock("unsaid").acquire)
+    eventually(lambda: bob.do(other.lock("unsaid").holders)[0].since)
+    for name in (*names, "unsaid"):
         alice.do(client.lock(name).release)
+    key = f"holdfast:client:{client.id}"
+    kept = cluster.primary_of(key).inspect
+    eventually(lambda: not any(b":" in field for field in kept.hkeys(key)))

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import holdfast
+from tests.contract.test_holders_of_kinds import MAKES, Case, check
+from tests.support.actors import Flavour
 from tests.support.clusters import Cluster
 from tests.support.owners import MakeClient
 from tests.support.sentinels import Service
@@ -124,3 +126,11 @@ def test_a_leader_survives_a_failover(
     assert waiting.result(LONG) is True
     assert other.token > token
     bob.do(other.resign)
+
+
+@pytest.mark.parametrize("kind", MAKES)
+def test_every_kind_names_its_holders_in_a_cluster(
+    cluster: Cluster, flavour: Flavour, make_client: MakeClient, bob: Any, kind: str
+) -> None:
+    """Its holders are in a slot of the name, what their clients say in another."""
+    check(Case(kind, flavour, make_client, cluster.url), bob)

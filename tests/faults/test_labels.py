@@ -141,16 +141,16 @@ def test_a_purpose_is_said_again_to_a_server_without_its_script(
 ) -> None:
     """script-flush: soon, and by the next ones at once; nothing of it stays."""
     client = make_client(private_server.url)
-    lock = client.lock(NAME, label="nightly")
+    lock = client.lock(NAME)
     for _ in range(2):
-        alice.do(lock.acquire)
+        alice.do(lock.acquire, label="before")
         alice.do(lock.release)
     private_server.inspect.script_flush()
-    alice.do(lock.acquire)
-    eventually(lambda: [one.purpose for one in alice.do(lock.holders)] == ["nightly"])
+    alice.do(lock.acquire, label="behind")  # its note's field is that of the ones before
+    eventually(lambda: [one.purpose for one in alice.do(lock.holders)] == ["behind"])
     alice.do(lock.release)
-    alice.do(lock.acquire)
-    assert [one.purpose for one in alice.do(lock.holders)] == ["nightly"]
+    alice.do(lock.acquire, label="later")
+    assert [one.purpose for one in alice.do(lock.holders)] == ["later"]
     alice.do(lock.release)
     eventually(lambda: not notes_of(private_server, client))
 
