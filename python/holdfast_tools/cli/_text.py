@@ -47,6 +47,10 @@ DAY: Final = 86400
 #: Between two columns of a table; and the least width that is left to the owners.
 GAP: Final = 3
 LEAST_OWNERS: Final = 16
+#: Columns of a terminal; and what the table has on one that is narrower than the second.
+NARROW: Final = 100
+NARROWEST: Final = 72
+LEAST_COLUMNS: Final = ("name", "owners", "held for")
 NUMBERS = frozenset({"holds", "held for", "left", "waiters", "per second"})
 #: What a person reads of ``Owner.connection``.
 KNOWN: Final = {
@@ -177,7 +181,15 @@ def fields(info: LockInfo) -> tuple[str, ...]:
 
 
 def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """A table. Where the terminal is narrow the owners are cut: ``show`` has all of them."""
+    """A table. Owners that are too long are cut: ``show`` has all of them.
+
+    On a narrow terminal they take further lines, as little would be left of them; on one that is
+    narrower yet the table has who holds each lock, and for how long.
+    """
+    wide = console().width >= NARROW
+    if console().width < NARROWEST:
+        kept = [place for place, column in enumerate(columns) if column in LEAST_COLUMNS]
+        columns, *rows = ([row[place] for place in kept] for row in (columns, *rows))
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     natural = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for column, width in zip(columns, natural, strict=True):
@@ -187,9 +199,10 @@ def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
         table.add_column(
             column.upper(),
             justify="right" if right else "left",
-            overflow="ellipsis" if cut else "fold",
-            no_wrap=cut,
+            overflow="ellipsis" if cut and wide else "fold",
+            no_wrap=(cut and wide) or column == "kind",
             max_width=max(LEAST_OWNERS, rest) if cut else None,
+            min_width=LEAST_OWNERS if cut else None,
         )
     for row in rows:
         table.add_row(*map(Text, row))

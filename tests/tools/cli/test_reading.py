@@ -88,7 +88,8 @@ import os, pty, struct, fcntl, termios, sys
 pid, fd = pty.fork()
 if pid == 0:
     os.execv(sys.argv[1], sys.argv[1:])
-fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+columns = int(os.environ["WIDTH"])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
 try:
     while part := os.read(fd, 4096):
         os.write(1, part)
@@ -97,11 +98,12 @@ except OSError:
 """
 
 
-def on_terminal(server: Server, *command: str) -> list[str]:
-    """The lines on a terminal of 120 columns."""
+def on_terminal(server: Server, *command: str, columns: int = 120) -> list[str]:
+    """The lines on a terminal of so many columns."""
+    settings = environment(TERM="xterm", WIDTH=str(columns))
     done = subprocess.run(
         [sys.executable, "-c", PERSONS, *COMMAND, "--url", server.url, *command],
-        capture_output=True, text=True, check=True, env=environment(TERM="xterm"),
+        capture_output=True, text=True, check=True, env=settings,
     )  # fmt: skip
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout).splitlines()
 
@@ -150,6 +152,21 @@ def test_a_lock_is_one_line_of_a_terminal(
     assert f"{process} orders (read) and 1 more" in lines[-2]
     assert rows[0][-4] == "3"  # holds, before "59.9 s" and no waiter
     assert not re.search("[0-9a-f]{8}-[0-9a-f]{4}", "".join(lines))
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_a_narrow_terminal_cuts_no_owner(server: Server, columns: int) -> None:
+    """It says who holds what for how long, in more lines."""
+    with (
+        holdfast.Client(server.url, label="billing worker 3") as client,
+        client.lock("night:17:invoices of a customer", lease=60, label="run of Monday"),
+    ):
+        lines = on_terminal(server, "ls", columns=columns)
+    words = " ".join(lines).split()
+    assert max(map(len, lines)) <= columns
+    assert {"billing", "worker", "3", "on", "run", "of", "Monday", "customer"} <= {*words}
+    assert "HELD" in words
+    assert len(lines) < 16
 
 
 def test_show_has_an_owner_s_program_first_and_its_id(run: Run, client: holdfast.Client) -> None:

@@ -40,7 +40,7 @@ export class LockView {
     this.node = element("article", {},
       element("a", { class: "back", href: "#/" }, "← All locks"),
       element("div", { class: "lock-head" },
-        element("h1", {}, nameText(this.#name, 2000)), this.#state, this.#button),
+        element("h1", {}, nameText(this.#name)), this.#state, this.#button),
       this.#body);
     this.#timer = setInterval(() => document.visibilityState === "visible" && this.#load(), REFRESH_MS);
     fetchJson("/api/server").then((answer) => {
