@@ -138,10 +138,10 @@ PROMISES: tuple[Promise, ...] = (
         "resp/* script/command_replies.* client/unknown_command.*",
         "stray-bytes lasting-refusal",
         first=531,
-        lines=913,
+        lines=927,
         added=(
-            "every reply of a script and a plain command is checked, and the error "
-            "names a command that the server does not know"
+            "every reply of a script and a plain command is checked, those of the tools, too, and "
+            "the error names a command that the server does not know"
         ),
     ),
     Promise(
@@ -303,11 +303,10 @@ PROMISES: tuple[Promise, ...] = (
         "sync/recipes/* engine/lock.* engine/counter.* engine/permit_semaphore.* engine/setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
-        lines=1689,
+        lines=1695,
         added=(
             "permits are set up anew after the server lost them; a record of the log says the "
-            "kind of lock; "
-            "every kind takes a `label`"
+            "kind of lock; every kind takes a `label`; a permit tells the tools its program"
         ),
     ),
     Promise(

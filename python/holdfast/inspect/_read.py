@@ -256,7 +256,8 @@ def _at_once(ask: Ask, name: bytes, timeouts: bytes) -> _Whole | None:
     """
     keys = (name, timeouts, *built.keys_beside(name))
     limits = (MOST, b"%d" % built.MOST_FIELDS)
-    [reply] = ask([(b"EVAL", script_text(READ), b"%d" % len(keys), *keys, *limits)])
+    text = script_text(READ) or b""
+    [reply] = ask([(b"EVAL", text, b"%d" % len(keys), *keys, *limits)])
     if checked(reply) is None:
         return None
     free, size, now, *rest = reply

@@ -186,27 +186,30 @@ def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     On a narrow terminal they take further lines, as little would be left of them; on one that is
     narrower yet the table has who holds each lock, and for how long.
     """
-    wide = console().width >= NARROW
     if console().width < NARROWEST:
         kept = [place for place, column in enumerate(columns) if column in LEAST_COLUMNS]
         columns, *rows = ([row[place] for place in kept] for row in (columns, *rows))
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     natural = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+    beside = sum(natural) + GAP * (len(columns) - 1)
     for column, width in zip(columns, natural, strict=True):
-        right = column in NUMBERS
-        cut = column == "owners"
-        rest = console().width - sum(natural) - GAP * (len(columns) - 1) + width
-        table.add_column(
-            column.upper(),
-            justify="right" if right else "left",
-            overflow="ellipsis" if cut and wide else "fold",
-            no_wrap=(cut and wide) or column == "kind",
-            max_width=max(LEAST_OWNERS, rest) if cut else None,
-            min_width=LEAST_OWNERS if cut else None,
-        )
+        _add_column(table, column, console().width - beside + width)
     for row in rows:
         table.add_row(*map(Text, row))
     return table
+
+
+def _add_column(table: Table, column: str, rest: int) -> None:
+    """``rest``: the width that the others leave."""
+    is_owners, wide = column == "owners", console().width >= NARROW
+    table.add_column(
+        column.upper(),
+        justify="right" if column in NUMBERS else "left",
+        overflow="ellipsis" if is_owners and wide else "fold",
+        no_wrap=wide if is_owners else column == "kind",
+        min_width=LEAST_OWNERS if is_owners else None,
+        max_width=max(LEAST_OWNERS, rest) if is_owners else None,
+    )
 
 
 def write_lines(rows: Iterable[Sequence[str]]) -> None:

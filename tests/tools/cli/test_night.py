@@ -70,7 +70,7 @@ def hold(client: holdfast.Client, number: int) -> Any:
 
 @contextmanager
 def waiting(what: Any, *, threads: int = 1) -> Iterator[None]:
-    """While so many threads wait; their waits end with their client."""
+    """While some threads wait; their waits end with their client."""
 
     def wait() -> None:
         with suppress(holdfast.HoldfastError):
@@ -123,7 +123,9 @@ def night(server: Server, start_child: StartChild) -> Iterator[holdfast.Client]:
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the night ends with all of it held
-def test_a_night_is_told_by_one_command(server: Server, start_child: StartChild, run: Run) -> None:
+def test_one_command_answers_for_each_lock_of_a_night(
+    server: Server, start_child: StartChild, run: Run
+) -> None:
     """Who holds each lock, where, since when, and whether it is alive."""
     began, here = time(), socket.gethostname()
     with night(server, start_child) as client:

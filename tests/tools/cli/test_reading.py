@@ -99,7 +99,7 @@ except OSError:
 
 
 def on_terminal(server: Server, *command: str, columns: int = 120) -> list[str]:
-    """The lines on a terminal of so many columns."""
+    """The lines on a terminal of that width."""
     settings = environment(TERM="xterm", WIDTH=str(columns))
     done = subprocess.run(
         [sys.executable, "-c", PERSONS, *COMMAND, "--url", server.url, *command],
