@@ -85,6 +85,12 @@ def full(session: nox.Session, args: list[str]) -> None:
     session.run("pytest", "--matrix", "full", *args)
 
 
+def trio(session: nox.Session, args: list[str]) -> None:
+    """Every contract test by tasks of trio."""
+    install_package(session, "test")
+    session.run("pytest", "--flavours", "trio", *(args or ["tests/contract"]))
+
+
 def deferred(session: nox.Session, args: list[str]) -> None:
     """What does not depend on the answer to a release, with releases that are not awaited."""
     install_package(session, "test")
@@ -244,6 +250,7 @@ def use_wheel(session: nox.Session, wheel: Path, tests: list[str]) -> None:
 PYTHON_RUNS: dict[str, Run] = {
     "": quick,
     "full": full,
+    "trio": trio,
     "deferred": deferred,
     "interop": interop,
     "shells": shells,

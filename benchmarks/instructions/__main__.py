@@ -71,6 +71,8 @@ BOUNDS = {
     "asyncio purpose pair": 1.05,
     "asyncio read pair": 1.05,
     "asyncio fenced pair": 1.05,
+    "trio pair": 1.05,
+    "trio floor": 1.05,
     "slots pair": 1.05,
     "kept result": 1.05,
     "election": 1.05,
@@ -84,6 +86,9 @@ BOUNDS = {
     "contended pair switches": 1.25,
     "renewal calls": 2.0,
 }
+
+#: What may take so many times what the least program of the same commands takes.
+FLOORS = {"trio pair": ("trio floor", 1.3)}
 
 #: The amounts of the short and of the long run.
 AMOUNTS = {
@@ -102,6 +107,8 @@ AMOUNTS = {
     "asyncio purpose pair": (100, 600),
     "asyncio read pair": (100, 600),
     "asyncio fenced pair": (100, 600),
+    "trio pair": (100, 600),
+    "trio floor": (100, 600),
     "slots pair": (100, 600),
     "kept result": (100, 600),
     "election": (100, 600),
@@ -195,13 +202,19 @@ def judge(options: argparse.Namespace) -> bool:
     bounds = {name: figure * BOUNDS[name] for name, figure in committed.items()}
     if not comparable:
         bounds = dict.fromkeys(bounds, math.inf)
-    passes = True
+    passes, all_found = True, dict[str, int]()
     for found in least_of_each(options, bounds):
         for name, figure in found.items():
             above = figure > bounds[name]
             passes = passes and not above
             change = f"{figure / committed[name] - 1:+.1%} of {committed[name]}"
             say(f"{name:24} {figure:8}  {change}{'  ABOVE THE BOUND' if above else ''}")
+        all_found |= found
+    for name, (floor, most) in FLOORS.items():
+        if name in all_found and floor in all_found:
+            times = all_found[name] / all_found[floor]
+            passes = passes and times <= most
+            say(f"{name:24} {times:8.2f}  of {floor}{'' if times <= most else ': ABOVE THE BOUND'}")
     return passes
 
 

@@ -164,6 +164,30 @@ def asyncio_fenced_pairs(url: str, amount: int) -> int:
     return enter_in_task(url, lambda client: client.fenced_lock("instructions-fenced"), amount)
 
 
+def trio_pairs(url: str, amount: int) -> int:
+    """Of a lock, in a task of trio."""
+    import trio
+
+    import holdfast.trio
+
+    async def run() -> None:
+        async with holdfast.trio.Client(url) as client:
+            lock = client.lock("instructions")
+            for _ in range(amount):
+                async with lock:
+                    pass
+
+    trio.run(run)
+    return amount
+
+
+def trio_floors(url: str, amount: int) -> int:
+    """The least that a pair takes in a task of trio: the program of floor.py."""
+    from benchmarks.instructions import floor
+
+    return floor.pairs(url, amount)
+
+
 def slots_pairs(url: str, amount: int) -> int:
     """Of one of two slots, taken and given back."""
     return enter(holdfast.Client(url).slots("instructions-slots", 2), amount)
@@ -233,6 +257,8 @@ SUBJECTS: dict[str, Callable[[str, int], int]] = {
     "asyncio purpose pair": asyncio_purpose_pairs,
     "asyncio read pair": asyncio_read_pairs,
     "asyncio fenced pair": asyncio_fenced_pairs,
+    "trio pair": trio_pairs,
+    "trio floor": trio_floors,
     "slots pair": slots_pairs,
     "kept result": kept_results,
     "election": elections,

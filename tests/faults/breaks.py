@@ -20,6 +20,7 @@ from tests.faults.once_breaks import ONCE_BREAKS
 from tests.faults.renewal_breaks import RENEWAL_BREAKS
 from tests.faults.stream_breaks import STREAM_BREAKS
 from tests.faults.tracking_breaks import TRACKING_BREAKS
+from tests.faults.trio_breaks import TRIO_BREAKS
 from tests.support.breaking import Break, main
 
 BREAKS = (
@@ -411,6 +412,7 @@ BREAKS = (
     *LEADER_BREAKS,
     *ONCE_BREAKS,
     *LOOP_BREAKS,
+    *TRIO_BREAKS,
     *STREAM_BREAKS,
     *RENEWAL_BREAKS,
     *TRACKING_BREAKS,
