@@ -3,7 +3,7 @@
 ============================ =====================================================================
 ``holdfast_server``          a real server for the session, emptied before each test: ``.url``
 ``holdfast_client``          a client of it; a lock that is still held at the end fails the test
-``holdfast_async_client``    the same for asyncio: pytest-asyncio in both modes, or anyio
+``holdfast_async_client``    the same for tasks: pytest-asyncio in both modes, pytest-trio, anyio
 ``holdfast_faults``          makes the locks of the test's clients fail, as servers and networks do
 ============================ =====================================================================
 
@@ -96,10 +96,10 @@ def holdfast_client(
 def holdfast_async_client(
     holdfast_server: TestServer, request: pytest.FixtureRequest
 ) -> Iterator[holdfast.asyncio.Client]:
-    """The same for asyncio. It needs no loop to be made and none to be closed."""
+    """The same for tasks of asyncio or trio. It needs no loop to be made and none to be closed."""
     from ._clients import closing, new_async_client
 
-    client = new_async_client(holdfast_server)
+    client = new_async_client(holdfast_server, request)
     with closing(client, request.node):
         yield client
 

@@ -28,11 +28,22 @@ def new_client(server: TestServer) -> holdfast.Client:
     return holdfast.Client(server.url)
 
 
-def new_async_client(server: TestServer) -> holdfast.asyncio.Client:
-    """A client for tasks."""
+def new_async_client(server: TestServer, request: pytest.FixtureRequest) -> holdfast.asyncio.Client:
+    """A client for the tasks of the library that runs the test."""
     import holdfast.asyncio
 
-    return holdfast.asyncio.Client(server.url)
+    if not _is_of_trio(request):
+        return holdfast.asyncio.Client(server.url)
+    import holdfast.trio
+
+    return holdfast.trio.Client(server.url)
+
+
+def _is_of_trio(request: pytest.FixtureRequest) -> bool:
+    """Whether pytest-trio runs the test, or anyio's plugin on trio."""
+    if "anyio_backend" in request.fixturenames:
+        return bool(request.getfixturevalue("anyio_backend_name") == "trio")
+    return request.node.get_closest_marker("trio") is not None
 
 
 @contextmanager

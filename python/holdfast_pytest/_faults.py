@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
@@ -46,14 +47,18 @@ class _Holder:
         return testing.have_lost(self._lock, self.owners)
 
 
-def _on_a_loop() -> bool:
+def _loops() -> Any:
+    """The library of the running loop: trio or asyncio; ``None``: none runs."""
+    trio: Any = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_run():
+        return trio
     import asyncio
 
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return False
-    return True
+        return None
+    return asyncio
 
 
 class Faults:
@@ -90,17 +95,15 @@ class Faults:
         for holder in holders:
             holder.lose()
         deadline = time.monotonic() + BOUND
-        if _on_a_loop() and any(holder.asynchronous for holder in holders):
+        if _loops() and any(holder.asynchronous for holder in holders):
             return self._learn_of_name(holders, deadline)
         while not all(holder.knows(deadline) for holder in holders):
             time.sleep(STEP)
         return None
 
     async def _learn_of_name(self, holders: list[_Holder], deadline: float) -> None:
-        import asyncio
-
-        while not all(holder.knows(deadline) for holder in holders):  # noqa: ASYNC110
-            await asyncio.sleep(STEP)
+        while not all(holder.knows(deadline) for holder in holders):
+            await _loops().sleep(STEP)
 
     def _holders(self, name: str | bytes) -> Generator[_Holder]:
         for client in observe.clients():
@@ -116,12 +119,10 @@ class Faults:
             time.sleep(STEP)
 
     async def _learn_async(self, lock: BaseLock, removed: Awaitable[Any]) -> None:
-        import asyncio
-
         await removed
         deadline = time.monotonic() + BOUND
-        while not self._knows(lock, deadline):  # noqa: ASYNC110 - an attribute says it
-            await asyncio.sleep(STEP)
+        while not self._knows(lock, deadline):
+            await _loops().sleep(STEP)
 
     @staticmethod
     def _knows(lock: BaseLock, deadline: float) -> bool:

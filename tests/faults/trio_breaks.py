@@ -66,8 +66,8 @@ TRIO_BREAKS = (
         RUN,
         (
             (
-                "    except BaseException as error:  # noqa: BLE001 - also SystemExit\n        subject._log_raised(error)\n\n\nasync",
-                "    except ValueError as error:\n        subject._log_raised(error)\n\n\nasync",
+                "subject, context=copy_context())\n    except BaseException as error:",
+                "subject, context=copy_context())\n    except ValueError as error:",
             ),
         ),
         TESTS + "test_what_on_lost_raises_is_logged_and_the_run_goes_on",

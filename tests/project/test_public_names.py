@@ -12,7 +12,7 @@ import pytest
 
 import holdfast
 from tests.project.test_reference import public_modules
-from tools.lint.pages import check_reference, not_public, public_names
+from tools.lint.pages import OF_ASYNCIO, check_reference, not_public, public_names
 
 #: Those that need no further package.
 LIBRARY = [name for name in public_modules() if ".contrib." not in name]
@@ -115,4 +115,7 @@ def test_the_names_that_the_reference_must_show_are_those_of_the_module(name: st
     found = module(name)
     named = [one for one in found.__all__ if not NEITHER.fullmatch(one)]
     offered = {one for one in named if not isinstance(getattr(found, one), ModuleType)}
+    if name in OF_ASYNCIO:
+        asyncio = module("holdfast.asyncio")
+        offered = {one for one in offered if getattr(found, one) is not getattr(asyncio, one)}
     assert {*public_names(name)} == {f"{name}.{one}" for one in offered}

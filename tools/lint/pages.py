@@ -26,6 +26,8 @@ LOADED = re.compile(
     r"""[^>]*?\bhref=|\burl\(|@import\s+)["']?((?:https?:)?//[^"'\s>)]+)"""
 )
 #: A module of the library in a page, and a name of it in the page as built.
+#: Their names but for the client are those of holdfast.asyncio, and on its pages.
+OF_ASYNCIO = ("holdfast.anyio", "holdfast.trio")
 MODULE = re.compile(r"^::: (holdfast(?:\.[a-z_]+)*)$", re.MULTILINE)
 ANCHOR = re.compile(r'<h\d id="(holdfast\.[^"]+)"')
 #: Of the special methods those are shown that the language calls for a user.
@@ -119,6 +121,8 @@ def public_names(module: str, root: Path = tree.ROOT) -> list[str]:
     """Returns the full names of what a module of the package offers, except for modules."""
     found = package(root)[module]
     offered = [name for name in found.exports if not name.startswith("__")]
+    if module in OF_ASYNCIO:
+        offered = ["Client"]
     return [f"{module}.{name}" for name in offered if not found[name].is_module]
 
 

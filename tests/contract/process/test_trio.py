@@ -205,7 +205,7 @@ def test_a_shielded_call_goes_on_after_the_main_task(server: Server) -> None:
         try:
             yield
         finally:
-            with trio.CancelScope(shield=True):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + BOUND):
                 await hold.release()
                 ended.append(title)
 

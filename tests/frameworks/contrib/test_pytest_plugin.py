@@ -71,6 +71,7 @@ def test_the_server_is_empty_at_the_start_of_each_test(pytester: pytest.Pytester
     run(pytester, program, "-n", "2").assert_outcomes(passed=4)
 
 
+OF_TASKS = ("of-asyncio", "of-anyio-asyncio", "of-anyio-trio", "of-trio")
 HELD = """
     import asyncio
     import pytest
@@ -90,9 +91,17 @@ HELD = """
         await holdfast_async_client.lock("of-asyncio").acquire()
 
     @pytest.mark.anyio
-    @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-    async def test_anyio(holdfast_async_client, anyio_backend):
-        await holdfast_async_client.lock("of-anyio").acquire()
+    @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
+    async def test_anyio(holdfast_async_client, holdfast_faults, anyio_backend):
+        lost = holdfast_async_client.lock("lost")
+        await lost.acquire()
+        await holdfast_faults.lose(lost)
+        assert lost.lost
+        await holdfast_async_client.lock(f"of-anyio-{anyio_backend}").acquire()
+
+    @pytest.mark.trio
+    async def test_trio(holdfast_async_client):
+        await holdfast_async_client.lock("of-trio").acquire()
 
     @pytest.fixture
     def service(holdfast_client):
@@ -114,10 +123,10 @@ def test_a_lock_that_is_still_held_fails_the_test_by_name(
     pytester: pytest.Pytester, workers: str
 ) -> None:
     result = run(pytester, HELD, "-o", "asyncio_mode=strict", "-n", workers)
-    result.assert_outcomes(passed=2, failed=5)
+    result.assert_outcomes(passed=2, failed=7)
     # pytest's summary repeats the messages, in full where the variable CI is set.
     said, _ = str(result.stdout).split("short test summary info")
-    for name in ("forgotten", "abandoned", "of-asyncio", "of-anyio", "left"):
+    for name in (*OF_TASKS, "forgotten", "abandoned", "left"):
         assert said.count(f"still held at the end of the test: '{name}'") == 1
     assert "KeyError: 'another reason'" in said
 
