@@ -87,7 +87,7 @@ BOUNDS = {
     "renewal calls": 2.0,
 }
 
-#: What may take so many times what the least program of the same commands takes.
+#: How many times what the least program of the same commands takes something may take.
 FLOORS = {"trio pair": ("trio floor", 1.3)}
 
 #: The amounts of the short and of the long run.

@@ -45,7 +45,7 @@ QUICK = "not interop and not browser and not frameworks and not slow"
 _FULL = "not interop and not browser and not frameworks"
 FLAVOURS = ("sync", "asyncio")
 TRIO_SHARE = 100
-"""Of so many tests for both flavours a run tries one by trio, too."""
+"""Of this number of tests for both flavours a run tries one by trio, too."""
 _SHARES = {"fakeredis": 1}
 """Of the items that may run on any kind of server; 3 for the kinds that are not named."""
 _NAMED = pytest.StashKey[bool]()

@@ -200,24 +200,30 @@ def test_a_shielded_call_goes_on_after_the_main_task(server: Server) -> None:
     """In a system task, and in an async generator, which is closed behind all of them."""
     ended: list[str] = []
 
-    async def held(lock: Any, title: str) -> AsyncIterator[None]:
+    async def release(hold: Any, title: str) -> None:
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + BOUND / 2):
+            await hold.release()
+            ended.append(title)
+
+    async def generator(lock: Any) -> AsyncIterator[None]:
         hold = await lock.hold()
         try:
             yield
         finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + BOUND):
-                await hold.release()
-                ended.append(title)
+            await release(hold, "generator")
 
     async def system(lock: Any) -> None:
-        async for _ in held(lock, "system task"):
+        hold = await lock.hold()
+        try:
             await trio.sleep_forever()
+        finally:
+            await release(hold, "system task")
 
     async def main() -> None:
         client = holdfast.trio.Client(server.url)
         lock, other = client.lock("first"), client.lock("second")
         trio.lowlevel.spawn_system_task(system, lock)
-        kept.append(held(other, "generator"))
+        kept.append(generator(other))
         await kept[0].__anext__()
         await until(lambda: len(server.keys()) == 2)
 
