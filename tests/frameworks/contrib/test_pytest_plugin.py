@@ -373,7 +373,8 @@ def test_without_a_server_a_test_fails_where_one_is_required(
     result.stdout.fnmatch_lines(["*no server to test with: no server found*"])
 
 
-def test_the_example_of_the_guide_runs(pytester: pytest.Pytester) -> None:
+def test_the_examples_of_the_guide_run(pytester: pytest.Pytester) -> None:
     page = (ROOT / "docs/guides/pytest.md").read_text()
-    [example] = re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    run(pytester, example).assert_outcomes(passed=3)
+    threads, tasks = re.findall(r"^```py\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    run(pytester, threads).assert_outcomes(passed=3)
+    run(pytester, tasks).assert_outcomes(passed=2)
