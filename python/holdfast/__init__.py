@@ -7,7 +7,8 @@ A process makes one client and shares it among its threads:
     with client.lock("myLock"):
         print("one at a time, of all processes that use the name")
 
-For asyncio: ``holdfast.asyncio.Client``.
+For asyncio: ``holdfast.asyncio.Client``; for trio and anyio: ``holdfast.trio.Client`` and
+``holdfast.anyio.Client``.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def test_a_wait_that_is_longer_than_a_fixed_lease_warns_once(parties: Parties) -
     assert parties.do(fixed.wait, timeout=BOUND + 1) == 0  # a second warning is an error here
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_a_task_that_is_cancelled_breaks_it_for_the_others(parties: Parties) -> None:
     waiting = parties.wait(parties.barrier())
     actor = parties.flavour.actor()

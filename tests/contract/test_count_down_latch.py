@@ -196,7 +196,7 @@ def test_a_wait_ends_at_its_timeout(alice: Any, latch: Any, server: Server) -> N
     assert server.inspect.get(NAME) == b"1"
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_a_cancelled_wait_leaves_nothing(latch: Any, flavour: Flavour, server: Server) -> None:
     server.inspect.set(NAME, 1)
     owner = flavour.actor()

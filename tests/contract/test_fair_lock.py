@@ -156,7 +156,7 @@ def test_who_gives_up_leaves_the_line_to_the_others(alice: Any, lock: Any, stage
     assert not last.done()
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_a_cancelled_wait_leaves_the_line(alice: Any, lock: Any, stage: Stage) -> None:
     alice.do(lock.acquire)
     bob: TaskActor = stage.actor()

@@ -65,7 +65,7 @@ def test_the_token_is_the_callers_own(alice: Any, bob: Any, lock: Any) -> None:
     assert token(alice, lock) == minted
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_outside_of_a_task_there_is_none(alice: Any, lock: Any) -> None:
     granted(alice, lock)
     assert lock.token is None

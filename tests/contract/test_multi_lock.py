@@ -215,7 +215,7 @@ def test_a_member_with_a_key_of_another_type(alice: Any, multi: Any, server: Ser
     eventually(lambda: server.keys() == {b"b"})
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 @pytest.mark.parametrize("taken", [A, B, C], indirect=True)
 def test_a_cancelled_wait_leaves_nothing(
     alice: Any, multi: Any, server: Server, taken: str

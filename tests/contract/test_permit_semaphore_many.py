@@ -163,7 +163,7 @@ def test_permits_that_expire_are_enough_for_a_waiter_for_many(permits: Permits) 
 
 
 @LEASES
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_a_cancelled_waiter_for_many_leaves_nothing(permits: Permits, lease: float | None) -> None:
     semaphore = permits.semaphore(2)
     permit = permits.take(semaphore)

@@ -145,7 +145,7 @@ def test_who_gives_up_leaves_nothing(permits: Permits) -> None:
     assert (permits.free, permits.out) == (1, {})
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 @pytest.mark.parametrize("lease", [None, LONG], ids=["renewed", "leased"])
 def test_who_is_cancelled_leaves_nothing(permits: Permits, lease: float | None) -> None:
     semaphore = permits.semaphore(1)

@@ -178,7 +178,7 @@ def test_a_reader_that_gives_up_leaves_nothing(
     assert server.keys() == set()
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_a_cancelled_reader_leaves_nothing(alice: Any, bob: Any, rw: Any, server: Server) -> None:
     alice.do(rw.write.acquire)
     waiting = begin(server, bob, rw.read)

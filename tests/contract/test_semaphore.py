@@ -257,7 +257,7 @@ def test_what_a_big_waiter_cannot_use_is_left_to_a_small_one(
     assert big.result(SOON) is True
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_a_waiter_that_is_woken_and_gives_up_wakes_the_next(
     flavour: Flavour, semaphore: Any, waiters: Waiters, server: Server
 ) -> None:
@@ -343,7 +343,7 @@ def test_who_gives_up_leaves_nothing(
     assert bob.do(semaphore.available_permits) == 1
 
 
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_a_cancelled_wait_leaves_nothing(
     semaphore: Any, flavour: Flavour, waiters: Waiters, server: Server
 ) -> None:

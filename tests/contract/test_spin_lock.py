@@ -149,7 +149,7 @@ def test_closing_the_client_ends_a_rest(
 
 
 @pytest.mark.servers("real")  # elsewhere its rests cannot be seen
-@pytest.mark.flavours("asyncio")
+@pytest.mark.flavours("asyncio", "trio")
 def test_cancelling_ends_a_rest_and_leaves_nothing(
     alice: Any, bob: Any, client: Any, server: Server
 ) -> None:

@@ -44,7 +44,7 @@ QUICK = "not interop and not browser and not frameworks and not slow"
 """What -m selects in a quick run."""
 _FULL = "not interop and not browser and not frameworks"
 FLAVOURS = ("sync", "asyncio")
-TRIO_SHARE = 100
+TRIO_SHARE = 150
 """Of this number of tests for both flavours a run tries one by trio, too."""
 _SHARES = {"fakeredis": 1}
 """Of the items that may run on any kind of server; 3 for the kinds that are not named."""
