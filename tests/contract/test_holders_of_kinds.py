@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 import threading
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
+import anyio
 import pytest
 
 from holdfast._locks.kinds import BUILT, KINDS
@@ -48,7 +48,7 @@ class Case:
         # The server does not say whose a permit is.
         known = kind != "permit_semaphore"
         self.other = self.stranger if known else MAKES[kind](self.client, 0.05)
-        self.over: Any = asyncio.Event() if flavour.asyncio else threading.Event()
+        self.over: Any = anyio.Event() if flavour.asyncio else threading.Event()
         self._actor = flavour.actor()
 
     def hold(self) -> Future[Any]:

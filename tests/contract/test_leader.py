@@ -16,6 +16,9 @@ from tests.support.owners import MakeClient
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, let_pass, stays, taking
 
+# Of trio, for a watch that its task leaves as it is.
+pytestmark = pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")
+
 TOKENS = b"redisson_lock_token:{myLeader}"
 DAY = 24 * 3600
 

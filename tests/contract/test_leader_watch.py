@@ -14,6 +14,9 @@ from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually, settled, stays
 
+# Of trio, for a watch that its task leaves as it is.
+pytestmark = pytest.mark.filterwarnings("ignore:Async generator:ResourceWarning")
+
 
 def test_a_watch_shows_the_leader_and_each_change(
     leader: Any, other: Any, alice: Any, bob: Any, server: Server
