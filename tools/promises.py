@@ -125,7 +125,7 @@ PROMISES: tuple[Promise, ...] = (
         "client/send_buffer.* client/stream_reader.* script/writer.*",
         "silent-network lost-reply lost-release script-flush",
         first=1599,
-        lines=1822,
+        lines=1824,
         added=(
             "replies of a stale server are held back until another has its place; a "
             "request whose reply mismatched twice is not sent again; "
