@@ -79,7 +79,7 @@ redisContext* connect_port(int port) {
   return connection;
 }
 
-// With the word `look=150`: until there is something to read, for at most so many microseconds.
+// With the word `look=150`: until there is something to read, for 150 microseconds at most.
 static void look(redisContext* connection) {
   static long longest = -1;
   if (longest < 0) longest = word_long("look", 0);

@@ -438,8 +438,8 @@ class Configured:
                 release, for the kinds that support ``release(wait=False)``.
             tracking: ``"auto"``: a server that supports ``CLIENT TRACKING`` reports at once when a
                 hold is removed or cut short; ``"require"``: a server without it is refused.
-            busy_poll: ``"auto"``: a thread looks for its reply for at most 150 microseconds before it
-                sleeps, while the client finds that this is quicker; ``"off"``: it never does.
+            busy_poll: ``"auto"``: a caller looks for its reply for at most 150 microseconds before
+                it sleeps, while the client finds that this is quicker; ``"off"``: it never does.
             guard: Whether a second process releases what this client holds when the program is
                 killed; ``None``: if the environment's ``HOLDFAST_GUARD`` is 1.
             reauthenticate: Seconds between two calls of a ``password`` that is a callable, to

@@ -32,7 +32,8 @@ def test_the_figures_are_a_frozen_dataclass(client: Any, alice: Any) -> None:
     assert [field.name for field in dataclasses.fields(stats)] == [
         "acquired", "contended", "timed_out", "cancelled",
         "failed", "released", "lost", "renewals", "renewal_failures", "commands", "reconnects",
-        "protocol_errors", "busy_polls", "busy_polls_right", "held", "waiting", "tracked", "guarded",
+        "protocol_errors", "busy_polls", "busy_polls_right",
+        "held", "waiting", "tracked", "guarded",
         "wait_seconds", "hold_seconds",
     ]  # fmt: skip
     assert not any(dataclasses.astuple(stats)[:-2])
