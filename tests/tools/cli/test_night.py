@@ -51,7 +51,8 @@ def name_of(number: int) -> bytes:
 
 def hold(client: holdfast.Client, number: int) -> Any:
     """Take a lock of the next kind."""
-    name, lease = name_of(number), {"lease": 600.0}
+    name = name_of(number)
+    lease: dict[str, Any] = {"lease": 600.0}
     label = f"order {number}" if number % 2 else None
     both = client.read_write_lock(name, label=label, **lease)
     things: tuple[Any, ...] = (
