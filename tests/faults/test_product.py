@@ -206,12 +206,25 @@ class Cell:
             fault.between and of.steps == 1,
             fault.memory and not self.call.needs_memory,
             of.hurried and (fault.connects or fault.one_reply),
-            fault.ends is SECONDS and self.step > (of.timed or of.steps),
+            fault.options is PATIENT and self.after_time,
         )
         if any(excluded):
             return False
         last = of.steps + (fault.kills and of.steps > 1)  # behind the last one, it holds
         return self.step == 1 or (self.step <= last and fault.between_any)
+
+    @property
+    def after_time(self) -> bool:
+        """The exchange does not have the caller's time: of once, whose work has run by then."""
+        return self.step > (self.call.of.timed or self.call.of.steps)
+
+    @property
+    def ends(self) -> tuple[type[BaseException], str | None] | None:
+        """As of the fault; what refuses the result of work that has run says so."""
+        refused = self.fault.ends is not None and self.fault.ends[0] is holdfast.ServerError
+        if refused and self.after_time:
+            return holdfast.ResultNotKeptError, "NOPERM"
+        return self.fault.ends
 
     def __repr__(self) -> str:
         return f"{self.call}-{self.fault}-{self.step}-{self.flavour}"
@@ -344,14 +357,14 @@ def tried(actor: Any, again: Callable[[], Any]) -> Any:
 
 def act(cell: Cell, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Make the call; whether its fault happened."""
-    call, fault = cell.call, cell.fault
+    call, fault, ends = cell.call, cell.fault, cell.ends
     thing = stage.thing = call.make(stage.client)
     with monkeypatch.context() as patch:
         before = Before(patch, cell.step, lambda: fault.happen(stage))
         if call.of.steps == 1:
             before.count()
         outcome = stage.actor.begin(call.begin(stage.flavour, thing))
-        if fault.ends is None:
+        if ends is None:
             stage.granted = outcome.result(BOUND)
             assert call.name.startswith("watch") or is_granted(stage.granted)
             return before.happened
@@ -360,7 +373,7 @@ def act(cell: Cell, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> bool:
             stage.granted = outcome.result(BOUND)
             assert not before.happened or fault.name == "cancelled"
             return False
-        with pytest.raises(fault.ends[0], match=fault.ends[1]):
+        with pytest.raises(ends[0], match=ends[1]):
             raise error
         return before.happened
 
