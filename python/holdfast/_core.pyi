@@ -435,16 +435,16 @@ def red_lock(members: list[Lock], name: bytes, label: str | None = None, /) -> Q
 # What one event loop waits for.
 class PendingQueue:
     def fileno(self) -> int: ...  # readable when drain() is to be called
+    # The number of the exchange, as drain() returns it; of a TaskQueue what its task awaits.
+    def start(self, exchange: Exchange[Any], /) -> Any: ...
 
 class NumberedQueue(PendingQueue):
-    def start(self, exchange: Exchange[Any], /) -> int: ...  # its number, as drain() returns it
     def cancel(self, number: int, /) -> None: ...  # drain() will not return it
     def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
 
 class TaskQueue(PendingQueue):
     # `owners`: the numbers of the loop's tasks.
     def __init__(self, loop: Any, owners: dict[Any, int], /) -> None: ...
-    def start(self, exchange: Exchange[_Result], /) -> Awaitable[_Result]: ...
     def drain(self, *ignored: object) -> None: ...  # continues the tasks with ended operations
     def idle(self) -> bool: ...  # no task waits
     def end(self) -> None: ...  # no loop calls drain() any more: cancels the operations

@@ -32,9 +32,9 @@ COORDINATION_BREAKS = (
         _SLOTS_PY,
         (
             (
-                "                [permit] = taken.grant.permits\n",
-                "                [permit] = taken.grant.permits\n"
-                "                taken.grant.keeping.keep()\n",
+                "                self._agreed(table, reply)\n",
+                "                grant.keeping.pass_on()\n"
+                "                self._agreed(table, reply)\n",
             ),
         ),
         "tests/faults/test_slots.py::test_a_refused_slot_leaves_nothing_behind",
@@ -73,8 +73,8 @@ COORDINATION_BREAKS = (
         _SLOTS_PY,
         (
             (
-                "bytes.fromhex(permit), table.number, table.encoded, holder)",
-                "bytes.fromhex(permit), self._table.number, self._table.encoded, holder)",
+                "(grant.raw(), *table.terms, grant.who())",
+                "(grant.raw(), *self._table.terms, grant.who())",
             ),
         ),
         "tests/contract/test_slots.py"
@@ -86,8 +86,8 @@ COORDINATION_BREAKS = (
         _STEPS,
         (
             (
-                "return _core.step_of(core, *self._parameters, time)",
-                "return _core.step_of(core, *self._parameters, without_limit(core))",
+                "script, list(keys), encoded(args), time)",
+                "script, list(keys), encoded(args), without_limit(core))",
             ),
         ),
         f"{_TIME}test_an_exchange_of_a_call_ends_with_the_time_of_its_call",

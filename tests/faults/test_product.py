@@ -37,7 +37,7 @@ from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
 #: Cells of a plain run, of each flavour.
-SAMPLE = 90
+SAMPLE = 75
 MOST_STEPS = max(row.steps for row in CALLINGS)
 #: Options of clients whose own limits are longer than a test waits for a caller's.
 PATIENT: dict[str, Any] = {"command_timeout": 600, "connect_timeout": 600, "retries": 100_000}

@@ -25,7 +25,7 @@ TRIO_BREAKS = (
                 "REPEATED: tuple[type[BaseException], ...] = ()",
             ),
         ),
-        TESTS + "test_a_release_that_a_cancelled_scope_meets_goes_on[lock]",
+        TESTS + "test_a_release_that_a_cancelled_scope_meets_goes_on",
     ),
     Break(
         ("idle-loop",),

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.frameworks.conftest import Program, Run, get
-from tests.frameworks.test_fastapi import answers, post
 from tests.support.servers import Server, free_port
 from tests.support.waiting import eventually
 
 pytest.importorskip("hypercorn")
 pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("websockets")
+
+from tests.frameworks.test_fastapi import answers, post
 
 pytestmark = [pytest.mark.frameworks, pytest.mark.servers("redis")]
 

@@ -48,7 +48,15 @@ def test_nothing_is_needed_at_run_time() -> None:
 
 def test_the_extras_are_the_documented_ones() -> None:
     extras = metadata.metadata("holdfast-locks").get_all("Provides-Extra") or []
-    integrations = {"celery", "django", "fastapi", "opentelemetry", "prometheus", "redis-py"}
+    integrations = {
+        "celery",
+        "django",
+        "fastapi",
+        "opentelemetry",
+        "prometheus",
+        "redis-py",
+        "trio",
+    }
     tools = {"cli", "pytest", "server", "test", "web"}
     assert set(extras) == integrations | tools
 

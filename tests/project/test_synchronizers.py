@@ -113,7 +113,7 @@ ROWS = {kind.word for kind in KINDS} | {other.name for other in OTHERS}
 
 # What is built on locks and states, and scripts that they share: see holdfast._locks.steps.
 BUILT = [kind.word for kind in holdfast.servers.BUILT]
-BUILT_ON_LOCKS = {"client", "revision", *BUILT}
+BUILT_ON_LOCKS = {"client", "inspect", "revision", *BUILT}
 
 Places = dict[str, Callable[[str], bool]]
 TESTS: Places = {"tests/contract/kinds.py": lambda word: word in ROWS}

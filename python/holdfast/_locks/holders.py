@@ -135,7 +135,7 @@ def _timeout(key: bytes, reader: Holder) -> bytes:
 
 
 class Said(NamedTuple):
-    """What a client says of itself and of a hold; ``None``: nothing."""
+    """What a client says of itself and of a hold, in seconds; ``None``: nothing."""
 
     label: str | None = None
     purpose: str | None = None
@@ -146,7 +146,7 @@ class Said(NamedTuple):
     renewed: float | None = None
     #: Whether it was not asked.
     truncated: bool = False
-    #: As of a ``Holder``.
+    #: Seconds, as of a ``Holder``.
     within: float | None = None
     #: Whether holdfast has written the client's key.
     ours: bool = False

@@ -96,7 +96,7 @@ def test_a_reader_that_takes_nothing_does_not_hold_up_the_others(
 
 
 def owner_json(number: int) -> dict[str, Any]:
-    unsaid = ("client", "mode", "label", "purpose", "host", "pid", "since", "renewed")
+    unsaid = ("client", "mode", "label", "purpose", "host", "pid", "since", "within", "renewed")
     return {
         "id": owner(number),
         "holds": 1,
