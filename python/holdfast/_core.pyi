@@ -4,7 +4,7 @@
 # type argument is the result.
 
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar, final, overload
 
 from holdfast._engine.arguments import LeaseTime
@@ -12,7 +12,6 @@ from holdfast._engine.arguments import LeaseTime
 __version__: str
 
 _Result_co = TypeVar("_Result_co", covariant=True)
-_Result = TypeVar("_Result")
 
 class Exchange(Generic[_Result_co]):
     # One exchange with the servers, begun by wait() or start().
