@@ -8,7 +8,6 @@ namespace {
 
 // Of a trial: as many readings of one way after the other, twice, sleeps first.
 constexpr int kRun = 8;
-constexpr int kTrial = 4 * kRun;
 // Readings until the next trial: where looks have lost, twice as many each time; where they have
 // won, as sleeps may have become shorter meanwhile.
 constexpr int kFewestSleeps = 128;
@@ -16,49 +15,60 @@ constexpr int kMostSleeps = 4096;
 constexpr int kLooks = 1024;
 // Looks that are judged together.
 constexpr int kWatched = 64;
-// A longer reading counts as one of this time.
-constexpr Duration kLongest = std::chrono::milliseconds(5);
+
+bool most(int of, int count) { return 4 * of >= 3 * count; }
 
 }  // namespace
 
-void BusyPoll::Sum::add(const Reading& reading) {
-  took += std::min(reading.took, kLongest);
-  ++count;
-  found += reading.found ? 1 : 0;
-  held_up = held_up || reading.held_up;
-}
-
-bool BusyPoll::turn_looks() const { return (slept_.count + looked_.count) / kRun % 2 == 1; }
+bool BusyPoll::turn_looks() const { return (sleeps_ + looks_.count) / kRun % 2 == 1; }
 
 void BusyPoll::measured(const Reading& reading) {
-  if (phase_ == Phase::kLooks) {
-    looked_.add(reading);
-    return watch();
+  if (phase_ == Phase::kLooks) return watch(reading);
+  if (turn_looks()) {
+    looked_[static_cast<std::size_t>(looks_.count++)] = reading.took;
+    looks_.found += reading.found ? 1 : 0;
+    looks_.held_up = looks_.held_up || reading.held_up;
+  } else {
+    slept_[static_cast<std::size_t>(sleeps_++)] = reading.took;
   }
-  (turn_looks() ? looked_ : slept_).add(reading);
   // In vain: a second run of looks would be so, too.
-  if (looked_.count == kRun && !looked_.pays()) return sleep();
-  if (slept_.count + looked_.count < kTrial) return;
+  const bool in_vain = looks_.held_up || !most(looks_.found, looks_.count);
+  if (in_vain && looks_.count == kRun) return sleep();
+  if (sleeps_ == kEach && looks_.count == kEach) judge();
+}
+
+// By the half of the sleeps, since a single one may have waited for the CPU for milliseconds.
+void BusyPoll::judge() {
+  auto* const middle = slept_.begin() + kEach / 2;
+  std::nth_element(slept_.begin(), middle, slept_.end());
+  half_ = *middle;
   // An eighth is for the CPU that looks take.
-  if (!looked_.pays() || looked_.took > slept_.took - slept_.took / 8) return sleep();
+  const Duration enough = half_ - half_ / 8;
+  const auto quicker = std::count_if(looked_.begin(), looked_.end(),
+                                     [enough](Duration took) { return took < enough; });
+  const bool win = most(static_cast<int>(quicker), kEach) && most(looks_.found, kEach);
+  if (!win || looks_.held_up) return sleep();
   phase_ = Phase::kLooks;
   left_ = kLooks;
-  looked_ = {};
+  looks_ = {};
 }
 
 void BusyPoll::sleep() {
   phase_ = Phase::kSleeps;
-  left_ = sleeps_ = std::clamp(2 * sleeps_, kFewestSleeps, kMostSleeps);
+  left_ = rest_ = std::clamp(2 * rest_, kFewestSleeps, kMostSleeps);
 }
 
-void BusyPoll::watch() {
-  --left_;
-  const bool whole = looked_.count == kWatched;
-  const bool shorter = looked_.took / looked_.count < slept_.took / slept_.count;
-  if (looked_.held_up || (whole && !(looked_.pays() && shorter))) return sleep();
-  if (whole) looked_ = {};
-  if (left_ > 0) return;
-  sleeps_ = 0;
+void BusyPoll::watch(const Reading& reading) {
+  ++looks_.count;
+  looks_.found += reading.found ? 1 : 0;
+  looks_.quicker += reading.took < half_ ? 1 : 0;
+  if (reading.held_up) return sleep();
+  if (looks_.count == kWatched) {
+    if (!most(looks_.found, kWatched) || !most(looks_.quicker, kWatched)) return sleep();
+    looks_ = {};
+  }
+  if (--left_ > 0) return;
+  rest_ = 0;
   begin_trial();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -62,29 +63,35 @@ class BusyPoll {
 
  private:
   enum class Phase : std::uint8_t { kNever, kTrial, kSleeps, kLooks };
+  // Readings of each way in a trial.
+  static constexpr int kEach = 16;
 
-  struct Sum {
-    Duration took{};
+  // What looks have come to, in a trial or since the last judgement.
+  struct Looks {
     int count = 0;
     int found = 0;
+    int quicker = 0;  // than half of the sleeps of the trial
     bool held_up = false;
-    void add(const Reading& reading);
-    bool pays() const { return !held_up && found * 4 >= count * 3; }
   };
 
+  void watch(const Reading& reading);
+  void judge();
   bool turn_looks() const;
   void begin_trial() {
     phase_ = Phase::kTrial;
-    slept_ = looked_ = {};
+    sleeps_ = 0;
+    looks_ = {};
   }
   void sleep();
-  void watch();
 
   Phase phase_;
-  Sum slept_;       // in the latest trial
-  Sum looked_;      // the same; of kLooks: those that are watched now
-  int left_ = 0;    // readings until the next trial
-  int sleeps_ = 0;  // how many there were after the latest trial that looks have lost
+  std::array<Duration, kEach> slept_{};  // of the trial, which has come to:
+  std::array<Duration, kEach> looked_{};
+  int sleeps_ = 0;
+  Looks looks_;
+  Duration half_{};  // within which half of the sleeps had their reply
+  int left_ = 0;     // readings until the next trial
+  int rest_ = 0;     // how many there were after the latest trial that looks have lost
 };
 
 }  // namespace holdfast::client
