@@ -85,7 +85,8 @@ class BusyPoll {
   void sleep();
 
   Phase phase_;
-  std::array<Duration, kEach> slept_{};  // of the trial, which has come to:
+  // The times of the trial, and how many of each there are so far.
+  std::array<Duration, kEach> slept_{};
   std::array<Duration, kEach> looked_{};
   int sleeps_ = 0;
   Looks looks_;

@@ -111,8 +111,7 @@ def step(
     ``args``: without the command by which scripts publish, which is added as the last one;
     ``name``: what its errors name, where that is not the first key.
     """
-    if not _events.running():  # a reply of another shape, and other events, are logged
-        _events.start()
+    _log_events()
     return _core.step_of(core, name or b"".join(keys[:1]), script, list(keys), encoded(args), time)
 
 
@@ -137,6 +136,7 @@ def encoded(args: Sequence[Argument]) -> list[bytes]:
 
 
 def _log_events() -> None:
+    """A reply of another shape, and other events, are logged from now on."""
     if not _events.running():
         _events.start()
 
