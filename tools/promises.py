@@ -213,10 +213,11 @@ PROMISES: tuple[Promise, ...] = (
         "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
         "acquire-after-loss",
         first=1382,
-        lines=1460,
+        lines=1505,
         added=(
             "an undo beside a hold of its owner is the release of that hold; "
-            "each hold is noted with its beginning and its end"
+            "each hold is noted with its beginning and its end; what was taken for a lock made of "
+            "locks ends with that one"
         ),
     ),
     Promise(
@@ -261,7 +262,7 @@ PROMISES: tuple[Promise, ...] = (
         "error-in-block lost-release out-of-memory wrong-release interrupted-release "
         "pending-at-close deferred-loss unanswered-release greedy-client deferred-at-close",
         first=991,
-        lines=1028,
+        lines=1030,
         added=(
             "a release that is refused for a reason that passes goes on until the lease is over; "
             "a record of the log says the kind of lock; "
@@ -291,7 +292,7 @@ PROMISES: tuple[Promise, ...] = (
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1321,
+        lines=1324,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
             "`close()` gives back what a call of several steps has been granted; "
@@ -336,10 +337,11 @@ PROMISES: tuple[Promise, ...] = (
         "sync/quorum/* engine/quorum.*",
         "failed-members",
         first=1356,
-        lines=1391,
+        lines=1412,
         added=(
             "a red lock that lost its quorum releases its members though others hang; "
-            "they take a `label`"
+            "they take a `label`; what the other members have of a lost hold is released when the "
+            "loss is raised"
         ),
     ),
     Promise(
@@ -410,7 +412,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1298,
+        lines=1301,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
             "a loss tells a task of trio, too, who has released the lock by force"

@@ -94,6 +94,11 @@ void give_back(const engine::Lock& self, const std::string& ticket, OwnerNumber 
   self.give_back(sync::parse_ticket(ticket).value(), owner);
 }
 
+// Its only hold.
+void release_unawaited(const engine::Lock& self, OwnerNumber owner) {
+  self.release_unawaited({owner});
+}
+
 // What the client knows of the owner's hold.
 template <auto field>
 auto known(const Lockable& self, OwnerNumber owner) {
@@ -145,7 +150,7 @@ void add_to(py::module_& module) {
       .method<&Lock::end_detach>("end_detach")
       .method<&attach>("attach")
       .method<&give_back>("give_back")
-      .method<&Lock::release_unawaited>("release_unawaited")
+      .method<&release_unawaited>("release_unawaited")
       .method<&Lock::leave_to_lease>("leave_to_lease")
       .method<&Lock::same_as>("same_as")
       .method<&Lock::known_reads>("known_reads")

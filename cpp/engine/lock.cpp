@@ -29,8 +29,8 @@ sync::ExchangePtr Lock::release(const sync::HoldRelease::What& what) const {
   return std::make_shared<sync::HoldRelease>(client_->started(), synchronizer_, what);
 }
 
-void Lock::release_unawaited(OwnerNumber owner) const {
-  (void)sync::HoldRelease::give_back(client_->context(), synchronizer_, owner);
+void Lock::release_unawaited(const sync::HoldRelease::What& what) const {
+  (void)sync::HoldRelease::give_back(client_->context(), synchronizer_, what);
 }
 
 void Lock::leave_to_lease(OwnerNumber owner) const {
@@ -112,6 +112,10 @@ void Lock::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
 
 void Lock::forget_loss(OwnerNumber owner) const {
   client_->context()->keeper->forget_loss(name(), owner);
+}
+
+void Lock::forget_loss_in_acquire(OwnerNumber owner) const {
+  (void)client_->context()->keeper->attempts().refuse(name(), owner);
 }
 
 std::shared_ptr<Lock> new_lock(std::shared_ptr<Client> client, std::string_view word,

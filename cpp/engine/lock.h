@@ -86,16 +86,19 @@ class Lock : public Lockable {
 
   sync::ExchangePtr acquire(const AcquireArguments& arguments) const override;
   sync::ExchangePtr release(OwnerNumber owner, bool all) const override {
-    return release({owner, all});
+    using How = lease::Ending::How;
+    return release({owner, {all ? How::kAll : How::kInnermost}});
   }
   sync::ExchangePtr release_deferred(OwnerNumber owner) const override {
-    return release({owner, false, true});
+    return release({owner, {}, true});
   }
   sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const override {
-    return release({owner, false, deferred, true});
+    return release({owner, {}, deferred, true});
   }
-  // Releases the owner's only hold in the background, for a caller that does not wait.
-  void release_unawaited(OwnerNumber owner) const;
+  sync::ExchangePtr release(const sync::HoldRelease::What& what) const;
+  // Releases it in the background, for a caller that does not wait. Holds that stay are said to the
+  // server by what their owner does next.
+  void release_unawaited(const sync::HoldRelease::What& what) const;
   // From now on the owner's hold is not renewed: it ends with its lease.
   void leave_to_lease(OwnerNumber owner) const;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
@@ -130,14 +133,14 @@ class Lock : public Lockable {
   std::optional<Duration> left(OwnerNumber owner) const {
     return client_->context()->keeper->left(name(), owner);
   }
-  // Suppresses the report of a loss.
+  // Suppresses the report of a loss: any; to the owner's next acquire.
   void forget_loss(OwnerNumber owner) const;
+  void forget_loss_in_acquire(OwnerNumber owner) const;
 
  private:
   const sync::LockRecipe& recipe() const {
     return static_cast<const sync::LockRecipe&>(synchronizer_->recipe());
   }
-  sync::ExchangePtr release(const sync::HoldRelease::What& what) const;
 
   const std::shared_ptr<Client> client_;
   const sync::SynchronizerPtr synchronizer_;

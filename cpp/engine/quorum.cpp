@@ -13,12 +13,14 @@ namespace holdfast::engine {
 
 namespace {
 
+using How = lease::Ending::How;
 using sync::Answers;
 using sync::FanOutCall;
 using sync::Outcome;
 
 // For calls without a lease.
 constexpr Millis kUsualLease{30000};
+constexpr std::uint64_t kIdBits = 0x7fffffff;
 
 // The largest number that at least `needed` numbers reach.
 template <typename T>
@@ -62,7 +64,6 @@ class Quorum::Acquired final : public sync::QuorumMembers {
     arguments.blocking = how == How::kWait;
     arguments.again = how == How::kAgain;
     arguments.block = arguments_.block && !arguments.again;
-    arguments.member = true;
     if (deadline_ != kNever) {
       arguments.timeout = deadline_ - lock(member).client().context()->clock.now();
     }
@@ -82,6 +83,11 @@ class Quorum::Acquired final : public sync::QuorumMembers {
     return lock(member).left(arguments_.owner);
   }
 
+  void end_lost() const override {
+    for (const auto& each : quorum_->members_) each->forget_loss_in_acquire(arguments_.owner);
+    quorum_->release_rest(arguments_.owner);
+  }
+
  private:
   const Lock& lock(std::size_t member) const { return *quorum_->members_[member]; }
 
@@ -94,6 +100,7 @@ Quorum::Quorum(Members members, Rule rule_for, std::string name, Purpose purpose
     : members_(std::move(members)),
       rule_for_(rule_for),
       name_(std::move(name)),
+      id_(static_cast<lease::WholeId>(name_.hash() & kIdBits) | 1U),
       purpose_(std::move(purpose)),
       texts_(std::make_shared<std::vector<std::string>>(texts_of(members_))) {}
 
@@ -113,11 +120,12 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
                                             static_cast<std::int64_t>(arguments.owner));
   const std::vector<int> counts = this->counts(arguments.owner);
   const int held = common(counts, options.rule.needed);
+  if (held == 0 && may_use(arguments.owner).ok()) release_rest(arguments.owner);
   // If a minority may be missing, the next round tries a server again that refuses to work or
   // refuses connections.
   const bool in_rounds = options.rule.spare() > 0;
   AcquireArguments part = arguments;
-  part.part = true;
+  part.whole = id_;
   if (!part.purpose) part.purpose = purpose_;
   part.timeout = kNever - TimePoint{};
   part.callers_time.reset();
@@ -139,15 +147,13 @@ sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
   // Before any member is released.
   const Status refused = may_use(owner);
   if (!refused.ok()) return ended({sync::Verdict::kFailed, refused});
-  return release_members(owner, all,
-                         [owner, all](const Lock& lock) { return lock.release(owner, all); });
+  return release_members({owner, {all ? How::kAll : How::kInnermost, id_}});
 }
 
 sync::ExchangePtr Quorum::end_block(OwnerNumber owner, bool /*deferred*/) const {
   const Status refused = may_use(owner);
   if (!refused.ok()) return ended({sync::Verdict::kFailed, refused});
-  return release_members(owner, false,
-                         [owner](const Lock& lock) { return lock.end_block(owner, false); });
+  return release_members({owner, {How::kInnermost, id_}, false, true});
 }
 
 sync::ExchangePtr Quorum::ended(const sync::Outcome& outcome) const {
@@ -155,8 +161,10 @@ sync::ExchangePtr Quorum::ended(const sync::Outcome& outcome) const {
 }
 
 // Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
-// members' common count; if it is not, all of them, unless this lock was held and has been lost.
-sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, Call call) const {
+// members' common count. If it is not, but was held and has been lost, that is the end of all its
+// nested holds: what the members still have of them is released.
+sync::ExchangePtr Quorum::release_members(const Release& what) const {
+  const OwnerNumber owner = what.owner;
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
   Places first;
@@ -176,10 +184,21 @@ sync::ExchangePtr Quorum::release_members(OwnerNumber owner, bool all, Call call
     return outcome;
   };
   auto next = if_held_once(first, std::move(second));
-  const auto made = gather({rule(), std::move(first), of_member(std::move(call)), std::move(next),
-                            combine, sync::Exchange::Role::kRelease});
-  made->set_about({kind(), owner, all || count <= 1}, shared_from_this());
+  auto release = what;
+  if (count == 0) release.ending.how = How::kWhole;
+  const Call call = [release](const Lock& lock) { return lock.release(release); };
+  const auto made = gather({rule(), std::move(first), of_member(call), std::move(next), combine,
+                            sync::Exchange::Role::kRelease});
+  const bool last = what.ending.how == How::kAll || count <= 1;
+  made->set_about({kind(), owner, last}, shared_from_this());
   return made;
+}
+
+void Quorum::release_rest(OwnerNumber owner) const {
+  for (const auto& lock : members_) {
+    if (lock->known_count(owner) == 0) continue;
+    lock->release_unawaited({owner, {How::kWhole, id_}});
+  }
 }
 
 sync::ExchangePtr Quorum::extend(OwnerNumber owner, Millis lease) const {

@@ -49,6 +49,7 @@ class Quorum final : public Lockable,
   class Acquired;
   using Places = sync::FanOutCall::Places;
   using Call = std::function<sync::ExchangePtr(const Lock& member)>;
+  using Release = sync::HoldRelease::What;
 
   // As QuorumMachine::Options.
   bool pipelined(OwnerNumber owner) const;
@@ -56,8 +57,10 @@ class Quorum final : public Lockable,
   sync::QuorumRule rule(Millis lease) const;
   sync::QuorumRule rule() const;                                // for calls that have no lease
   sync::ExchangePtr ended(const sync::Outcome& outcome) const;  // without a member's part
-  // `call`: the release of one member.
-  sync::ExchangePtr release_members(OwnerNumber owner, bool all, Call call) const;
+  // `what`: the release of a member.
+  sync::ExchangePtr release_members(const Release& what) const;
+  // Ends what the members still have of an earlier hold of this lock, without a caller.
+  void release_rest(OwnerNumber owner) const;
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;
   sync::ExchangePtr call_all(Call call, sync::FanOutCall::Combine combine) const;
   std::function<sync::ExchangePtr(std::size_t member)> of_member(Call call) const;
@@ -67,6 +70,7 @@ class Quorum final : public Lockable,
   const Members members_;
   const Rule rule_for_;
   const LockName name_;
+  const lease::WholeId id_;
   const Purpose purpose_;
   const std::shared_ptr<const std::vector<std::string>> texts_;  // as QuorumRule::texts
 };

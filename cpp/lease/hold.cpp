@@ -22,6 +22,46 @@ Event::Cause cause_of(const std::string& reason) {
   return over || begins_with(reason, kNotRenewed) ? Event::Cause::kLeaseOver : Event::Cause::kOther;
 }
 
+void Levels::set_count(int count) {
+  marks_.resize(static_cast<std::size_t>(count), mark(false, 0));
+  note_renewed();
+}
+
+void Levels::push(bool renewed, WholeId whole) {
+  marks_ += mark(renewed, whole);
+  renewed_ = renewed_ || renewed;
+}
+
+int Levels::count_of(Ending ending) const {
+  if (ending.how == Ending::How::kAll) return count();
+  if (ending.how == Ending::How::kInnermost) return 1;
+  const auto is_of = [&ending](Mark each) { return whole_of(each) == ending.whole; };
+  return static_cast<int>(std::count_if(marks_.begin(), marks_.end(), is_of));
+}
+
+void Levels::end(Ending ending) {
+  const auto is_of = [&ending](Mark each) { return whole_of(each) == ending.whole; };
+  if (ending.how == Ending::How::kAll) {
+    marks_.clear();
+  } else if (ending.how == Ending::How::kWhole) {
+    marks_.erase(std::remove_if(marks_.begin(), marks_.end(), is_of), marks_.end());
+  } else {
+    const auto inner = std::find_if(marks_.rbegin(), marks_.rend(), is_of);
+    marks_.erase(std::prev(inner == marks_.rend() ? marks_.end() : inner.base()));
+  }
+  note_renewed();
+}
+
+void Levels::all_leased() {
+  for (Mark& each : marks_) each &= ~kRenewed;
+  renewed_ = false;
+}
+
+void Levels::note_renewed() {
+  renewed_ =
+      std::any_of(marks_.begin(), marks_.end(), [](Mark each) { return (each & kRenewed) != 0; });
+}
+
 void add_reference(Hold& hold) { hold.references_.add(); }
 
 void drop_reference(Hold& hold) {
@@ -60,7 +100,7 @@ void Hold::introduce(const Grant& grant) {
 
 void Hold::add_level(const Grant& grant) {
   levels.set_count(grant.count - 1);
-  levels.push(grant.lease.renewed);
+  levels.push(grant.lease.renewed, grant.whole);
   if (grant.block) ++blocks;
   listen(grant.listener);
   token = grant.token.value_or(token);

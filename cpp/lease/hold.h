@@ -66,6 +66,9 @@ enum class Noted : std::uint8_t {
   kLeftOut,  // there are too many
 };
 
+// Which lock made of locks a hold of a member was taken for: 31 bits of a hash; 0: for none.
+using WholeId = std::uint32_t;
+
 // What the server has granted to one owner of one lock.
 struct Grant {
   LockName name;
@@ -80,6 +83,7 @@ struct Grant {
   TimePoint at{};                       // when the grant arrived
   bool counted = true;                  // among the figures of the client's locks
   bool block = false;                   // of a `with` block, whose end releases it
+  WholeId whole = 0;
   // How many holds, of several permits at once: the owner's is the first one; the owners of the
   // others have the numbers that follow its number.
   std::int64_t amount = 1;
@@ -87,31 +91,45 @@ struct Grant {
   const Purpose* purpose = nullptr;    // null: it has none
 };
 
-// The holds that one owner has of one lock, nested: was each acquired without a lease?
+// Which of an owner's nested holds a release ends: an owner may hold a member of a lock made of
+// locks beside that, and neither release ends what the other one's acquire has taken.
+struct Ending {
+  enum class How : std::uint8_t {
+    kInnermost,  // of `whole`; if there is none, of all
+    kWhole,      // all of `whole`, of which there may be none
+    kAll,
+  };
+  How how = How::kInnermost;
+  WholeId whole = 0;
+};
+
+// The holds that one owner has of one lock, nested: was each acquired without a lease, and for
+// which lock made of locks?
 class Levels {
  public:
   int count() const { return static_cast<int>(marks_.size()); }
   bool renewed() const { return renewed_; }  // one of them is
-  bool renewed_at(int level) const { return marks_[static_cast<std::size_t>(level)] == kRenewed; }
+  bool renewed_at(int level) const {
+    return (marks_[static_cast<std::size_t>(level)] & kRenewed) != 0;
+  }
   // The inner ones end; or, if the server knows of more holds than we do, those have a lease.
-  void set_count(int count) {
-    marks_.resize(static_cast<std::size_t>(count), kLeased);
-    renewed_ = marks_.find(kRenewed) != std::string::npos;
-  }
-  void push(bool renewed) {
-    marks_ += renewed ? kRenewed : kLeased;
-    renewed_ = renewed_ || renewed;
-  }
-  void all_leased() {
-    marks_.assign(marks_.size(), kLeased);
-    renewed_ = false;
-  }
+  void set_count(int count);
+  void push(bool renewed, WholeId whole);
+  int count_of(Ending ending) const;  // how many of them end
+  void end(Ending ending);
+  void all_leased();
 
  private:
-  static constexpr char kRenewed = 'w';
-  static constexpr char kLeased = 'l';
+  using Mark = char32_t;
+  static constexpr Mark kRenewed = 1;
 
-  std::string marks_;
+  static constexpr Mark mark(bool renewed, WholeId whole) {
+    return (static_cast<Mark>(whole) << 1U) | (renewed ? kRenewed : 0U);
+  }
+  static constexpr WholeId whole_of(Mark mark) { return static_cast<WholeId>(mark >> 1U); }
+  void note_renewed();
+
+  std::u32string marks_;  // one for each, the outermost first
   bool renewed_ = false;
 };
 

@@ -50,15 +50,16 @@ Millis ReleasePlan::closed_for(TimePoint now) const {
   return std::chrono::ceil<Millis>(closed_until - now);
 }
 
-ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, bool all, Start start) {
+ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, Ending ending, Start start) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   if (!entry) return {};
   if (entry->attempts > 0) return under_way();
-  return begin_with(*entry, all, start);
+  return begin_with(*entry, ending, start);
 }
 
-ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Start start) {
+ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Ending ending,
+                                Start start) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   Hold* const hold = entry ? entry->current() : nullptr;
@@ -73,7 +74,7 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Start s
   if (lost) return lost_block(entry.get(), std::move(*lost));
   if (!entry) return {};
   if (entry->attempts > 0) return under_way();
-  return begin_with(*entry, false, start);
+  return begin_with(*entry, ending, start);
 }
 
 // `entry`: its owner's; null: none.
@@ -88,12 +89,12 @@ ReleasePlan Releases::lost_block(Holds::Entry* entry, std::string reason) {
   return plan;
 }
 
-ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, bool all,
+ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, Ending ending,
                                         Start start) {
   const MutexLock guard(book_.mutex);
   const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
   if (!entry) return {};
-  ReleasePlan plan = begin_with(*entry, all, start);
+  ReleasePlan plan = begin_with(*entry, ending, start);
   if (plan.verdict == ReleasePlan::Verdict::kFinal) {
     book_.count_released(book_.holds.take_leaving(*entry).get(), entry->caller);
   }
@@ -105,10 +106,10 @@ std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNu
   const MutexLock guard(book_.mutex);
   Holds::Entry* const entry = book_.holds.find(name, owner);
   if (entry == nullptr || entry->current() == nullptr) return std::nullopt;
-  return begin_with(*entry, true, start);
+  return begin_with(*entry, {Ending::How::kAll}, start);
 }
 
-ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Start& start) {
+ReleasePlan Releases::begin_with(Holds::Entry& entry, Ending ending, Start& start) {
   Hold* const hold = entry.current();
   if (hold == nullptr) return plan_pending(entry, start);
   const TimePoint now = start.at ? *start.at : book_.clock.now();
@@ -117,14 +118,15 @@ ReleasePlan Releases::begin_with(Holds::Entry& entry, bool all, Start& start) {
   if (book_.closed) return {};  // it stays, until it is lost
   ReleasePlan plan;
   describe(plan, *hold);
-  plan.remaining = all ? 0 : hold->levels.count() - 1;
-  plan.ended = hold->levels.count() - plan.remaining;
+  plan.ended = hold->levels.count_of(ending);
+  if (plan.ended == 0) return plan;
+  plan.remaining = hold->levels.count() - plan.ended;
   // It says itself how many holds are left. It counts at once: what its owner does before the
   // answer has come, in a signal handler, builds on it.
   if (plan.remaining > 0) {
     plan.verdict = ReleasePlan::Verdict::kPartial;
     plan.hold = entry.hold;
-    hold->levels.set_count(plan.remaining);
+    hold->levels.end(ending);
     book_.drop_release(entry);
     book_.notify_if_idle();
     return plan;

@@ -57,17 +57,17 @@ class Releases {
   explicit Releases(HoldBook& book) : book_(book) {}
 
   // The first half of a release: a last one ends the hold, and from then on its command acts for
-  // the entry. `all`: all holds of the owner at once.
-  ReleasePlan begin(const LockName& name, OwnerNumber owner, bool all, Start start = {})
+  // the entry.
+  ReleasePlan begin(const LockName& name, OwnerNumber owner, Ending ending, Start start = {})
       HOLDFAST_EXCLUDES(book_.mutex);
   // Begins the release of a `with` block that ends. If that block has lost its grant: kLost, and
   // nothing is released.
-  ReleasePlan end_block(const LockName& name, OwnerNumber owner, Start start = {})
+  ReleasePlan end_block(const LockName& name, OwnerNumber owner, Ending ending, Start start = {})
       HOLDFAST_EXCLUDES(book_.mutex);
   // Begins the release of a grant that no caller has got, also while the owner is acquiring it. The
   // owner's next release does not report it.
-  ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, bool all, Start start = {})
-      HOLDFAST_EXCLUDES(book_.mutex);
+  ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, Ending ending,
+                                Start start = {}) HOLDFAST_EXCLUDES(book_.mutex);
   // Begins the release of all holds of the owner for another caller; nothing if the owner has begun
   // to release.
   std::optional<ReleasePlan> begin_of_held(const LockName& name, OwnerNumber owner,
@@ -142,7 +142,7 @@ class Releases {
   using Released = Holds::Released;
 
   static ReleasePlan lost_block(Holds::Entry* entry, std::string reason);
-  ReleasePlan begin_with(Holds::Entry& entry, bool all, Start& start)
+  ReleasePlan begin_with(Holds::Entry& entry, Ending ending, Start& start)
       HOLDFAST_REQUIRES(book_.mutex);
   // The release of the entry begins with that plan.
   void open(Holds::Entry& entry, ReleasePlan& plan, Start& start, TimePoint until)

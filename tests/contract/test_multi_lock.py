@@ -115,14 +115,35 @@ def test_a_release_goes_on_past_a_lost_member(
     assert not isinstance(refused.value, holdfast.LockLostError)
 
 
-def test_a_release_goes_on_past_a_loss_that_is_known(
+@pytest.mark.parametrize("raised_by", ["acquire", "release"])
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside"])
+def test_when_a_loss_is_raised_all_nested_holds_of_the_other_members_end(
+    alice: Any, bob: Any, client: Any, multi: Any, server: Server, raised_by: str, beside: bool
+) -> None:
+    """But not what the owner holds of a member without the multi lock."""
+    if beside:
+        alice.do(client.lock(C).acquire)
+    alice.do(multi.acquire)
+    alice.do(multi.acquire)
+    assert bob.do(client.lock(A).force_release)
+    with pytest.raises(holdfast.LockLostError):
+        alice.do(getattr(multi, raised_by))
+    kept = {b"c"} if beside else set()
+    eventually(lambda: server.keys() == kept)
+    assert alice.do(multi.acquire, blocking=False) is True
+    alice.do(multi.release)
+    assert server.keys() == kept
+    assert alice.do(client.lock(C).hold_count) == len(kept)
+
+
+def test_after_a_member_was_released_by_force_its_owner_begins_anew(
     alice: Any, client: Any, multi: Any, server: Server
 ) -> None:
     alice.do(multi.acquire)
-    assert alice.do(client.lock(B).force_release)
-    assert alice.do(lambda: multi.lost) is True
-    with pytest.raises(holdfast.LockLostError):
-        alice.do(multi.release)
+    assert alice.do(client.lock(A).force_release)
+    assert alice.do(multi.acquire, blocking=False) is True
+    assert alice.do(client.lock(B).hold_count) == 1
+    alice.do(multi.release)
     assert server.keys() == set()
 
 

@@ -153,6 +153,7 @@ bool Acquire::keep(const Granted& grant) {
   granted.amount = request_.amount;
   if (request_.purpose) granted.purpose = &request_.purpose;
   granted.block = request_.block;
+  granted.whole = request_.whole;
   return keeper.attempts().granted(granted, attempt_);
 }
 
@@ -181,7 +182,9 @@ void Acquire::give_back() const {
   if (request_.block) context().keeper->attempts().forget_block(name(), request_.owner);
   for (std::int64_t i = 0; i < request_.amount; ++i) {
     const OwnerNumber owner = owner_after(request_.owner, i);
-    const auto remaining = HoldRelease::give_back(shared_context(), request_.synchronizer, owner);
+    const auto remaining =
+        HoldRelease::give_back(shared_context(), request_.synchronizer,
+                               {owner, {lease::Ending::How::kInnermost, request_.whole}});
     if (remaining) send_release(owner, *remaining, 1);
   }
 }

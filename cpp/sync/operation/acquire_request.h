@@ -34,10 +34,11 @@ struct AcquireArguments {
   bool blocking = true;
   Duration timeout = kNever - TimePoint{};
   std::uint64_t listener = 0;  // the receiver of a loss of the hold; 0: none
-  bool member = false;         // of a lock made of several, whose own options are ignored
   bool again = false;          // not a further hold: sets the lease of the existing one again
   RefusalBudget refusal_budget = RefusalBudget::kCallers;
-  bool part = false;   // of a lock made of locks: only its grant is counted
+  // The lock made of locks that it is for: only that one's grant is counted, and the member's own
+  // options are ignored. 0: for none.
+  lease::WholeId whole = 0;
   bool block = false;  // of a `with` block, whose end releases it
   // The time of all exchanges of a call that has several; unset: its own, from its beginning on.
   std::optional<CallersTime> callers_time{};
@@ -46,6 +47,7 @@ struct AcquireArguments {
   TimePoint latest = kNever;  // of a member: the latest moment of its caller
   Purpose purpose{};  // what it is for, for those who look at its holds; null: nothing is said
 
+  bool part() const { return whole != 0; }
   // A caller without time does not wait.
   bool waits() const {
     return blocking && (callers_time ? callers_time->waits() : is_wait(true, timeout));
@@ -114,7 +116,7 @@ class AcquireStats {
 struct AcquireRequest : AcquireArguments {
   AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
       : AcquireArguments(arguments), synchronizer(std::move(of)) {
-    if (!purpose && !member) purpose = synchronizer->options().purpose;
+    if (!purpose && !part()) purpose = synchronizer->options().purpose;
   }
 
   const Recipe& recipe() const { return synchronizer->recipe(); }
@@ -123,7 +125,7 @@ struct AcquireRequest : AcquireArguments {
   Millis queue_timeout() const {
     return waits() ? synchronizer->options().queue_timeout : Millis(0);
   }
-  Millis at_least() const { return member ? Millis(0) : synchronizer->options().at_least; }
+  Millis at_least() const { return part() ? Millis(0) : synchronizer->options().at_least; }
   // The step of an attempt; `count`: the owner's holds with its grant.
   Step step(const Context& context, int count) const {
     return {name(), {context.client_id, owner}, count, lease.time, step_options()};
@@ -139,14 +141,14 @@ struct AcquireRequest : AcquireArguments {
     return callers_time.value_or(CallersTime(blocking, timeout, begun)).within(latest);
   }
   // It is of a lock, whose owner must not use it meanwhile.
-  bool excludes_owner() const { return recipe().makes_holds() && !part; }
+  bool excludes_owner() const { return recipe().makes_holds() && !part(); }
   lease::Attempt::Kind attempt_kind() const {
     return excludes_owner() ? lease::Attempt::Kind::kWhole : lease::Attempt::Kind::kPart;
   }
   // The answer says that there is another number of permits.
   void report_other(const Context& context, const Answer& answer) const;
   AcquireStats::What stats() const {
-    return {recipe().takes() && !again, part, amount, !recipe().grants_end()};
+    return {recipe().takes() && !again, part(), amount, !recipe().grants_end()};
   }
   // Permits are no holds of an owner that observers could follow.
   Exchange::About about() const {

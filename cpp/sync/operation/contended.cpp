@@ -133,7 +133,7 @@ AcquireMachine::Event Acquire::Contended::failed(const Status& why, bool unknown
   const CallersTime& time = acquire_.time_;
   const LockName& name = acquire_.name();
   return Event::of(Event::Kind::kFailed,
-                   request().member ? unreachable_status(why, name)
+                   request().part() ? unreachable_status(why, name)
                                     : unreachable_status(why, name, time, acquire_.now()),
                    unknown);
 }

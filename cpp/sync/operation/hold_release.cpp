@@ -16,11 +16,11 @@ HoldRelease::HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr
       what_(what) {}
 
 std::optional<int> HoldRelease::give_back(std::shared_ptr<const Context> context,
-                                          SynchronizerPtr synchronizer, OwnerNumber owner) {
+                                          SynchronizerPtr synchronizer, What what) {
   const auto release =
-      std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), What{owner});
+      std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), what);
   lease::Releases& releases = release->context().keeper->releases();
-  release->follow(releases.begin_giving_back(release->name(), owner, false, {release}));
+  release->follow(releases.begin_giving_back(release->name(), what.owner, what.ending, {release}));
   if (!release->is(Plan::Verdict::kPartial)) return std::nullopt;
   release->report_done();
   return release->plan_.remaining;
@@ -49,8 +49,8 @@ bool HoldRelease::begin(TimePoint now) {
   lease::Releases& releases = context().keeper->releases();
   lease::ReleaseStart start{shared_from_this(),
                             what_.deferred ? Leaves::kMayLeave : Leaves::kAwaits, now};
-  plan_ = what_.block ? releases.end_block(name(), owner_, std::move(start))
-                      : releases.begin(name(), owner_, what_.all, std::move(start));
+  plan_ = what_.block ? releases.end_block(name(), owner_, what_.ending, std::move(start))
+                      : releases.begin(name(), owner_, what_.ending, std::move(start));
   give_up_after(now);
   sent_from = now;
   until_ = plan_.until;

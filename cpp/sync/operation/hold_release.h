@@ -47,17 +47,17 @@ class HoldRelease final : public Release {
  public:
   struct What {
     OwnerNumber owner;
-    bool all = false;  // all holds of the owner at once
+    lease::Ending ending{};
     bool deferred = false;
     bool block = false;  // the hold of a `with` block that ends
   };
   // `synchronizer`: of a kind with holds.
   HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what);
 
-  // Gives back one hold that its caller never gets. How many holds it leaves, which a release
-  // is still to say to the server; nothing: none.
+  // Gives back holds that no caller has. How many holds it leaves, which a release is still to say
+  // to the server; nothing: none.
   static std::optional<int> give_back(std::shared_ptr<const Context> context,
-                                      SynchronizerPtr synchronizer, OwnerNumber owner);
+                                      SynchronizerPtr synchronizer, What what);
   // Releases all holds of an owner, unless the owner has begun to release them.
   static void release_held(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer,
                            OwnerNumber owner);

@@ -109,7 +109,7 @@ void DetachOperation::moved(Millis remaining, const client::Sent& /*sent*/) {
 void DetachOperation::not_there() {
   context().keeper->lose(name(), owner_, lease::kGone);
   const lease::ReleasePlan plan =
-      context().keeper->releases().begin_giving_back(name(), owner_, true);
+      context().keeper->releases().begin_giving_back(name(), owner_, {lease::Ending::How::kAll});
   if (!plan.reason.empty()) return finish({Verdict::kGone, Status::invalid(plan.reason)});
   // The keeper no longer has a record of the hold.
   finish({Verdict::kGone,
@@ -181,8 +181,8 @@ void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
                                 const LockRecipe& recipe, const LockName& name,
                                 const Ticket& ticket, OwnerNumber owner) {
   const std::shared_ptr<Release> release = return_to(context, recipe, name, ticket, owner);
-  const lease::ReleasePlan plan =
-      context->keeper->releases().begin_giving_back(name, owner, true, {release});
+  const lease::ReleasePlan plan = context->keeper->releases().begin_giving_back(
+      name, owner, {lease::Ending::How::kAll}, {release});
   if (plan.verdict == lease::ReleasePlan::Verdict::kFinal) release->run_alone(plan.until);
 }
 

@@ -89,6 +89,7 @@ void QuorumAcquire::apply(const Machine::Action& action) {
   if (end != Stats::Counter::kAcquired) stats_->add(end);  // each member counts its grant
   const bool late = time_.is_late(action.why, now());
   parts_.clear();
+  if (action.why.code() == Code::kLost) members_->end_lost();
   finish({action.verdict, late ? time_.late(name().bytes(), action.why) : action.why});
 }
 

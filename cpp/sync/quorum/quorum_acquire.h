@@ -25,6 +25,9 @@ class QuorumMembers {
   virtual Status under_way(std::size_t member, bool by_thread) const = 0;
   // The remaining validity of the hold by the client's clock; unset when it is not held.
   virtual std::optional<Duration> remaining(std::size_t member) const = 0;
+  // An earlier hold of the whole is lost, and its owner gets to know by this acquisition: no later
+  // one is refused for it, and what the members still have of that hold is released.
+  virtual void end_lost() const = 0;
 };
 
 // The acquisition of a lock made of other locks: carries out the machine's actions. Each member

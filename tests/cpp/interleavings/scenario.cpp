@@ -256,7 +256,7 @@ std::optional<sync::Outcome> Scenario::ask_for(Owner& owner,
 std::optional<sync::Outcome> Scenario::give_up(Owner& owner) {
   const bool deferred = defer_ && owner.random.chance(600);
   return await(owner, simulation::release_call(owner.client->context(), lock_,
-                                               {owner.number, false, deferred}));
+                                               {owner.number, {}, deferred}));
 }
 
 bool Scenario::acquire(Owner& owner) {

@@ -56,9 +56,9 @@ TEST_F(AttemptTest, ItsOwnerReleasesNothingMeanwhile) {
   renewed(kAlice);
   Attempt attempt(keeper().attempts(), name, kAlice);
   EXPECT_TRUE(attempt.begin());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kUnderWay);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kUnderWay);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
-  EXPECT_EQ(keeper().releases().begin_giving_back(name, kAlice, false).verdict, Verdict::kFinal);
+  EXPECT_EQ(keeper().releases().begin_giving_back(name, kAlice, {}).verdict, Verdict::kFinal);
 }
 
 TEST_F(AttemptTest, ItMovesToAnObjectThatLivesLonger) {
@@ -110,7 +110,7 @@ TEST_F(AttemptTest, AnyNumberEndInAnyOrder) {
 TEST_F(AttemptTest, AReleaseThatLeavesHoldsCountsAtOnce) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
   EXPECT_EQ(plan.verdict, Verdict::kPartial);
   EXPECT_EQ(attempt(kAlice).count, 2);
   renewed(kAlice, 2);

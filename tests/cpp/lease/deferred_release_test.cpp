@@ -15,7 +15,7 @@ class DeferredReleaseTest : public LeaseKeeperTest {
   // A last release whose caller has left.
   ReleasePlan leave() {
     grant(kAlice, 1, {kLease, true});
-    ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+    ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
     EXPECT_TRUE(keeper().releases().defer(name, kAlice, plan));
     return plan;
   }
@@ -25,11 +25,11 @@ const Strings kLostAfterRelease{"lock of 1 lost late: it is gone"};
 
 TEST_F(DeferredReleaseTest, AnotherReleaseFindsNothing) {
   const ReleasePlan plan = leave();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
   EXPECT_FALSE(keeper().idle());
   keeper().releases().done(name, kAlice, plan);
   EXPECT_TRUE(keeper().idle());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
@@ -38,7 +38,7 @@ TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
   keeper().releases().done(name, kAlice, plan, kGone);
   EXPECT_EQ(events, kLostAfterRelease);
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
@@ -68,7 +68,7 @@ TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
 TEST_F(DeferredReleaseTest, TheEndOfOneThatWasAwaitedAfterAllIsPosted) {
   grant(kAlice, 1, {kLease, true}, 1);
   using Caller = Releases::Caller;
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false, {{}, Caller::kMayLeave});
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {}, {{}, Caller::kMayLeave});
   keeper().releases().done(name, kAlice, plan);
   EXPECT_EQ(events, Strings{"lock of 1 released"});
 }

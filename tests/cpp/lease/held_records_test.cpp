@@ -138,7 +138,7 @@ TEST_F(HeldRecordsTest, AGrantOfSeveralPermitsKeepsTheirRecords) {
   ASSERT_TRUE(keeper().attempts().granted(grant, attempt));
   EXPECT_EQ(records(), 2U);
   const OwnerNumber second = owner_after(kAlice, 1);
-  const ReleasePlan plan = keeper().releases().begin(name, second, false);
+  const ReleasePlan plan = keeper().releases().begin(name, second, {});
   keeper().releases().done(name, second, plan);
   EXPECT_EQ(owners(), std::vector{kAlice});
 }
@@ -159,7 +159,7 @@ TEST_F(HeldRecordsTest, ANestedHoldHasOneRecordUntilTheLastRelease) {
 
 TEST_F(HeldRecordsTest, AReleaseEndsTheRecordOnceItIsAnswered) {
   renewed(kAlice);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
   EXPECT_EQ(records(), 1U);
   keeper().releases().done(name, kAlice, plan);
   EXPECT_EQ(records(), 0U);
@@ -167,7 +167,7 @@ TEST_F(HeldRecordsTest, AReleaseEndsTheRecordOnceItIsAnswered) {
 
 TEST_F(HeldRecordsTest, ADeferredReleaseEndsTheRecordOnceItIsAnswered) {
   renewed(kAlice);
-  ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
   EXPECT_TRUE(keeper().releases().defer(name, kAlice, plan));
   EXPECT_EQ(records(), 1U);
   keeper().releases().ended(name, kAlice, plan.command, Releases::End::kDone);

@@ -86,7 +86,7 @@ class LeaseKeeperTest : public ::testing::Test {
 
   // And a release.
   void release(OwnerNumber owner) {
-    const ReleasePlan plan = keeper().releases().begin(name, owner, false);
+    const ReleasePlan plan = keeper().releases().begin(name, owner, {});
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
     const std::string field = owner_field("client", owner);

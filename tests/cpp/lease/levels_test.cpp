@@ -8,10 +8,10 @@ namespace {
 TEST(Levels, AreRenewedAsLongAsOneOfThemIs) {
   Levels levels;
   EXPECT_FALSE(levels.renewed());
-  levels.push(false);
+  levels.push(false, 0);
   EXPECT_FALSE(levels.renewed());
-  levels.push(true);
-  levels.push(false);
+  levels.push(true, 0);
+  levels.push(false, 0);
   EXPECT_TRUE(levels.renewed());
   levels.set_count(2);
   EXPECT_TRUE(levels.renewed());
@@ -22,7 +22,7 @@ TEST(Levels, AreRenewedAsLongAsOneOfThemIs) {
 
 TEST(Levels, KnowEachLevel) {
   Levels levels;
-  for (const bool renewed : {true, false, true}) levels.push(renewed);
+  for (const bool renewed : {true, false, true}) levels.push(renewed, 0);
   EXPECT_TRUE(levels.renewed_at(0));
   EXPECT_FALSE(levels.renewed_at(1));
   EXPECT_TRUE(levels.renewed_at(2));
@@ -35,7 +35,7 @@ TEST(Levels, KnowEachLevel) {
 TEST(Levels, OnesThatOnlyTheServerKnowsHaveALease) {
   Levels levels;
   levels.set_count(2);
-  levels.push(true);
+  levels.push(true, 0);
   EXPECT_EQ(levels.count(), 3);
   EXPECT_FALSE(levels.renewed_at(0));
   EXPECT_FALSE(levels.renewed_at(1));
@@ -44,12 +44,29 @@ TEST(Levels, OnesThatOnlyTheServerKnowsHaveALease) {
 
 TEST(Levels, AnOutermostOneThatEndedIsForgotten) {
   Levels levels;
-  levels.push(true);
+  levels.push(true, 0);
   levels.set_count(0);
   EXPECT_FALSE(levels.renewed());
-  levels.push(false);
+  levels.push(false, 0);
   EXPECT_FALSE(levels.renewed());
   EXPECT_FALSE(levels.renewed_at(0));
+}
+
+TEST(Levels, AReleaseEndsOnlyWhatWasTakenForIt) {
+  using How = Ending::How;
+  constexpr WholeId kWhole = 7;
+  Levels levels;
+  for (const WholeId whole : {kWhole, WholeId{0}, kWhole}) levels.push(whole == 0, whole);
+  EXPECT_EQ(levels.count_of({How::kWhole, kWhole}), 2);
+  EXPECT_EQ(levels.count_of({How::kWhole, 8}), 0);
+  EXPECT_EQ(levels.count_of({}), 1);
+  levels.end({How::kInnermost, kWhole});
+  EXPECT_EQ(levels.count_of({How::kWhole, kWhole}), 1);
+  levels.end({});
+  EXPECT_FALSE(levels.renewed());
+  EXPECT_EQ(levels.count_of({How::kWhole, kWhole}), 1);
+  levels.end({});  // there is no other one
+  EXPECT_EQ(levels.count(), 0);
 }
 
 }  // namespace

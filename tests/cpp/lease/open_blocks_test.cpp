@@ -31,7 +31,7 @@ class OpenBlocksTest : public LeaseKeeperTest {
   }
   void enter() { take(name, true); }
   void acquire() { take(name, false); }
-  Released leave() { return keeper().releases().end_block(name, kAlice).verdict; }
+  Released leave() { return keeper().releases().end_block(name, kAlice, {}).verdict; }
   void lose() { keeper().lose(name, kAlice, kReason); }
   void force() {
     keeper().begin_force(name, kAlice);
@@ -66,7 +66,7 @@ TEST_F(OpenBlocksTest, OutsideOfBlocksALossRefusesOnce) {
 TEST_F(OpenBlocksTest, AReleaseThatRaisedTheLossLeavesNothingToRefuse) {
   acquire();
   lose();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Released::kLost);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Released::kLost);
   EXPECT_FALSE(refused());
 }
 
@@ -98,7 +98,7 @@ TEST_F(OpenBlocksTest, TheSidesOfANameAreOneOwner) {
   keeper().lose(read, kAlice, kReason);
   Attempt writes(keeper().attempts(), write, kAlice);
   EXPECT_EQ(keeper().attempts().begin(writes).verdict, Attempted::kLost);
-  EXPECT_EQ(keeper().releases().end_block(read, kAlice).verdict, Released::kLost);
+  EXPECT_EQ(keeper().releases().end_block(read, kAlice, {}).verdict, Released::kLost);
   EXPECT_EQ(keeper().attempts().begin(writes).verdict, Attempted::kBegun);
 }
 
@@ -119,7 +119,7 @@ TEST_F(OpenBlocksTest, ItsLossRefusesUntilItsEndWhateverHasRaisedIt) {
   acquire();
   lose();
   EXPECT_TRUE(refused());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Released::kLost);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Released::kLost);
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());
@@ -141,7 +141,7 @@ TEST_F(OpenBlocksTest, TheEndOfALaterBlockLeavesTheEarlierOneLost) {
 
 TEST_F(OpenBlocksTest, AReleaseThatFindsNothingLeavesItsBlockLost) {
   enter();
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
   keeper().releases().done(name, kAlice, plan, kReason);
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
@@ -156,7 +156,7 @@ TEST_F(OpenBlocksTest, ABlockThatEndsBesideAnAttemptIsOver) {
     EXPECT_EQ(leave(), Released::kUnderWay);
   }
   lose();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Released::kLost);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Released::kLost);
   EXPECT_FALSE(refused());
 }
 
@@ -165,7 +165,7 @@ TEST_F(OpenBlocksTest, ALostBlockThatEndsBesideAnAttemptLeavesItsGrant) {
   force();
   Attempt again(keeper().attempts(), name, kAlice);
   ASSERT_EQ(keeper().attempts().begin(again).verdict, Attempted::kBegun);
-  const ReleasePlan plan = keeper().releases().end_block(name, kAlice);
+  const ReleasePlan plan = keeper().releases().end_block(name, kAlice, {});
   EXPECT_EQ(plan.verdict, Released::kLost);
   EXPECT_TRUE(plan.held_again);
 }
@@ -174,7 +174,7 @@ TEST_F(OpenBlocksTest, AGrantWithoutACallerOpensNoBlock) {
   acquire();
   enter();
   keeper().attempts().forget_block(name, kAlice);
-  keeper().releases().begin_giving_back(name, kAlice, false);
+  keeper().releases().begin_giving_back(name, kAlice, {});
   lose();
   EXPECT_TRUE(keeper().attempts().refuse(name, kAlice));
   EXPECT_FALSE(refused());
@@ -211,9 +211,9 @@ TEST_F(OpenBlocksTest, ALostBlockLeavesALaterReleaseThatIsUnderWay) {
   force();
   acquire();
   ReleasePlan later =
-      keeper().releases().begin(name, kAlice, false, {{}, Releases::Caller::kMayLeave});
+      keeper().releases().begin(name, kAlice, {}, {{}, Releases::Caller::kMayLeave});
   ASSERT_TRUE(keeper().releases().defer(name, kAlice, later));
-  const ReleasePlan plan = keeper().releases().end_block(name, kAlice);
+  const ReleasePlan plan = keeper().releases().end_block(name, kAlice, {});
   EXPECT_EQ(plan.verdict, Released::kLost);
   EXPECT_TRUE(plan.held_again);
 }

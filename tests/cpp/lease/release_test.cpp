@@ -24,21 +24,21 @@ class Sending final : public client::Request {
 class ReleaseTest : public LeaseKeeperTest {
  protected:
   ReleasePlan begin_release(const std::shared_ptr<Sending>& command = {}) {
-    return keeper().releases().begin(name, kAlice, false, {command});
+    return keeper().releases().begin(name, kAlice, {}, {command});
   }
   const std::shared_ptr<Sending> sending = std::make_shared<Sending>();
 };
 
 TEST_F(ReleaseTest, AnOwnerWithoutAHoldReleasesNothing) {
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
   renewed(kAlice);
-  EXPECT_EQ(keeper().releases().begin(name, kBob, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kBob, {}).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
   EXPECT_EQ(plan.verdict, Verdict::kPartial);
   EXPECT_EQ(plan.remaining, 1);
   keeper().releases().done(name, kAlice, plan);
@@ -51,7 +51,7 @@ TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
 TEST_F(ReleaseTest, AllHoldsCanBeReleasedAtOnce) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, true);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {Ending::How::kAll});
   EXPECT_EQ(plan.verdict, Verdict::kFinal);
   EXPECT_EQ(plan.remaining, 0);
 }
@@ -68,7 +68,7 @@ TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
   renewed(kAlice);
   pass(Millis(1500));
   renewals.clear();
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
@@ -84,7 +84,7 @@ TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
   break_connection();
   pass(Millis(5));
   renewals.clear();
-  (void)keeper().releases().begin(name, kAlice, false);
+  (void)keeper().releases().begin(name, kAlice, {});
   pass(Millis(5000));
   EXPECT_EQ(renewals.size(), 0U);
 }
@@ -92,16 +92,16 @@ TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
 TEST_F(ReleaseTest, ALostHoldIsReportedByOneRelease) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
   EXPECT_EQ(plan.verdict, Verdict::kLost);
   EXPECT_EQ(plan.reason, "its lease ran out");
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, false).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
 }
 
 TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
   renewed(kAlice);
-  EXPECT_FALSE(keeper().releases().begin(name, kAlice, false).repeated);
-  const ReleasePlan again = keeper().releases().begin(name, kAlice, false);
+  EXPECT_FALSE(keeper().releases().begin(name, kAlice, {}).repeated);
+  const ReleasePlan again = keeper().releases().begin(name, kAlice, {});
   EXPECT_TRUE(again.repeated);
   EXPECT_EQ(again.verdict, Verdict::kFinal);
 }
@@ -109,8 +109,8 @@ TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
 TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  (void)keeper().releases().begin(name, kAlice, true);
-  const ReleasePlan again = keeper().releases().begin(name, kAlice, false);
+  (void)keeper().releases().begin(name, kAlice, {Ending::How::kAll});
+  const ReleasePlan again = keeper().releases().begin(name, kAlice, {});
   EXPECT_EQ(again.verdict, Verdict::kFinal);
   EXPECT_EQ(again.remaining, 0);
 }

@@ -174,8 +174,7 @@ TEST_F(RenewalBatchTest, AHoldThatIsReleasedBeforeItsBatchGoesOutIsLeftOut) {
   server.restart(true, Millis(100), {});
   break_connection();
   pass(Millis(5));
-  ASSERT_EQ(keeper().releases().begin(lock(2), kAlice, false).verdict,
-            ReleasePlan::Verdict::kFinal);
+  ASSERT_EQ(keeper().releases().begin(lock(2), kAlice, {}).verdict, ReleasePlan::Verdict::kFinal);
   renewed_keys.clear();
   pass(Millis(400));
   EXPECT_EQ(renewed_keys.count("lock2"), 0U);
@@ -189,7 +188,7 @@ TEST_F(RenewalBatchTest, ABatchWhoseHoldsAreAllReleasedRenewsNothing) {
   server.restart(true, Millis(100), {});
   break_connection();
   pass(Millis(5));
-  for (const int each : {0, 1}) (void)keeper().releases().begin(lock(each), kAlice, false);
+  for (const int each : {0, 1}) (void)keeper().releases().begin(lock(each), kAlice, {});
   renewed_holds = 0;
   pass(kLease);
   EXPECT_EQ(renewed_holds, 0);
@@ -199,7 +198,7 @@ TEST_F(RenewalBatchTest, ABatchWhoseHoldsAreAllReleasedRenewsNothing) {
 TEST_F(RenewalBatchTest, TheAnswerToABatchIsNothingToAHoldThatWasReleasedMeanwhile) {
   hold_locks(3);
   begin_for_all();
-  const ReleasePlan plan = keeper().releases().begin(lock(1), kAlice, false);
+  const ReleasePlan plan = keeper().releases().begin(lock(1), kAlice, {});
   command({"DEL", "lock1"});
   keeper().releases().done(lock(1), kAlice, plan);
   resume();
@@ -278,8 +277,7 @@ TEST_F(RenewalBatchTest, AServerThatDoesNotAnswerCostsAllTheHoldsOfABatch) {
 TEST_F(RenewalBatchTest, ARenewalWhoseConnectionFailedMayArriveUntilTheCommandTimeOut) {
   hold_locks(2);
   begin_for_all();
-  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, false).verdict,
-            ReleasePlan::Verdict::kFinal);
+  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).verdict, ReleasePlan::Verdict::kFinal);
   EXPECT_TRUE(keeper().renewal_on_wire(lock(0), kAlice));
   break_connection();
   resume();
@@ -295,8 +293,7 @@ TEST_F(RenewalBatchTest, ARenewalThatWasNotWrittenBeforeTheReleaseIsNotOnItsWay)
   pass(Millis(5));
   keeper().watchdog().verify();
   pass(Millis(1));
-  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, false).verdict,
-            ReleasePlan::Verdict::kFinal);
+  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).verdict, ReleasePlan::Verdict::kFinal);
   EXPECT_FALSE(keeper().renewal_on_wire(lock(0), kAlice));
 }
 

@@ -217,7 +217,9 @@ void Actor::release(const LockName& lock) {
   const unsigned defers = stage_.script.defers;
   Asked asked{Action::kRelease, lock, false, stage_.world.random.chance(200)};
   asked.deferred = !asked.all && defers > 0 && stage_.world.random.chance(defers);
-  start(release_call(client_->context(), of(lock), {number_, asked.all, asked.deferred}), asked);
+  using How = lease::Ending::How;
+  const lease::Ending ending{asked.all ? How::kAll : How::kInnermost};
+  start(release_call(client_->context(), of(lock), {number_, ending, asked.deferred}), asked);
 }
 
 void Actor::extend(const LockName& lock) {

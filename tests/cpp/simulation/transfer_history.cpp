@@ -106,8 +106,9 @@ class TransferHistory::Courier final : public CounterUser {
     doing_ = Doing::kRelease;
     what_ = " releases ";
     other_ = other_field();
-    start(release_call(client_->context(), synchronizer(recipe(), name()), {owner_, true}), false,
-          true);
+    start(release_call(client_->context(), synchronizer(recipe(), name()),
+                       {owner_, {lease::Ending::How::kAll}}),
+          false, true);
   }
 
   void ended(const sync::Outcome& outcome) override {

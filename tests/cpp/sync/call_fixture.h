@@ -107,7 +107,7 @@ class CallFixture : public ::testing::Test {
     return simulation::acquire_call(context, {lock, AcquireArguments{owner, kLease, blocking}});
   }
   ExchangePtr release_call(OwnerNumber owner = kAlice, bool deferred = false) const {
-    return simulation::release_call(context, lock, {owner, false, deferred});
+    return simulation::release_call(context, lock, {owner, {}, deferred});
   }
   // Its caller waits for it, and gets these replies, one after the other.
   void run(ExchangePtr exchange, Replies replies) {

@@ -242,7 +242,7 @@ TEST_F(UnwrittenReleaseTest, WhatIsNeverWrittenFailsAndMayBeReleasedAgain) {
   EXPECT_EQ(verdict(), Verdict::kFailed);
   EXPECT_TRUE(events->all.empty()) << "its caller gets an error";
   EXPECT_FALSE(keeper().idle());
-  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, false).verdict,
+  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).verdict,
             lease::ReleasePlan::Verdict::kFinal);
 }
 
@@ -251,7 +251,7 @@ TEST_F(UnwrittenReleaseTest, AnInterruptedThreadHasLeft) {
   script.stuck = true;
   leave(release_call(kAlice, true));
   EXPECT_FALSE(outcome);
-  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, false).verdict,
+  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).verdict,
             lease::ReleasePlan::Verdict::kNotOwned);
   script.room = std::string::npos;
   script.stuck = false;

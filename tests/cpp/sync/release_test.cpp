@@ -27,7 +27,7 @@ class ReleaseLifeTest : public CallFixture {
   // Alice's release has come to that state, its command in line.
   void begin(Life life) {
     acquire({granted});
-    const HoldRelease::What what{kAlice, false, life == Life::kLeft};
+    const HoldRelease::What what{kAlice, {}, life == Life::kLeft};
     release = std::make_shared<HoldRelease>(context, lock, what);
     kept = std::make_shared<KeptOutcome>();
     release->finish_to(kept, kId);
