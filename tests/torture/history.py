@@ -47,6 +47,8 @@ class Entry:
     """Of the call of a release: the operation that acquired."""
     result: str = ""
     """Of a return: `granted`, `refused`, `done`, `cancelled`, or the name of an error."""
+    why: str = ""
+    """Of a return with an error: its message."""
     token: int | None = None
     part: int | None = None
     """Of a return: the number of the slot, or of the party."""
@@ -71,6 +73,10 @@ class Log:
     ) -> None:
         entry = Entry(now(), self._worker, number, "return", result=result, token=token, part=part)
         self._write(entry)
+
+    def failed(self, number: int, result: str, why: str) -> None:
+        """The call has raised an error: its word and its message."""
+        self._write(Entry(now(), self._worker, number, "return", result=result, why=why))
 
     def trusted(self, number: int, at: int) -> None:
         """At that moment, taken before the owner looked, the grant was trusted."""

@@ -254,7 +254,7 @@ class MainThread:
             self._open = False
             if asking is None:
                 asking = self._release_of(acquired, name)
-            self._log.returned(asking, word(error))
+            self._log.failed(asking, word(error), str(error))
 
     def _set_alarm(self) -> None:
         """Let an alarm ring in this turn or after it, or none; the last turn's rings no more."""

@@ -173,6 +173,7 @@ class Torture:
         self._deaths: dict[str, int] = {}
         self._guarded: set[str] = set()
         self._disturbances: list[Window] = []
+        self._begun: list[str] = []
         groups = topology.groups
         kills = [KILLS] * len(groups) if size.way == "guarded" else [WORKERS]
         self._steps = draw(seed, size.seconds, [*kills, *groups])
@@ -247,6 +248,7 @@ class Torture:
     @contextmanager
     def _disturbance(self, step: Step) -> Iterator[None]:
         begin = now()
+        self._begun.append(f"{begin / SECOND:.3f} {step}")
         yield
         names = {fault.name for fault in step.faults if not self._is_seen_to(fault)}
         if names:
@@ -343,7 +345,7 @@ class Torture:
             Counter(_kind(op.call.subject) for op in granted),
             writes,
             Counter(entry.result for entry in entries if entry.event == "return"),
-            [str(step) for step in self._steps],
+            self._begun,
             times_to_next_grant(everything, facts),
         )
 

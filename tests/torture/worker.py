@@ -116,7 +116,7 @@ class Owner:
             acquire = functools.partial(thing.acquire, timeout, lease)
             grant = yield self._perhaps_cancelled(thing, acquire)
         except (HoldfastError, Interrupted) as error:
-            self._log.returned(number, word(error))
+            self._log.failed(number, word(error), str(error))
             return
         if grant is None or grant is False:
             self._log.returned(number, "refused")
@@ -210,14 +210,14 @@ class Owner:
                 yield self._pause(_LONGEST_STEP * self._random.random())
         except HoldfastError as error:
             release = self._log.call("release", owner=self._name, subject=name, of=number)
-            self._log.returned(release, word(error))
+            self._log.failed(release, word(error), str(error))
             return
         way = "passed on" if thing.passes_on else ""
         release = self._log.call("release", owner=self._name, subject=name, of=number, way=way)
         try:
             yield self._perhaps_cancelled(thing, functools.partial(thing.release, grant))
         except (HoldfastError, Interrupted) as error:
-            self._log.returned(release, word(error))
+            self._log.failed(release, word(error), str(error))
         else:
             self._log.returned(release, "done")
 
