@@ -23,7 +23,7 @@ TURNS = 200
 PAIRS = 200
 CLIENTS = 100
 HOLDS = 1000
-#: What the watchdog waits before it notes a hold, and how often it does; see cpp/lease/note_book.h.
+#: What the watchdog waits before it notes a hold, and how often: cpp/locks/lease/note_book.h.
 LASTS, PERIOD = 1.0, 1.0
 
 

@@ -427,7 +427,7 @@ def header_text(scripts: list[Script]) -> str:
         "// Made by cmake/embed_lua.py from lua/; changes belong there.",
         "#pragma once",
         "",
-        '#include "script/writer.h"',
+        '#include "redis/script/writer.h"',
         "",
         "namespace holdfast::script::lua {",
     ]

@@ -9,13 +9,14 @@ function(holdfast_own target)
 endfunction()
 
 set(engine_sources)
-foreach(layer base net resp client topology script lease wait sync guard engine)
+foreach(layer redis/base redis/net redis/resp redis/client redis/topology redis/script
+              locks/lease locks/wait locks/sync guard locks/engine)
   file(GLOB_RECURSE layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/${layer}/*.cpp")
   list(APPEND engine_sources ${layer_sources})
 endforeach()
 
 # cpp/guard/ is for Linux, and has the program's main().
-set(futex_portable "${PROJECT_SOURCE_DIR}/cpp/base/futex_portable.cpp")
+set(futex_portable "${PROJECT_SOURCE_DIR}/cpp/redis/base/futex_portable.cpp")
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
   list(REMOVE_ITEM engine_sources "${PROJECT_SOURCE_DIR}/cpp/guard/main.cpp" "${futex_portable}")
 else()
@@ -23,7 +24,7 @@ else()
 endif()
 
 if(NOT OPENSSL_FOUND)
-  list(FILTER engine_sources EXCLUDE REGEX "/cpp/net/tls_")
+  list(FILTER engine_sources EXCLUDE REGEX "/cpp/redis/net/tls_")
 endif()
 
 # For HOLDFAST_UNITY: what is compiled as one file.
@@ -36,15 +37,16 @@ function(holdfast_compile_together group)
     set_source_files_properties(${found} PROPERTIES UNITY_GROUP ${group})
   endforeach()
 endfunction()
-holdfast_compile_together(io base net resp)
-holdfast_compile_together(sync sync/recipes sync/operation sync/quorum)
-holdfast_compile_together(client client)
-holdfast_compile_together(holds script lease wait)
-holdfast_compile_together(engine engine)
-holdfast_compile_together(topology topology engine/closing engine/engine engine/guarded
-                          engine/reauthentication client/greeting client/login net/endpoint
-                          net/resolver net/tls_transport sync/operation/replica_acknowledger
-                          sync/operation/ticket)
+holdfast_compile_together(io redis/base redis/net redis/resp)
+holdfast_compile_together(sync locks/sync/recipes locks/sync/operation locks/sync/quorum)
+holdfast_compile_together(client redis/client)
+holdfast_compile_together(holds redis/script locks/lease locks/wait)
+holdfast_compile_together(engine locks/engine)
+holdfast_compile_together(topology redis/topology redis/client/greeting redis/client/login
+                          redis/net/endpoint redis/net/resolver redis/net/tls_transport
+                          locks/engine/closing locks/engine/engine locks/engine/guarded
+                          locks/engine/reauthentication locks/sync/operation/replica_acknowledger
+                          locks/sync/operation/ticket)
 holdfast_compile_together(guard guard/enrolment guard/guard guard/held_page guard/releases guard/settings)
 
 # Where servers are found, what makes and ends clients, and the guard: small rather than fast.

@@ -1,5 +1,5 @@
-# Each folder tests/cpp/<name>/ becomes one executable test_<name>: its *_test.cpp and whatever
-# lies beside them. tests/cpp/support/ is linked into all of them.
+# Each folder of tests/cpp/ with a *_test.cpp becomes one executable test_<its name>: these and
+# whatever lies beside them. tests/cpp/support/ is linked into all of them.
 find_package(GTest REQUIRED)
 # The double of the server runs the scripts as Redis does: on Lua 5.1.
 find_package(Lua 5.1 EXACT REQUIRED)
@@ -48,7 +48,7 @@ endif()
 # UBSan looks at an object's virtual table through a pipe, to see whether the memory can be read. A
 # process without free descriptors has none, and every object seems to be of another type.
 if(HOLDFAST_SANITIZE STREQUAL "address")
-  set_source_files_properties("${cpp_tests_dir}/client/poll_for_test.cpp"
+  set_source_files_properties("${cpp_tests_dir}/redis/client/poll_for_test.cpp"
                               PROPERTIES COMPILE_OPTIONS -fno-sanitize=vptr)
 endif()
 
@@ -75,8 +75,9 @@ endforeach()
 # What sleeps, once more over the futex of systems that have none, which comes before the engine's.
 # In an engine that is compiled together, that is no file to be left out.
 if(NOT HOLDFAST_UNITY)
-  foreach(name base engine)
-    file(GLOB sources CONFIGURE_DEPENDS "${cpp_tests_dir}/${name}/*.cpp")
+  foreach(folder redis/base locks/engine)
+    get_filename_component(name "${folder}" NAME)
+    file(GLOB sources CONFIGURE_DEPENDS "${cpp_tests_dir}/${folder}/*.cpp")
     add_executable(test_${name}_portable ${sources} "${futex_portable}")
     holdfast_own(test_${name}_portable)
     target_link_libraries(test_${name}_portable PRIVATE holdfast_test_support)

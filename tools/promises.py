@@ -27,12 +27,12 @@ breaks name its faults. `python -m tools.promises` makes this page from its tabl
 where a file has no row, or a row has more lines than are priced: a change that adds lines says in
 the table what users get for them.
 
-| house | folders of `cpp/` | lines at the first reading | now |
+| house of `cpp/` | folders | lines at the first reading | now |
 |---|---|--:|--:|"""
 
 
 class House(NamedTuple):
-    """A part of the engine: the folders below cpp/, and what it is."""
+    """A part of the engine: a folder of cpp/ with these in it, and what it is."""
 
     name: str
     folders: tuple[str, ...]
@@ -46,8 +46,8 @@ HOUSES = (
         "a client of Redis with Sentinel and Cluster",
     ),
     House("locks", ("lease", "wait", "sync", "engine"), "holds, waiters, the kinds of locks"),
-    House("guard", ("guard",), "the program that releases a killed process's locks"),
-    House("bindings", ("bindings",), "what Python calls"),
+    House("guard", (), "the program that releases a killed process's locks"),
+    House("bindings", (), "what Python calls"),
 )
 
 
@@ -75,7 +75,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Hosts, threads and clocks: what all else stands on; a child of `fork()` uses "
         "nothing of its parent",
-        "base/*",
+        "redis/base/*",
         "suspended-machine forked-process interpreter-exit stalled-server client-clock-set "
         "process-limits",
         first=1749,
@@ -90,8 +90,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "A connection is opened within its time, over TCP, a unix socket or TLS, by "
         "whichever address of the name answers",
-        "net/address_memory.* net/resolver.* net/socket_transport.* net/tls_transport.* "
-        "net/transport.* net/endpoint.*",
+        "redis/net/address_memory.* redis/net/resolver.* redis/net/socket_transport.* "
+        "redis/net/tls_transport.* redis/net/transport.* redis/net/endpoint.*",
         "connection-reset slow-link nothing-listens tls-mismatch several-addresses",
         first=964,
         lines=1120,
@@ -99,7 +99,8 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "One loop reads and waits for all that no caller waits for, without polling",
-        "net/event_loop.* net/poll* client/poll_for.* client/event_loop_reader.*",
+        "redis/net/event_loop.* redis/net/poll* redis/client/poll_for.* "
+        "redis/client/event_loop_reader.*",
         "many-holds blocked-loop idle-loop",
         first=859,
         lines=859,
@@ -107,7 +108,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "A connection that breaks, or is silent, is made again without a storm; a refusal "
         "in its first bytes is its error",
-        "client/reconnecting_stream.* client/backoff.* client/greeting.* client/login.*",
+        "redis/client/reconnecting_stream.* redis/client/backoff.* redis/client/greeting.* "
+        "redis/client/login.*",
         "connection-reset silent-network restart-with-data passing-refusal lasting-refusal "
         "no-new-connection",
         first=709,
@@ -121,8 +123,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Commands are answered in order, and repeated after a reset with the same effect; a"
         " script that the server lacks is sent with its text",
-        "client/connection.* client/pipeline.* client/request.* client/request_queue.* "
-        "client/send_buffer.* client/stream_reader.* script/writer.*",
+        "redis/client/connection.* redis/client/pipeline.* redis/client/request.* "
+        "redis/client/request_queue.* redis/client/send_buffer.* redis/client/stream_reader.* "
+        "redis/script/writer.*",
         "silent-network lost-reply lost-release script-flush",
         first=1599,
         lines=1824,
@@ -135,7 +138,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "A reply has the shape of its command or script, or the connection is not believed",
-        "resp/* script/command_replies.* client/unknown_command.*",
+        "redis/resp/* locks/sync/operation/command_replies.* redis/client/unknown_command.*",
         "stray-bytes lasting-refusal",
         first=531,
         lines=927,
@@ -147,7 +150,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "The calling thread sends and reads by itself: a pair costs two round trips and no "
         "switch of threads",
-        "client/reader_election.* client/direct_exchange.* client/busy_poll.*",
+        "redis/client/reader_election.* redis/client/direct_exchange.* redis/client/busy_poll.*",
         "due-cancellation blocked-loop idle-loop",
         first=382,
         lines=520,
@@ -160,7 +163,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Messages: one subscription for each channel, kept over reconnects, told apart from"
         " one that is silent",
-        "client/subscri*",
+        "redis/client/subscri*",
         "lost-subscription lost-message slow-subscriber missing-commands",
         first=714,
         lines=720,
@@ -168,14 +171,14 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "The server says itself that a held key has changed",
-        "client/tracking.*",
+        "redis/client/tracking.*",
         "changed-key",
         first=93,
         lines=93,
     ),
     Promise(
         "A server that became a replica behind its address, or was replaced there, is left",
-        "topology/replacement.* client/stale_signs.*",
+        "redis/topology/replacement.* redis/client/stale_signs.*",
         "hidden-failover replaced-node",
         first=0,
         lines=240,
@@ -183,14 +186,14 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "Sentinel: the primary is found, followed, and left when it is none any more",
-        "topology/sentinel*",
+        "redis/topology/sentinel*",
         "failover-with-lock failover-without-lock old-primary",
         first=642,
         lines=642,
     ),
     Promise(
         "Cluster: each name goes to the server of its slot, also while slots move",
-        "topology/cluster* topology/slot*",
+        "redis/topology/cluster* redis/topology/slot*",
         "moved-slot replaced-node",
         first=1134,
         lines=1169,
@@ -199,7 +202,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "One server, and what all deployments share",
-        "topology/server_links.* topology/topology.*",
+        "redis/topology/server_links.* redis/topology/topology.*",
         "connection-reset hidden-failover",
         first=212,
         lines=261,
@@ -208,7 +211,8 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "A hold is trusted until its deadline, on the client's clock; its owner, thread or "
         "task is one",
-        "lease/hold.* lease/holds.* lease/hold_book.* lease/lease_keeper.* lease/attempts.*",
+        "locks/lease/hold.* locks/lease/holds.* locks/lease/hold_book.* "
+        "locks/lease/lease_keeper.* locks/lease/attempts.*",
         "stopped-process suspended-machine ended-owner crossing-renewal reused-thread-id "
         "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
         "acquire-after-loss",
@@ -223,7 +227,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Who holds a lock, since when and for what stands on the server, and no caller waits for "
         "it",
-        "lease/note*",
+        "locks/lease/note*",
         "lasting-refusal script-flush out-of-memory killed-process",
         first=0,
         lines=425,
@@ -234,8 +238,8 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "A loss is always told, once, with its reason",
-        "lease/hold_events.* lease/open_blocks.* lease/tracked_holds.* "
-        "engine/loss_signals.* engine/event_queue.*",
+        "locks/lease/hold_events.* locks/lease/open_blocks.* locks/lease/tracked_holds.* "
+        "locks/engine/loss_signals.* locks/engine/event_queue.*",
         "restart-without-data changed-key pending-release blocked-handler",
         first=411,
         lines=471,
@@ -246,7 +250,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "Leases are renewed in batches, without a thread for each",
-        "lease/watchdog.* lease/renewal* lease/look_budget.*",
+        "locks/lease/watchdog.* locks/lease/renewal* locks/lease/look_budget.*",
         "busy-gil many-holds shortened-lease",
         first=673,
         lines=751,
@@ -258,7 +262,7 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "A release gets to the server whatever becomes of its caller, and never takes "
         "another owner's hold",
-        "lease/releases.* sync/operation/release.* sync/operation/hold_release.*",
+        "locks/lease/releases.* locks/sync/operation/release.* locks/sync/operation/hold_release.*",
         "error-in-block lost-release out-of-memory wrong-release interrupted-release "
         "pending-at-close deferred-loss unanswered-release greedy-client deferred-at-close",
         first=991,
@@ -271,7 +275,8 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "Waiters wake by a message, pass a wake-up on, and never poll",
-        "wait/* sync/operation/contended.* sync/operation/acquire_machine.* sync/recipes/backoff.h",
+        "locks/wait/* locks/sync/operation/contended.* locks/sync/operation/acquire_machine.* "
+        "locks/sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
         lines=1382,
@@ -284,11 +289,11 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "An acquire ends within its caller's time; what is granted to a caller that left is"
         " given back",
-        "sync/operation/acquire.* sync/operation/acquire_request.* "
-        "sync/operation/callers_time.* sync/operation/exchange.* sync/operation/operation.*"
-        " sync/operation/timers.* sync/operation/calls.* sync/operation/context.h "
-        "sync/operation/keeping.* "
-        "sync/operation/synchronizer.h",
+        "locks/sync/operation/acquire.* locks/sync/operation/acquire_request.* "
+        "locks/sync/operation/callers_time.* locks/sync/operation/exchange.* "
+        "locks/sync/operation/operation.* locks/sync/operation/timers.* "
+        "locks/sync/operation/calls.* locks/sync/operation/context.h "
+        "locks/sync/operation/keeping.* locks/sync/operation/synchronizer.h",
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
@@ -301,7 +306,8 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "Each kind of lock: its keys, scripts and messages are Redisson's",
-        "sync/recipes/* engine/lock.* engine/counter.* engine/permit_semaphore.* engine/setup.h",
+        "locks/sync/recipes/* locks/engine/lock.* locks/engine/counter.* "
+        "locks/engine/permit_semaphore.* locks/engine/setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
         lines=1695,
@@ -312,7 +318,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "What is built on locks sends by the engine: steps and commands with a caller's time",
-        "sync/operation/query_operation.* sync/operation/command_operation.h",
+        "locks/sync/operation/query_operation.* locks/sync/operation/command_operation.h",
         "expired-wait stray-bytes",
         first=175,
         lines=193,
@@ -320,21 +326,21 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "A hold may be passed on by a ticket",
-        "sync/operation/ticket.* sync/operation/transfer_operation.*",
+        "locks/sync/operation/ticket.* locks/sync/operation/transfer_operation.*",
         "passed-on-hold",
         first=382,
         lines=382,
     ),
     Promise(
         "A grant may be confirmed by replicas",
-        "sync/operation/replica_acknowledger.*",
+        "locks/sync/operation/replica_acknowledger.*",
         "failover-with-lock failover-without-lock",
         first=324,
         lines=324,
     ),
     Promise(
         "Several locks as one, and a majority of independent servers",
-        "sync/quorum/* engine/quorum.*",
+        "locks/sync/quorum/* locks/engine/quorum.*",
         "failed-members",
         first=1356,
         lines=1412,
@@ -347,8 +353,9 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "A client: opened by its first use, closed with all that it holds, with new "
         "passwords while it works",
-        "engine/client.* engine/closing.* engine/engine.* engine/reauthentication.* "
-        "engine/completion_queue.* engine/wait_hub.h",
+        "locks/engine/client.* locks/engine/closing.* locks/engine/engine.* "
+        "locks/engine/reauthentication.* locks/engine/completion_queue.* "
+        "locks/engine/wait_hub.h",
         "forgotten-client forked-process interpreter-exit pending-at-close grant-at-close "
         "process-limits",
         first=1017,
@@ -356,7 +363,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "A killed process's locks are free in milliseconds: the client's half",
-        "engine/guarded.*",
+        "locks/engine/guarded.*",
         "killed-process missing-guard",
         first=152,
         lines=152,
@@ -429,8 +436,7 @@ def code_lines(text: str) -> int:
 
 def house_of(path: str) -> str:
     """The house of a file below cpp/."""
-    folder = path.partition("/")[0]
-    return next(house.name for house in HOUSES if folder in house.folders)
+    return path.partition("/")[0]
 
 
 def row_of(path: str) -> Promise | None:

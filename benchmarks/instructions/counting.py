@@ -24,14 +24,16 @@ FOLDER = ROOT / "build/counting"
 
 #: What counts, by file, and the same without counting; the clock is read for a figure only there.
 EDITS = (
-    ("cpp/base/stats.h", r"\{ mine\(\)\.add\(counter, amount\); \}",
+    ("cpp/redis/base/stats.h", r"\{ mine\(\)\.add\(counter, amount\); \}",
      "{ (void)counter; (void)amount; }"),
-    ("cpp/base/stats.cpp", r"\{ mine\(\)\.add\(timing, time\); \}",
+    ("cpp/redis/base/stats.cpp", r"\{ mine\(\)\.add\(timing, time\); \}",
      "{ (void)timing; (void)time; }"),
-    ("cpp/base/stats.cpp", r"(void Stats::granted\(bool) contended, (Duration) took\) \{.*?\n\}",
+    ("cpp/redis/base/stats.cpp",
+     r"(void Stats::granted\(bool) contended, (Duration) took\) \{.*?\n\}",
      r"\1, \2) {}"),
-    ("cpp/base/stats.cpp", r"(void Stats::hold_ended\(Duration) after\) \{.*?\n\}", r"\1) {}"),
-    ("cpp/lease/releases.cpp", r"count_end\(\*hold, clock_\.now\(\)\);", ""),
+    ("cpp/redis/base/stats.cpp",
+     r"(void Stats::hold_ended\(Duration) after\) \{.*?\n\}", r"\1) {}"),
+    ("cpp/locks/lease/releases.cpp", r"count_end\(\*hold, clock_\.now\(\)\);", ""),
 )  # fmt: skip
 
 

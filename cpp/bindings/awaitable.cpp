@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "base/shown.h"
 #include "bindings/critical_section.h"
 #include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/task_queue.h"
+#include "redis/base/shown.h"
 
 namespace holdfast::bindings {
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/types.h"
 #include "bindings/errors.h"
 #include "bindings/observer.h"
-#include "sync/operation/operation.h"
+#include "locks/sync/operation/operation.h"
+#include "redis/base/types.h"
 
 namespace holdfast::bindings {
 

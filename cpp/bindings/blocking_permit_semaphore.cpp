@@ -7,14 +7,14 @@
 #include <string>
 #include <utility>
 
-#include "base/process.h"
 #include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/permits.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "engine/permit_semaphore.h"
-#include "sync/operation/keeping.h"
+#include "locks/engine/permit_semaphore.h"
+#include "locks/sync/operation/keeping.h"
+#include "redis/base/process.h"
 
 namespace holdfast::bindings {
 

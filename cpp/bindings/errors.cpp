@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "base/shown.h"
 #include "bindings/conversions.h"
-#include "lease/hold.h"
-#include "resp/error_reply.h"
-#include "resp/reply.h"
-#include "sync/operation/operation.h"
+#include "locks/lease/hold.h"
+#include "locks/sync/operation/operation.h"
+#include "redis/base/shown.h"
+#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::bindings {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/process.h"
-#include "engine/client.h"
-#include "sync/operation/operation.h"
-#include "sync/recipes/recipe.h"
+#include "locks/engine/client.h"
+#include "locks/sync/operation/operation.h"
+#include "locks/sync/recipes/recipe.h"
+#include "redis/base/process.h"
 
 namespace holdfast::bindings {
 

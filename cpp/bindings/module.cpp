@@ -1,7 +1,7 @@
-#include "base/process.h"
 #include "bindings/errors.h"
 #include "bindings/members.h"
 #include "bindings/register.h"
+#include "redis/base/process.h"
 
 namespace holdfast::bindings {
 

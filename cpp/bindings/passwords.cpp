@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "base/process.h"
-#include "base/thread.h"
+#include "redis/base/process.h"
+#include "redis/base/thread.h"
 
 namespace holdfast::bindings {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "net/endpoint.h"
+#include "redis/net/endpoint.h"
 
 namespace holdfast::bindings {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bindings/waiting.h"
-#include "client/event_loop_reader.h"
+#include "redis/client/event_loop_reader.h"
 
 namespace holdfast::bindings {
 

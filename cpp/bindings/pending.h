@@ -8,7 +8,7 @@
 
 #include "bindings/errors.h"
 #include "bindings/observer.h"
-#include "engine/completion_queue.h"
+#include "locks/engine/completion_queue.h"
 
 namespace holdfast::bindings {
 

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <string_view>
 
-#include "base/digits.h"
 #include "bindings/critical_section.h"
 #include "bindings/members.h"
 #include "bindings/register.h"
-#include "sync/recipes/permit_semaphore.h"
+#include "locks/sync/recipes/permit_semaphore.h"
+#include "redis/base/digits.h"
 
 namespace holdfast::bindings {
 

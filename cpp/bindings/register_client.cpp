@@ -6,16 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include "base/shown.h"
-#include "base/stats.h"
 #include "bindings/errors.h"
 #include "bindings/members.h"
 #include "bindings/passwords.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "engine/client.h"
-#include "engine/guarded.h"
-#include "sync/operation/ticket.h"
+#include "locks/engine/client.h"
+#include "locks/engine/guarded.h"
+#include "locks/sync/operation/ticket.h"
+#include "redis/base/shown.h"
+#include "redis/base/stats.h"
 
 namespace holdfast::bindings {
 

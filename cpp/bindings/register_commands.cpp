@@ -10,21 +10,21 @@
 #include <utility>
 #include <vector>
 
-#include "base/shown.h"
 #include "bindings/errors.h"
 #include "bindings/members.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "engine/client.h"
+#include "locks/engine/client.h"
+#include "locks/sync/operation/command_operation.h"
+#include "locks/sync/operation/query_operation.h"
+#include "locks/sync/operation/release.h"
+#include "locks/sync/recipes/keys.h"
+#include "locks/sync/recipes/kinds.h"
+#include "locks/sync/recipes/permit_semaphore.h"
 #include "lua_scripts.h"
-#include "net/transport.h"
-#include "resp/reply.h"
-#include "sync/operation/command_operation.h"
-#include "sync/operation/query_operation.h"
-#include "sync/operation/release.h"
-#include "sync/recipes/keys.h"
-#include "sync/recipes/kinds.h"
-#include "sync/recipes/permit_semaphore.h"
+#include "redis/base/shown.h"
+#include "redis/net/transport.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::bindings {
 

@@ -2,8 +2,6 @@
 #include <cerrno>
 #include <iterator>
 
-#include "base/process.h"
-#include "base/thread.h"
 #include "bindings/errors.h"
 #include "bindings/members.h"
 #include "bindings/observer.h"
@@ -11,8 +9,10 @@
 #include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "engine/engine.h"
-#include "sync/operation/keeping.h"
+#include "locks/engine/engine.h"
+#include "locks/sync/operation/keeping.h"
+#include "redis/base/process.h"
+#include "redis/base/thread.h"
 
 namespace holdfast::bindings {
 

@@ -6,13 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include "base/process.h"
 #include "bindings/awaitable.h"
 #include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "client/event_loop_reader.h"
+#include "redis/base/process.h"
+#include "redis/client/event_loop_reader.h"
 
 namespace holdfast::bindings {
 

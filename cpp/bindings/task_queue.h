@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/types.h"
 #include "bindings/critical_section.h"
 #include "bindings/pending.h"
-#include "client/busy_poll.h"
+#include "redis/base/types.h"
+#include "redis/client/busy_poll.h"
 
 namespace holdfast::bindings {
 

@@ -8,13 +8,13 @@
 #include <thread>
 #include <utility>
 
-#include "base/process.h"
-#include "base/thread.h"
 #include "bindings/critical_section.h"
 #include "bindings/errors.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
-#include "engine/guarded.h"
+#include "locks/engine/guarded.h"
+#include "redis/base/process.h"
+#include "redis/base/thread.h"
 
 namespace holdfast::bindings {
 

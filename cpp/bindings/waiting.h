@@ -6,9 +6,9 @@
 
 #include "bindings/conversions.h"
 #include "bindings/errors.h"
-#include "engine/engine.h"
-#include "engine/lock.h"
-#include "sync/operation/operation.h"
+#include "locks/engine/engine.h"
+#include "locks/engine/lock.h"
+#include "locks/sync/operation/operation.h"
 
 namespace holdfast::bindings {
 

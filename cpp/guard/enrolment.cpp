@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/process.h"
 #include "guard/settings.h"
-#include "sync/recipes/kinds.h"
-#include "sync/recipes/permit_semaphore.h"
+#include "locks/sync/recipes/kinds.h"
+#include "locks/sync/recipes/permit_semaphore.h"
+#include "redis/base/process.h"
 
 namespace holdfast::guard {
 

@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "base/mutex.h"
-#include "client/reconnecting_stream.h"
 #include "guard/guard.h"
 #include "guard/held_page.h"
 #include "guard/settings.h"
-#include "lease/hold.h"
-#include "net/endpoint.h"
-#include "topology/topology.h"
+#include "locks/lease/hold.h"
+#include "redis/base/mutex.h"
+#include "redis/client/reconnecting_stream.h"
+#include "redis/net/endpoint.h"
+#include "redis/topology/topology.h"
 
 namespace holdfast::guard {
 

@@ -17,8 +17,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "base/process.h"
 #include "guard/held_page.h"
+#include "redis/base/process.h"
 
 #ifndef P_PIDFD
 #define P_PIDFD 3

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "base/clock.h"
-#include "base/descriptor.h"
-#include "base/mutex.h"
-#include "base/status.h"
+#include "redis/base/clock.h"
+#include "redis/base/descriptor.h"
+#include "redis/base/mutex.h"
+#include "redis/base/status.h"
 
 namespace holdfast::guard {
 

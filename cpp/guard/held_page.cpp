@@ -13,7 +13,7 @@
 #include <new>
 #include <utility>
 
-#include "base/process.h"
+#include "redis/base/process.h"
 
 namespace holdfast::guard {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/descriptor.h"
-#include "base/status.h"
+#include "redis/base/clock.h"
+#include "redis/base/descriptor.h"
+#include "redis/base/status.h"
 
 namespace holdfast::guard {
 

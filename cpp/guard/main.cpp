@@ -22,11 +22,11 @@
 #include <string>
 #include <utility>
 
-#include "base/clock.h"
-#include "base/descriptor.h"
-#include "base/status.h"
 #include "guard/held_page.h"
 #include "guard/releases.h"
+#include "redis/base/clock.h"
+#include "redis/base/descriptor.h"
+#include "redis/base/status.h"
 
 namespace holdfast::guard {
 namespace {

@@ -12,14 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "client/connection.h"
 #include "guard/settings.h"
-#include "net/pollable.h"
-#include "resp/error_reply.h"
-#include "script/writer.h"
-#include "sync/recipes/kinds.h"
-#include "sync/recipes/permit_semaphore.h"
-#include "topology/topology.h"
+#include "locks/sync/recipes/kinds.h"
+#include "locks/sync/recipes/permit_semaphore.h"
+#include "redis/client/connection.h"
+#include "redis/net/pollable.h"
+#include "redis/resp/error_reply.h"
+#include "redis/script/writer.h"
+#include "redis/topology/topology.h"
 
 namespace holdfast::guard {
 

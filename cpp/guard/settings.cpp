@@ -6,8 +6,8 @@
 #include <sstream>
 #include <utility>
 
-#include "resp/command.h"
-#include "resp/reply.h"
+#include "redis/resp/command.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::guard {
 

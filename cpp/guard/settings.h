@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
-#include "net/endpoint.h"
+#include "redis/base/status.h"
+#include "redis/net/endpoint.h"
 
 namespace holdfast::guard {
 

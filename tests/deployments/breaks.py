@@ -25,7 +25,7 @@ BREAKS = (
     Break(
         ("failover-with-lock",),
         "what the sentinels announce is not heard",
-        "cpp/topology/sentinel_stream.cpp",
+        "cpp/redis/topology/sentinel_stream.cpp",
         (('if (reply.text_at(0) == "message" && ours)', "if (service_.empty() && ours)"),),
         f"{FAILOVERS}::test_a_hold_and_a_waiter_survive",
     ),
@@ -49,7 +49,7 @@ BREAKS = (
     Break(
         ("hidden-failover",),
         "a refusal is no sign of another server",
-        "cpp/topology/server_links.cpp",
+        "cpp/redis/topology/server_links.cpp",
         (
             (
                 "is_sign = resp::says_readonly;",
@@ -61,21 +61,21 @@ BREAKS = (
     Break(
         ("hidden-failover",),
         "the server is not asked whether it is a replica",
-        "cpp/client/stream_reader.cpp",
+        "cpp/redis/client/stream_reader.cpp",
         (("if (of_replica && pipe.role == Role::kPrimary) {", "if (pipe.given_up()) {"),),
         f"{MANAGED}::test_one_refusal_of_a_proxy_costs_no_connection",
     ),
     Break(
         ("replaced-node",),
         "a redirection to where it was asked is followed",
-        "cpp/topology/cluster_node.cpp",
+        "cpp/redis/topology/cluster_node.cpp",
         (("return to_itself || ", "return "),),
         f"{REPLACED}::test_a_release_reaches_the_new_node",
     ),
     Break(
         ("several-addresses",),
         "the next address is tried when the first has failed only",
-        "cpp/net/socket_transport.cpp",
+        "cpp/redis/net/socket_transport.cpp",
         (
             (
                 "(race_.empty() || SystemClock().now() >= next_at_)) begin_next();",
@@ -87,56 +87,56 @@ BREAKS = (
     Break(
         ("restart-without-data",),
         "a waiter for permits sleeps as long as the lease that it knows",
-        "cpp/sync/operation/acquire_request.cpp",
+        "cpp/locks/sync/operation/acquire_request.cpp",
         (("request.setup != nullptr", "false"),),
         "tests/faults/test_lost_permits.py::test_a_waiter_of_another_client_is_granted_one",
     ),
     Break(
         ("failover-without-lock",),
         "holds are not verified after a reconnect",
-        "cpp/engine/client.cpp",
+        "cpp/locks/engine/client.cpp",
         (("strong->watchdog().verify();", "(void)strong;"),),
         f"{FAILOVERS}::test_a_failover_that_loses_the_lock_is_reported_to_its_owner",
     ),
     Break(
         ("old-primary",),
         "once named, a primary stays",
-        "cpp/topology/sentinel_machine.cpp",
+        "cpp/redis/topology/sentinel_machine.cpp",
         (("if (settled && believed->epoch <= epoch_) return;", "if (settled) return;"),),
         f"{FAILOVERS}::test_a_primary_that_was_cut_off_is_left_though_it_still_answers",
     ),
     Break(
         ("old-primary",),
         "a move verifies nothing",
-        "cpp/topology/server_links.cpp",
+        "cpp/redis/topology/server_links.cpp",
         (("if (verify) verify();", "(void)verify;"),),
         f"{SENTINELS}::test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good",
     ),
     Break(
         ("passing-refusal",),
         "READONLY is an answer",
-        "cpp/client/stream_reader.cpp",
+        "cpp/redis/client/stream_reader.cpp",
         (("if (must_be_primary && of", "if (must_be_primary && now == kNever && of"),),
         f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
     ),
     Break(
         ("passing-refusal",),
         "a replica is taken for a primary",
-        "cpp/client/greeting.cpp",
+        "cpp/redis/client/greeting.cpp",
         (("if (role_ == Role::kReplica", "if (role_ == Role::kUnknown"),),
         f"{FAILOVERS}::test_a_demoted_primary_is_not_written_to",
     ),
     Break(
         ("failover-with-lock",),
         "a primary that cannot be reached is no reason to ask",
-        "cpp/topology/sentinel.cpp",
+        "cpp/redis/topology/sentinel.cpp",
         (("strong->doubt();", "(void)strong;"),),
         f"{SENTINELS}::test_a_failover_is_followed_though_its_messages_are_lost",
     ),
     Break(
         ("failover-with-lock",),
         "further sentinels are not learnt",
-        "cpp/topology/sentinel_machine.cpp",
+        "cpp/redis/topology/sentinel_machine.cpp",
         (
             (
                 "  learn(std::vector<net::Address>(sentinel->opinion.others), actions);\n",
@@ -148,28 +148,28 @@ BREAKS = (
     Break(
         ("lasting-refusal",),
         "sentinels are sent the servers' password",
-        "cpp/topology/sentinel.cpp",
+        "cpp/redis/topology/sentinel.cpp",
         (("setup.endpoint.sentinel_credentials", "setup.endpoint.credentials"),),
         f"{SENTINELS}::test_sentinels_have_a_separate_password",
     ),
     Break(
         ("failover-with-lock",),
         "a closed client goes on watching",
-        "cpp/topology/sentinel.cpp",
+        "cpp/redis/topology/sentinel.cpp",
         (("  watch_->close();\n", ""),),
         f"{SENTINELS}::test_a_closed_client_leaves_the_sentinels",
     ),
     Break(
         ("moved-slot",),
         "the end of a subscription is not noticed",
-        "cpp/client/subscription_stream.cpp",
+        "cpp/redis/client/subscription_stream.cpp",
         (("    sink.on_redirected(channel, {});\n", ""),),
         f"{SLOTS}::test_a_waiter_is_woken_from_the_new_server",
     ),
     Break(
         ("moved-slot",),
         "MOVED is an answer",
-        "cpp/topology/cluster.cpp",
+        "cpp/redis/topology/cluster.cpp",
         (
             (
                 "if (to.kind == Kind::kNone) return false;\n  Deliveries",
@@ -181,21 +181,21 @@ BREAKS = (
     Break(
         ("moved-slot",),
         "ASKING is left out",
-        "cpp/topology/cluster.cpp",
+        "cpp/redis/topology/cluster.cpp",
         (("there.asking = asking;", "there.asking = false;"),),
         f"{SLOTS}::test_a_key_that_has_gone_ahead_is_asked_for",
     ),
     Break(
         ("failover-with-lock",),
         "a server out of reach is no reason to ask around",
-        "cpp/topology/cluster.cpp",
+        "cpp/redis/topology/cluster.cpp",
         (("  refresh_.want_after_trouble(clock_.now());\n", ""),),
         f"{CLUSTER_FAILOVERS}::test_a_hold_survives_the_death_of_its_primary",
     ),
     Break(
         ("failover-without-lock",),
         "what a cluster has lost is not looked after",
-        "cpp/topology/cluster.cpp",
+        "cpp/redis/topology/cluster.cpp",
         (
             ("  if (setup_.on_lost) setup_.on_lost();\n}", "}"),
             ("if (changed && setup_.on_lost) setup_.on_lost();", "(void)changed;"),
@@ -205,14 +205,14 @@ BREAKS = (
     Break(
         ("moved-slot",),
         "a write that is sent on leaves its WAIT behind",
-        "cpp/topology/cluster.cpp",
+        "cpp/redis/topology/cluster.cpp",
         (("  if (follow_up) (void)connection.resubmit({follow_up});", "  (void)follow_up;"),),
         f"{REPLICAS}::test_a_slot_that_moves_can_be_granted",
     ),
     Break(
         ("moved-slot",),
         "a server that is met on the way is spoken to without TLS",
-        "cpp/topology/cluster_node.cpp",
+        "cpp/redis/topology/cluster_node.cpp",
         (
             (
                 "  setup.link.address = address;\n",
@@ -224,7 +224,7 @@ BREAKS = (
     Break(
         ("moved-slot",),
         "what could not be given back at once is left to its lease",
-        "cpp/sync/operation/release.cpp",
+        "cpp/locks/sync/operation/release.cpp",
         (
             (
                 "  if (pace == resp::Pace::kNever) return refused_for_good(why);",
@@ -236,7 +236,7 @@ BREAKS = (
     Break(
         ("moved-slot",),
         "what is given back late takes what its owner has now",
-        "cpp/lease/holds.cpp",
+        "cpp/locks/lease/holds.cpp",
         (
             ("  entry.command->revoke();\n", ""),
             ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
@@ -246,21 +246,21 @@ BREAKS = (
     Break(
         ("moved-slot",),
         "messages go to all servers whatever their channel",
-        "cpp/topology/topology.h",
+        "cpp/redis/topology/topology.h",
         (('return "spublish";', 'return "publish";'),),
         "tests/wire/test_replay_deployments.py::test_in_a_cluster",
     ),
     Break(
         ("forked-process",),
         "a child of fork goes on with its parent's connections",
-        "cpp/base/process.cpp",
+        "cpp/redis/base/process.cpp",
         (("g_epoch.fetch_add(1, ", "g_epoch.fetch_add(0, "),),
         f"{FORK}::test_a_cluster_client_is_forked_while_it_holds",
     ),
     Break(
         ("moved-slot",),
         "names of two slots are taken",
-        "cpp/engine/client.cpp",
+        "cpp/locks/engine/client.cpp",
         (("if (together) return {};", "if (together || !latch) return {};"),),
         "tests/deployments/test_cluster.py::test_a_name_of_two_slots_is_refused",
     ),

@@ -34,7 +34,7 @@ BREAKS = (
     Break(
         ("stopped-process",),
         "a hold is trusted for twice its lease",
-        "cpp/lease/hold.cpp",
+        "cpp/locks/lease/hold.cpp",
         (
             (
                 "set_lease(grant.sent, grant.lease.time",
@@ -46,14 +46,14 @@ BREAKS = (
     Break(
         ("suspended-machine",),
         "a clock that stands still while the machine sleeps",
-        "cpp/base/clock.h",
+        "cpp/redis/base/clock.h",
         (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_MONOTONIC;"),),
         "tests/faults/test_clocks.py::test_a_machine_that_slept_past_the_lease_knows_it",
     ),
     Break(
         ("ended-owner",),
         "a thread's holds outlive it",
-        "cpp/lease/lease_keeper.cpp",
+        "cpp/locks/lease/lease_keeper.cpp",
         (
             (
                 "holds.of(owner)) {\n    const UsedEntry",
@@ -85,7 +85,7 @@ BREAKS = (
     Break(
         ("forked-process",),
         "fork is not noticed",
-        "cpp/base/process.cpp",
+        "cpp/redis/base/process.cpp",
         (("g_epoch.fetch_add(1, ", "g_epoch.fetch_add(0, "),),
         "tests/faults/test_fork.py::test_fork_while_holding",
     ),
@@ -106,7 +106,7 @@ BREAKS = (
     Break(
         ("interrupted-acquire",),
         "an acquire that is cancelled in flight is not undone",
-        "cpp/sync/operation/acquire_machine.cpp",
+        "cpp/locks/sync/operation/acquire_machine.cpp",
         (("finish(Verdict::kCancelled, {}, open())", "finish(Verdict::kCancelled, {}, false)"),),
         "tests/faults/test_interrupt.py::test_ctrl_c_while_the_acquire_is_in_flight",
     ),
@@ -126,7 +126,7 @@ BREAKS = (
     Break(
         ("crossing-renewal",),
         "renewal goes on while the release is on its way",
-        "cpp/lease/holds.h",
+        "cpp/locks/lease/holds.h",
         (
             (
                 "    entry.hold->state = HoldState::kReleasing;\n"
@@ -139,7 +139,7 @@ BREAKS = (
     Break(
         ("reused-thread-id",),
         "owners' numbers are used again",
-        "cpp/base/types.cpp",
+        "cpp/redis/base/types.cpp",
         (
             (
                 "fetch_add(static_cast<std::uint64_t>(count))}",
@@ -151,7 +151,7 @@ BREAKS = (
     Break(
         ("busy-gil", "many-holds"),
         "nothing is renewed",
-        "cpp/lease/hold_book.cpp",
+        "cpp/locks/lease/hold_book.cpp",
         (
             (
                 "const bool renew = hold.renewed() && !due &&",
@@ -163,28 +163,28 @@ BREAKS = (
     Break(
         ("connection-reset", "restart-without-data"),
         "holds are not verified after a reconnect",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("  verify_ = true;", "  verify_ = false;"),),
         "tests/faults/test_network.py::test_after_a_cut_holds_are_verified_at_once",
     ),
     Break(
         ("silent-network",),
         "only an answer tells a loss, no deadline does",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("if (now >= hold.trusted()) {", "if (now >= hold.trusted() && hold.serial == 0) {"),),
         "tests/faults/test_network.py::test_a_black_hole_is_reported_at_the_deadline",
     ),
     Break(
         ("lost-subscription",),
         "no waiter tries when the subscription is back",
-        "cpp/wait/wait_registry.cpp",
+        "cpp/locks/wait/wait_registry.cpp",
         (("queue.fairness_yield = {};\n  queue.notify(calls);", "queue.fairness_yield = {};"),),
         "tests/faults/test_network.py::test_released_just_as_the_subscription_dies",
     ),
     Break(
         ("lost-message",),
         "only a message wakes a waiter",
-        "cpp/sync/operation/acquire_machine.cpp",
+        "cpp/locks/sync/operation/acquire_machine.cpp",
         (
             (
                 "ttl.count() < 0 ? kNoTtl : ttl + kAfterExpiry",
@@ -208,14 +208,14 @@ BREAKS = (
     Break(
         ("lost-release",),
         "a repeated release that finds nothing is a loss",
-        "cpp/sync/operation/hold_release.h",
+        "cpp/locks/sync/operation/hold_release.h",
         (("&& sent_before_ && now() < plan_.trusted", "&& now() < TimePoint{}"),),
         "tests/faults/test_lost_replies.py::test_partial_and_final_release_count_once",
     ),
     Break(
         ("slow-link",),
         "the caller's time is over before the first reply",
-        "cpp/sync/operation/acquire_machine.cpp",
+        "cpp/locks/sync/operation/acquire_machine.cpp",
         (
             (
                 "return {Action::Verb::kTry, contended_ ? options_.deadline : kNever};",
@@ -231,21 +231,21 @@ BREAKS = (
     Break(
         ("slow-subscriber", "restart-with-data"),
         "a new connection subscribes to nothing",
-        "cpp/client/subscription_stream.cpp",
+        "cpp/redis/client/subscription_stream.cpp",
         (("for (const std::string& channel : channels_) say(true, channel);", ""),),
         "tests/faults/test_server.py::test_a_slow_consumer_is_cut_off_and_comes_back",
     ),
     Break(
         ("stalled-server",),
         "a failed renewal waits for the next third of the lease",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("std::min<Duration>(kRetryAfter, Duration(lease) / 12)", "Duration(lease) / 3"),),
         "tests/faults/test_server.py::test_a_refused_renewal_is_tried_again_soon",
     ),
     Break(
         ("script-flush",),
         "NOSCRIPT is an error like others",
-        "cpp/resp/error_reply.cpp",
+        "cpp/redis/resp/error_reply.cpp",
         (('== "NOSCRIPT"', '== "UNKNOWN"'),),
         "tests/faults/test_server.py::test_script_flush",
     ),
@@ -259,21 +259,21 @@ BREAKS = (
     Break(
         ("passing-refusal",),
         "a try is as patient as a wait",
-        "cpp/sync/operation/callers_time.h",
+        "cpp/locks/sync/operation/callers_time.h",
         (("return waits_ ? command_timeout :", "return !waits_ || waits_ ? command_timeout :"),),
         "tests/faults/test_refusing_server.py::test_a_try_names_the_state_soon",
     ),
     Break(
         ("lasting-refusal",),
         "missing rights are waited for",
-        "cpp/resp/error_reply.cpp",
+        "cpp/redis/resp/error_reply.cpp",
         (('{"UNBLOCKED", ', '{"NOPERM", '),),
         "tests/faults/test_refused.py::test_missing_rights",
     ),
     Break(
         ("passing-refusal", "lasting-refusal"),
         "a release is given up when the server has another password",
-        "cpp/resp/error_reply.cpp",
+        "cpp/redis/resp/error_reply.cpp",
         (('{"WRONGPASS", kLogin}', '{"WRONGPASS", 0U}'),),
         "tests/faults/test_refused_releases.py::test_a_release_outlives_a_change_of_the_password",
     ),
@@ -292,7 +292,7 @@ BREAKS = (
     Break(
         ("missing-commands",),
         "a waiter gets no error when it may not subscribe",
-        "cpp/wait/wait_registry.cpp",
+        "cpp/locks/wait/wait_registry.cpp",
         (("  found->second.fail(calls, why);\n", "  (void)why;\n"),),
         "tests/faults/test_subscriptions.py"
         "::test_a_user_without_the_right_to_subscribe_gets_an_error_when_it_waits",
@@ -300,7 +300,7 @@ BREAKS = (
     Break(
         ("failed-members",),
         "a majority out of reach is not kept apart from a slow one",
-        "cpp/sync/quorum/quorum_machine.cpp",
+        "cpp/locks/sync/quorum/quorum_machine.cpp",
         (
             (
                 "if (reached < options_.rule.needed) return",
@@ -313,28 +313,28 @@ BREAKS = (
     Break(
         ("failed-members",),
         "a member that hangs ends a release before its second step",
-        "cpp/sync/quorum/fan_out_call.cpp",
+        "cpp/locks/sync/quorum/fan_out_call.cpp",
         (("      leave_missing();\n", "      leave_missing();\n      plan_.next = nullptr;\n"),),
         "tests/faults/test_quorum.py::test_a_lost_majority_is_released_though_a_minority_hangs",
     ),
     Break(
         ("server-clock-ahead",),
         "a renewal that finds nothing is no loss",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("if (hold.may_be_gone()) {", "if (hold.may_be_gone() || hold.held()) {"),),
         "tests/faults/test_clocks.py::test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss",
     ),
     Break(
         ("server-clock-back",),
         "the length of a lease is not checked",
-        "cpp/sync/operation/acquire_machine.cpp",
+        "cpp/locks/sync/operation/acquire_machine.cpp",
         (("answer.ttl > usual;", "answer.ttl < Millis(-1);"),),
         "tests/faults/test_clocks.py::test_a_lease_that_a_server_clock_made_too_long_is_reported",
     ),
     Break(
         ("client-clock-set",),
         "leases are counted on the wall clock",
-        "cpp/base/clock.h",
+        "cpp/redis/base/clock.h",
         (("== 0) return CLOCK_BOOTTIME;", "== 0) return CLOCK_REALTIME;"),),
         "tests/faults/test_clocks.py::test_a_step_of_the_clients_wall_clock_changes_nothing",
     ),
@@ -353,7 +353,7 @@ BREAKS = (
     Break(
         ("expired-on-arrival",),
         "a grant that arrives past its lease is taken",
-        "cpp/sync/operation/acquire_machine.cpp",
+        "cpp/locks/sync/operation/acquire_machine.cpp",
         (
             (
                 "if (now >= trusted_until_) return finish(",
@@ -365,7 +365,7 @@ BREAKS = (
     Break(
         ("many-waiters",),
         "a message wakes every waiter",
-        "cpp/wait/wait_registry.cpp",
+        "cpp/locks/wait/wait_registry.cpp",
         (
             (
                 "if (fairness_yield == TimePoint{}) {\n    calls.signal(waiters.front());",
@@ -378,7 +378,7 @@ BREAKS = (
     Break(
         ("many-waiters",),
         "each message makes every client try",
-        "cpp/sync/recipes/backoff.h",
+        "cpp/locks/sync/recipes/backoff.h",
         (("if (others < kMany) return;", "if (others < 1'000'000) return;"),),
         "tests/contract/test_waiting.py"
         "::test_commands_for_short_holds_do_not_grow_with_the_clients",
@@ -393,7 +393,7 @@ BREAKS = (
     Break(
         ("passed-on-hold",),
         "a hold whose detach has no answer is released under one owner",
-        "cpp/lease/releases.cpp",
+        "cpp/locks/lease/releases.cpp",
         (("if (hold.move() != nullptr) plan.other = hold.move()->other;", ""),),
         "tests/faults/test_passing_on.py"
         "::test_a_detach_without_an_answer_leaves_the_hold_to_its_lease",
@@ -401,7 +401,7 @@ BREAKS = (
     Break(
         ("minimum-hold-time",),
         "a lock is freed before its minimum hold time",
-        "cpp/sync/recipes/recipe.cpp",
+        "cpp/locks/sync/recipes/recipe.cpp",
         (("if (step.stays > Millis(0) &&", "if (step.stays < Millis(0) &&"),),
         "tests/contract/test_at_least.py::test_no_owner_enters_before_the_minimum_is_over",
     ),

@@ -29,21 +29,21 @@ CALLER_BREAKS = (
     Break(
         ("acquire-after-loss",),
         "an attempt does not look for a loss",
-        "cpp/lease/attempts.cpp",
+        "cpp/locks/lease/attempts.cpp",
         (("  return hidden_loss(name, owner).has_value();\n", "  return false;\n"),),
         f"{HIDDEN}::test_a_block_that_lost_its_grant_refuses_and_raises_at_its_end",
     ),
     Break(
         ("acquire-after-loss",),
         "the end of a lost block gives back what its owner has again",
-        "cpp/sync/operation/hold_release.cpp",
+        "cpp/locks/sync/operation/hold_release.cpp",
         (("      if (!plan_.held_again) {\n", "      {\n"),),
         f"{HIDDEN}::test_the_owners_own_force_release_refuses_nothing",
     ),
     Break(
         ("interrupted-release",),
         "a release at rest is forgotten with its caller",
-        "cpp/sync/operation/release.cpp",
+        "cpp/locks/sync/operation/release.cpp",
         (
             (
                 "  if (!backing_off_) return;  //",
@@ -55,7 +55,7 @@ CALLER_BREAKS = (
     Break(
         ("pending-release",),
         "an old release may go behind a new attempt",
-        "cpp/lease/holds.cpp",
+        "cpp/locks/lease/holds.cpp",
         (
             ("  entry.command->revoke();\n", ""),
             ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
@@ -65,56 +65,56 @@ CALLER_BREAKS = (
     Break(
         ("pending-release",),
         "an attempt forgets the release that it takes over",
-        "cpp/sync/operation/acquire_machine.cpp",
+        "cpp/locks/sync/operation/acquire_machine.cpp",
         (("in_doubt_ || leaves_place || takes_over_;", "in_doubt_ || leaves_place;"),),
         f"{PENDING}::test_a_release_goes_on_when_the_attempt_that_took_it_over_is_refused",
     ),
     Break(
         ("pending-at-close",),
         "close waits for nothing",
-        "cpp/engine/closing.cpp",
+        "cpp/locks/engine/closing.cpp",
         (("  if (context().keeper->idle()) return end();\n", "  end();\n"),),
         f"{PENDING}::test_close_finishes_what_cancelled_tasks_have_left",
     ),
     Break(
         ("grant-at-close",),
         "what is granted while the client is closed is taken",
-        "cpp/lease/attempts.cpp",
+        "cpp/locks/lease/attempts.cpp",
         (("  if (book_.closing) return false;", "  if (book_.closed) return false;"),),
         f"{PENDING}::test_a_grant_that_arrives_during_close_is_given_back",
     ),
     Break(
         ("nothing-listens",),
         "a refused connection is tried again for all callers alike",
-        "cpp/sync/operation/callers_time.h",
+        "cpp/locks/sync/operation/callers_time.h",
         ((": after(begun, kRestartBriefly);", ": kNever;"),),
         f"{REFUSED}::test_a_refused_connection_comes_out_by_the_deadline",
     ),
     Break(
         ("expired-wait",),
         "a command has its time-out, whatever time its caller has",
-        "cpp/sync/operation/callers_time.h",
+        "cpp/locks/sync/operation/callers_time.h",
         (("      latest_ = after(deadline_, kLateAnswer);\n", ""),),
         "tests/faults/test_callers_time.py::test_a_server_that_stopped_before_the_wait",
     ),
     Break(
         ("tls-mismatch",),
         "silence in a handshake is waited out",
-        "cpp/client/reconnecting_stream.cpp",
+        "cpp/redis/client/reconnecting_stream.cpp",
         (("constexpr Millis kSilence{400};", "constexpr Millis kSilence{400000};"),),
         f"{REFUSED}::test_tls_to_a_port_of_plain_text",
     ),
     Break(
         ("handler-during-acquire",),
         "an owner may acquire a lock that it is acquiring",
-        "cpp/lease/attempts.cpp",
+        "cpp/locks/lease/attempts.cpp",
         (("exclusive() && entry->attempts > 0;", "exclusive() && entry->attempts < 0;"),),
         f"{NESTED}::test_an_acquire_inside_an_acquire_is_refused",
     ),
     Break(
         ("shortened-lease",),
         "what a renewal finds is not looked at",
-        "cpp/sync/recipes/locks.cpp",
+        "cpp/locks/sync/recipes/locks.cpp",
         (
             (
                 "override { return Millis(reply); }",
@@ -127,7 +127,7 @@ CALLER_BREAKS = (
     Break(
         ("handler-during-release",),
         "a release that comes back goes behind a newer hold",
-        "cpp/lease/holds.cpp",
+        "cpp/locks/lease/holds.cpp",
         (("  entry.command->revoke();\n", ""),),
         f"{NESTED}::test_a_refused_release_does_not_free_what_its_handler_has_acquired",
     ),

@@ -42,21 +42,21 @@ COORDINATION_BREAKS = (
     Break(
         ("interrupted-acquire",),
         "what a call has taken is not given back where its next exchange fails",
-        "cpp/sync/operation/keeping.cpp",
+        "cpp/locks/sync/operation/keeping.cpp",
         (("  acquire_->cancel();\n", ""),),
         "tests/faults/test_slots.py::test_a_refused_slot_leaves_nothing_behind",
     ),
     Break(
         ("grant-at-close",),
         "close() leaves to its lease what a call has taken between two exchanges",
-        "cpp/sync/operation/keeping.cpp",
+        "cpp/locks/sync/operation/keeping.cpp",
         (("  for (const ExchangePtr& each : granted) each->cancel();\n", ""),),
         f"{_CLOSING}gives_it_back",
     ),
     Break(
         ("grant-at-close",),
         "what close() has given back is kept by its caller",
-        "cpp/sync/operation/keeping.cpp",
+        "cpp/locks/sync/operation/keeping.cpp",
         (("  if (!use(true)) return false;\n", "  (void)use(true);\n"),),
         f"{_CLOSING}gives_it_back",
     ),
@@ -95,7 +95,7 @@ COORDINATION_BREAKS = (
     Break(
         ("nothing-listens",),
         "a wait of no time is a wait that is over",
-        "cpp/sync/operation/callers_time.h",
+        "cpp/locks/sync/operation/callers_time.h",
         (("return blocking && timeout > Duration::zero();", "return blocking;"),),
         f"{_TIME}test_a_wait_of_no_time_waits_for_the_answer",
     ),

@@ -11,7 +11,7 @@ DEFERRED_BREAKS = (
     Break(
         ("deferred-loss",),
         "a loss that a deferred release finds is not reported",
-        "cpp/lease/releases.cpp",
+        "cpp/locks/lease/releases.cpp",
         (("  book_.events.post(*hold, Event::Kind::kLostAfterRelease);\n", ""),),
         f"{CONTRACT}::test_a_loss_that_is_learnt_later_leaves_the_next_hold_alone",
     ),
@@ -25,7 +25,7 @@ DEFERRED_BREAKS = (
     Break(
         ("unanswered-release",),
         "a deferred release waits for its reply",
-        "cpp/sync/operation/hold_release.cpp",
+        "cpp/locks/sync/operation/hold_release.cpp",
         (
             (
                 "  if (deferred && written && !finished()) defer();\n",
@@ -37,7 +37,7 @@ DEFERRED_BREAKS = (
     Break(
         ("unanswered-release",),
         "the failure of a deferred release is not logged",
-        "cpp/sync/operation/hold_release.cpp",
+        "cpp/locks/sync/operation/hold_release.cpp",
         (
             (
                 "    context().keeper->releases().report_trouble("
@@ -50,14 +50,14 @@ DEFERRED_BREAKS = (
     Break(
         ("greedy-client",),
         "newcomers do not wait for the answer that is owed",
-        "cpp/wait/wait_registry.cpp",
+        "cpp/locks/wait/wait_registry.cpp",
         (("  ++releases_in_flight_[channel];\n", ""),),
         f"{FAULTS}::test_other_clients_have_their_turn",
     ),
     Break(
         ("deferred-at-close",),
         "a deferred release is done before its answer",
-        "cpp/lease/releases.cpp",
+        "cpp/locks/lease/releases.cpp",
         (
             (
                 "  open(entry, plan, start, surely_over(*hold, now));\n",
@@ -70,7 +70,7 @@ DEFERRED_BREAKS = (
     Break(
         ("unanswered-release",),
         "a deferred release that is to be sent again comes behind its owner's next attempt",
-        "cpp/client/direct_exchange.cpp",
+        "cpp/redis/client/direct_exchange.cpp",
         (("line.put_behind(unread_, std::move(", "line.put_behind(0, std::move("),),
         f"{FAULTS}::test_a_lost_reply_is_no_loss_and_frees_no_newer_hold",
     ),

@@ -13,12 +13,12 @@ import sys
 
 from tests.support.breaking import Break, main_of_cpp
 
-ACQUIRE = "cpp/sync/operation/acquire.cpp"
-CONTENDED = "cpp/sync/operation/contended.cpp"
-RELEASE = "cpp/sync/operation/hold_release.cpp"
-PENDING = "cpp/sync/operation/release.cpp"
-OPERATION = "cpp/sync/operation/operation.cpp"
-QUERY = "cpp/sync/operation/query_operation.cpp"
+ACQUIRE = "cpp/locks/sync/operation/acquire.cpp"
+CONTENDED = "cpp/locks/sync/operation/contended.cpp"
+RELEASE = "cpp/locks/sync/operation/hold_release.cpp"
+PENDING = "cpp/locks/sync/operation/release.cpp"
+OPERATION = "cpp/locks/sync/operation/operation.cpp"
+QUERY = "cpp/locks/sync/operation/query_operation.cpp"
 TESTS = (
     "*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*:SeveralPermitsTest.*"
     ":*AcquireLife*:*AcquireByItsOwner*:AcquireAfterAReleaseTest.*:AcquireOfAThreadTest.*"
@@ -56,7 +56,7 @@ BREAKS = (
     ),
     lost(
         "a request for several permits is written as one for one",
-        "cpp/sync/operation/acquire_request.h",
+        "cpp/locks/sync/operation/acquire_request.h",
         "slot ? lease.time : Millis(0), amount};",
         "slot ? lease.time : Millis(0), 1};",
     ),
@@ -211,7 +211,7 @@ BREAKS = (
     ),
     lost(
         "the answer to any command is that of the newest release",
-        "cpp/lease/holds.h",
+        "cpp/locks/lease/holds.h",
         "      return release == Release::kOpen && command.get() == by;\n",
         "      return release == Release::kOpen && (by != nullptr || command);\n",
     ),

@@ -13,10 +13,10 @@ import sys
 
 from tests.support.breaking import Break, main_of_cpp
 
-ATTEMPTS = "cpp/lease/attempts.cpp"
-BOOK = "cpp/lease/hold_book.cpp"
-RELEASES = "cpp/lease/releases.cpp"
-KEEPER = "cpp/lease/lease_keeper.cpp"
+ATTEMPTS = "cpp/locks/lease/attempts.cpp"
+BOOK = "cpp/locks/lease/hold_book.cpp"
+RELEASES = "cpp/locks/lease/releases.cpp"
+KEEPER = "cpp/locks/lease/lease_keeper.cpp"
 PAGE = "cpp/guard/held_page.cpp"
 OF_GUARD = "cpp/guard/releases.cpp"
 MAIN = "cpp/guard/main.cpp"
@@ -64,7 +64,7 @@ RECORDS = (
     ),
     recorded(
         "a moved attempt leaves its record behind",
-        "cpp/lease/attempts.h",
+        "cpp/locks/lease/attempts.h",
         ",\n        records_(std::move(other.records_)) {}",
         " {}",
     ),
@@ -105,7 +105,7 @@ RECORDS = (
     ),
     recorded(
         "a renewal does not count",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         "      book_->renew_record(hold);\n",
     ),
 )

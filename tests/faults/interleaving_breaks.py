@@ -24,7 +24,7 @@ from tests.support.breaking import ROOT, Break, broken, matches
 NOT_ABANDONED = Break(
     ("pending-release",),
     "a revoked release is not abandoned",
-    "cpp/lease/holds.cpp",
+    "cpp/locks/lease/holds.cpp",
     (("  if (entry.command->persistent) entry.command->abandon();\n", ""),),
     "tasks",
 )
@@ -34,7 +34,7 @@ BREAKS = (
     Break(
         ("pending-release",),
         "a release at rest is sent behind its owner's next attempt when its timer fires",
-        "cpp/lease/holds.cpp",
+        "cpp/locks/lease/holds.cpp",
         (
             ("  entry.command->revoke();\n", ""),
             ("  if (entry.command->persistent) entry.command->abandon();\n", ""),
@@ -44,7 +44,7 @@ BREAKS = (
     Break(
         ("pending-release",),
         "a late release looks whether it is overtaken before it takes the connection's lock",
-        "cpp/client/connection.cpp",
+        "cpp/redis/client/connection.cpp",
         (
             (
                 "RequestPtr request, Parker* waiter) {\n",
@@ -61,14 +61,14 @@ BREAKS = (
     Break(
         ("grant-at-close",),
         "what is granted while the client is closed is taken",
-        "cpp/lease/attempts.cpp",
+        "cpp/locks/lease/attempts.cpp",
         (("  if (book_.closing) return false;", "  if (book_.closed) return false;"),),
         "threads",
     ),
     Break(
         ("interrupted-release",),
         "a release at rest is forgotten with its caller",
-        "cpp/sync/operation/release.cpp",
+        "cpp/locks/sync/operation/release.cpp",
         (
             (
                 "  finish({Verdict::kCancelled});\n  go_on();\n",
@@ -80,42 +80,42 @@ BREAKS = (
     Break(
         ("interrupted-release",),
         "an attempt that was refused when it was sent again is thought never to be granted",
-        "cpp/sync/operation/contended.cpp",
+        "cpp/locks/sync/operation/contended.cpp",
         (("sent.times > 1));", "sent.times < 0));"),),
         "threads",
     ),
     Break(
         ("passing-refusal",),
         "a second thread gets the turn of a stream that one thread writes to",
-        "cpp/client/send_buffer.h",
+        "cpp/redis/client/send_buffer.h",
         (("    if (taken_) return std::nullopt;\n", ""),),
         "batching_threads",
     ),
     Break(
         ("many-waiters",),
         "a waiter whose attempt is under way waits for a message instead of its reply",
-        "cpp/sync/operation/contended.cpp",
+        "cpp/locks/sync/operation/contended.cpp",
         (("  if (machine_.listens() && waiting", "  if (waiting"),),
         "threads",
     ),
     Break(
         ("many-waiters",),
         "messages may lie while a waiter sleeps where it waited for its reply",
-        "cpp/sync/operation/operation.cpp",
+        "cpp/locks/sync/operation/operation.cpp",
         (("  if (!caller_.by_this_thread()) to->expect();\n", ""),),
         "deferring_threads",
     ),
     Break(
         ("many-waiters",),
         "after the last wait the loop does not look for other waiters",
-        "cpp/client/subscriber.cpp",
+        "cpp/redis/client/subscriber.cpp",
         (("  perform(election_.leave(after(", "  (void)(election_.leave(after("),),
         "deferring_threads",
     ),
     Break(
         ("many-waiters",),
         "a thread goes on waiting for a message while its attempt is sent by another one",
-        "cpp/sync/operation/operation.cpp",
+        "cpp/locks/sync/operation/operation.cpp",
         (
             (
                 "  control().listens.store(false);\n  wake(caller_.thread);\n",

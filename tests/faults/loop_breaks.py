@@ -8,7 +8,7 @@ LOOP_BREAKS = (
     Break(
         ("blocked-loop",),
         "nothing looks whether the loop reads",
-        "cpp/client/connection.cpp",
+        "cpp/redis/client/connection.cpp",
         (("if (now < look_at_) return false;", "return false;"),),
         "tests/contract/process/test_dead_loops.py::test_what_a_stopped_loop_asked_for_is_finished",
     ),
@@ -22,7 +22,7 @@ LOOP_BREAKS = (
     Break(
         ("idle-loop",),
         "a deferred release is over in the next turn only",
-        "cpp/engine/completion_queue.cpp",
+        "cpp/locks/engine/completion_queue.cpp",
         (("if (here && id == beginning_) {", "if (here && id == 0) {"),),
         "tests/contract/process/test_steps.py::test_a_deferred_release_takes_no_turn_of_the_loop",
     ),
@@ -36,14 +36,14 @@ LOOP_BREAKS = (
     Break(
         ("interrupted-acquire",),
         "a grant that a cancelled task does not know of is kept",
-        "cpp/sync/operation/acquire.cpp",
+        "cpp/locks/sync/operation/acquire.cpp",
         (("      give_back();  // with `again`, another acquisition does\n", ""),),
         "tests/contract/process/test_cancel.py::test_cancelled_when_it_is_granted_and_does_not_know",
     ),
     Break(
         ("process-limits",),
         "an operation does not start the threads that it needs",
-        "cpp/engine/client.cpp",
+        "cpp/locks/engine/client.cpp",
         (("  mine.start();\n", ""),),
         "tests/faults/test_limits.py"
         "::test_an_acquire_at_a_limit_raises_and_works_once_it_is_lifted",
@@ -51,7 +51,7 @@ LOOP_BREAKS = (
     Break(
         ("process-limits",),
         "a descriptor may have the number of a standard stream",
-        "cpp/base/descriptor.cpp",
+        "cpp/redis/base/descriptor.cpp",
         (("if (fd < 0 || fd > STDERR_FILENO) return fd;", "if (fd < 1024) return fd;"),),
         "tests/faults/test_standard_streams.py"
         "::test_what_it_prints_reaches_no_descriptor_of_the_library",
@@ -75,7 +75,7 @@ LOOP_BREAKS = (
     Break(
         ("idle-loop",),
         "a client that may use one CPU looks for its replies",
-        "cpp/engine/client.cpp",
+        "cpp/locks/engine/client.cpp",
         (("options.busy_poll && usable_cpus() > 1;", "options.busy_poll;"),),
         "tests/contract/test_busy_poll.py::test_a_caller_looks_where_it_may",
     ),

@@ -17,7 +17,7 @@ RENEWAL_BREAKS = (
     Break(
         ("no-new-connection",),
         "renewals wait for the connection for renewals",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("  if (!usual->down()) return usual;\n", "  return usual;\n"),),
         "tests/faults/test_renewal_connections.py"
         "::test_a_hold_is_renewed_by_the_connection_that_is_there",
@@ -25,7 +25,7 @@ RENEWAL_BREAKS = (
     Break(
         ("no-new-connection",),
         "a silent connection for renewals is waited for as for calls",
-        "cpp/topology/server_links.cpp",
+        "cpp/redis/topology/server_links.cpp",
         (
             (
                 "std::min(made.link.command_timeout, setup.renewal_timeout)",
@@ -38,7 +38,7 @@ RENEWAL_BREAKS = (
     Break(
         ("crossing-renewal",),
         "a renewal whose connection has failed cannot arrive any more",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (
             (
                 "  hold.extras().renewal_comes_until = after(book_->clock.now(), "
@@ -52,7 +52,7 @@ RENEWAL_BREAKS = (
     Break(
         ("crossing-renewal",),
         "a renewal that was not written holds up the owner's next fixed lease",
-        "cpp/lease/hold.h",
+        "cpp/locks/lease/hold.h",
         ((" && (sending.written() || !sending.stopped());", ";"),),
         "tests/faults/test_late_renewals.py"
         "::test_a_renewal_that_waits_for_its_connection_holds_up_nothing",
@@ -88,14 +88,14 @@ RENEWAL_BREAKS = (
     Break(
         ("restart-without-data",),
         "a client's label is lost as a hold is",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("  if (hold.internal && now >= hold.trusted()) ", "  if (false) "),),
         f"{_LABELS}test_a_label_is_there_again_after_a_restart_of_the_server",
     ),
     Break(
         ("lasting-refusal",),
         "a label that the server refuses is logged again and again",
-        "cpp/lease/hold_events.cpp",
+        "cpp/locks/lease/hold_events.cpp",
         (
             (
                 "if (!std::exchange(unlabelled_, true)) {",
@@ -107,7 +107,7 @@ RENEWAL_BREAKS = (
     Break(
         ("forked-process",),
         "a child of fork() says nothing of itself",
-        "cpp/engine/client.cpp",
+        "cpp/locks/engine/client.cpp",
         (
             (
                 "    if (options_.label) (void)mine",
@@ -119,14 +119,14 @@ RENEWAL_BREAKS = (
     Break(
         ("restart-without-data",),
         "what is said of a hold stays after its loss",
-        "cpp/lease/hold_book.cpp",
+        "cpp/locks/lease/hold_book.cpp",
         (("  end_note(hold);\n  hold.extras().reason", "  hold.extras().reason"),),
         f"{_LABELS}test_a_lost_hold_is_noted_no_more",
     ),
     Break(
         ("expired-wait",),
         "a time-out asks who holds the lock for as long as any command may take",
-        "cpp/sync/operation/command_operation.h",
+        "cpp/locks/sync/operation/command_operation.h",
         (
             (
                 "std::min(after(now(), context().command_timeout), time_.latest())",
@@ -140,7 +140,7 @@ RENEWAL_BREAKS = (
 
 def batched(what: str, file: str, old: str, new: str = "") -> Break:
     """A break of how the keeper makes batches, or reads their replies."""
-    return Break((), what, f"cpp/lease/{file}", ((old, new),), "*Renewal*:*TrackedBatch*")
+    return Break((), what, f"cpp/locks/lease/{file}", ((old, new),), "*Renewal*:*TrackedBatch*")
 
 
 BATCHES = (
@@ -236,14 +236,14 @@ BATCHES = (
     Break(
         (),
         "a closed client forgets its holds",
-        "cpp/lease/lease_keeper.cpp",
+        "cpp/locks/lease/lease_keeper.cpp",
         (("    book_->arm(*hold, now);\n    held", "    hold->disarm();\n    held"),),
         "*WhatIsHeldWhenItIsClosed*",
     ),
     Break(
         (),
         "a batch of a script that the server has forgotten is not sent with its text",
-        "cpp/client/request_queue.cpp",
+        "cpp/redis/client/request_queue.cpp",
         (("encode(out, entry.what.by_text)", "encode(out, false)"),),
         "*AServerThatForgotTheScriptGetsItsText*",
     ),

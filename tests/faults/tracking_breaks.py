@@ -10,14 +10,14 @@ TRACKING_BREAKS = (
     Break(
         ("changed-key",),
         "a message that data were removed is ignored",
-        "cpp/client/tracking.cpp",
+        "cpp/redis/client/tracking.cpp",
         (("if (!keys.is_array()) changes_.all = true;", ""),),
         f"{_TESTS}test_a_removed_hold_is_lost_at_once",
     ),
     Break(
         ("changed-key",),
         "a message is taken for the loss",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("look_again(*hold, now);\n      due(", 'book_->lose(*hold, "");\n      due('),),
         f"{_TESTS}test_other_changes_are_no_loss",
     ),
@@ -31,14 +31,14 @@ TRACKING_BREAKS = (
     Break(
         ("changed-key",),
         "a lease that was cut is not renewed at once",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("now, hold.lease);\n  hold.next_renewal = now;", "now, hold.lease);"),),
         f"{_TESTS}test_a_shorter_expiry_is_renewed_at_once",
     ),
     Break(
         ("changed-key",),
         "each change causes a look",
-        "cpp/lease/watchdog.cpp",
+        "cpp/locks/lease/watchdog.cpp",
         (("kItsLooks{Millis(250), 5}", "kItsLooks{Millis(0), 5}"),),
         f"{_TESTS}test_other_readers_are_no_loss",
     ),
@@ -52,7 +52,7 @@ TRACKING_BREAKS = (
     Break(
         ("missing-commands",),
         "a server without the messages is used where they are required",
-        "cpp/client/greeting.cpp",
+        "cpp/redis/client/greeting.cpp",
         ((" && !tracking.required();", ";"),),
         f"{_TESTS}test_where_it_is_required_a_server_without_it_is_refused",
     ),

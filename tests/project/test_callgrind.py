@@ -6,10 +6,10 @@ from benchmarks.instructions import kernel
 from benchmarks.instructions.callgrind import calls
 
 PROFILE = """\
-fl=(1) /src/cpp/sync/operation/operation.cpp
+fl=(1) /src/cpp/locks/sync/operation/operation.cpp
 fn=(1) holdfast::sync::Operation::wait(holdfast::sync::Interrupt*)
 10 7
-cfi=(2) /src/cpp/base/clock.h
+cfi=(2) /src/cpp/redis/base/clock.h
 cfn=(2) holdfast::Clock::now() const
 calls=3 12
 11 40
@@ -48,9 +48,9 @@ fn=(5)
 def test_calls_of_a_function_are_counted_by_its_file() -> None:
     wait = (
         "holdfast::sync::Operation::wait(holdfast::sync::Interrupt*)",
-        "sync/operation/operation",
+        "locks/sync/operation/operation",
     )
-    assert calls(PROFILE) == {wait: 3, ("holdfast::Clock::now() const", "base/clock"): 3}
+    assert calls(PROFILE) == {wait: 3, ("holdfast::Clock::now() const", "redis/base/clock"): 3}
 
 
 def test_without_debug_information_none_is_counted() -> None:

@@ -78,8 +78,8 @@ KEPT = ["std::adopt_lock", "the rest of it", "interest", "arrest", "unheard", "f
 def test_replaced_words_of_the_engine_are_named_there_and_only_there(tmp_path: Path) -> None:
     words = [word.replace("+", "") for word in OLD_WORDS]
     for name in (
-        "cpp/wait/queue.h",
-        "tests/cpp/wait/queue_test.cpp",
+        "cpp/locks/wait/queue.h",
+        "tests/cpp/locks/wait/queue_test.cpp",
         "lua/lock/a.lua",
         "docs/a.md",
     ):
@@ -96,14 +96,14 @@ def test_replaced_words_of_the_engine_are_named_there_and_only_there(tmp_path: P
 @pytest.mark.parametrize(
     ("file", "line", "problems"),
     [
-        ("client/stream.cpp", 'if (word == "LOADING") again();', 1),
-        ("client/stream.cpp", 'if (text.find("-READONLY ") == 0) again();', 1),
-        ("lease/watchdog.cpp", 'text.substr(0, 8) == "NOSCRIPT"', 1),
-        ("lease/watchdog.cpp", "if (resp::is_unknown_script(text)) again();", 1),
-        ("client/request_queue.cpp", "if (resp::is_unknown_script(text)) again();", 0),
-        ("sync/operation.cpp", 'Hint{"LOADING", "the server is starting"}', 0),
-        ("resp/error_reply.cpp", 'word == "NOSCRIPT"', 0),
-        ("client/stream.cpp", 'say("BUSYNESS");', 0),
+        ("redis/client/stream.cpp", 'if (word == "LOADING") again();', 1),
+        ("redis/client/stream.cpp", 'if (text.find("-READONLY ") == 0) again();', 1),
+        ("locks/lease/watchdog.cpp", 'text.substr(0, 8) == "NOSCRIPT"', 1),
+        ("locks/lease/watchdog.cpp", "if (resp::is_unknown_script(text)) again();", 1),
+        ("redis/client/request_queue.cpp", "if (resp::is_unknown_script(text)) again();", 0),
+        ("locks/sync/operation.cpp", 'Hint{"LOADING", "the server is starting"}', 0),
+        ("redis/resp/error_reply.cpp", 'word == "NOSCRIPT"', 0),
+        ("redis/client/stream.cpp", 'say("BUSYNESS");', 0),
     ],
 )
 def test_a_second_place_that_knows_an_error_is_named(
@@ -139,9 +139,9 @@ def test_a_page_about_the_code_names_what_is_there(
 ) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/architecture.md").write_text(f"Here is `{quoted}`.\n")
-    (tmp_path / "cpp/net").mkdir(parents=True)
+    (tmp_path / "cpp/redis/net").mkdir(parents=True)
     for name in ("loop.h", "loop.cpp"):
-        (tmp_path / "cpp/net" / name).write_text("class Loop { void drive(); };\n")
+        (tmp_path / "cpp/redis/net" / name).write_text("class Loop { void drive(); };\n")
     place = f"docs/architecture.md:1: {quoted!r} is not in the tree"
     assert names.check(tmp_path) == ([] if known else [place])
 

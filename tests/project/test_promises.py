@@ -9,14 +9,14 @@ import pytest
 from tools import promises
 from tools.promises import Promise
 
-ROW = Promise("A hold is trusted", "lease/*", "2", first=2, lines=3, added="its age is known")
+ROW = Promise("A hold is trusted", "locks/lease/*", "2", first=2, lines=3, added="its age is known")
 
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(promises, "PROMISES", (ROW,))
     for name, text in {
-        "cpp/lease/hold.h": "// What it is.\n\nint a;\nint b;\nint c;  // code\n",
+        "cpp/locks/lease/hold.h": "// What it is.\n\nint a;\nint b;\nint c;  // code\n",
         "docs/promises.md": "",
     }.items():
         path = tmp_path / name
@@ -39,7 +39,7 @@ def test_lines_that_are_priced_pass(tree: Path) -> None:
 
 
 def test_lines_that_no_row_prices_are_named(tree: Path) -> None:
-    with (tree / "cpp/lease/hold.h").open("a") as file:
+    with (tree / "cpp/locks/lease/hold.h").open("a") as file:
         file.write("int d;\n")
     [problem, page] = promises.check(tree)
     assert "'A hold is trusted' has 4 lines, 3 are priced" in problem
@@ -47,9 +47,9 @@ def test_lines_that_no_row_prices_are_named(tree: Path) -> None:
 
 
 def test_a_file_without_a_row_is_named(tree: Path) -> None:
-    (tree / "cpp/base").mkdir()
-    (tree / "cpp/base/clock.h").write_text("")
-    assert "cpp/base/clock.h: no row" in promises.check(tree)[0]
+    (tree / "cpp/redis/base").mkdir(parents=True)
+    (tree / "cpp/redis/base/clock.h").write_text("")
+    assert "cpp/redis/base/clock.h: no row" in promises.check(tree)[0]
 
 
 def test_a_row_that_grew_says_for_what(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,9 +68,9 @@ def of_sides(form: str, text: str) -> Callable[[str], bool]:
 
 
 def has_counter_row(word: str) -> bool:
-    declared = names("cpp/sync/recipes/kinds.h", "const CounterKind& {}();")
+    declared = names("cpp/locks/sync/recipes/kinds.h", "const CounterKind& {}();")
     rows = (
-        (ROOT / "cpp/sync/recipes/kinds.h")
+        (ROOT / "cpp/locks/sync/recipes/kinds.h")
         .read_text()
         .partition("kCounterKinds{")[2]
         .partition("}")[0]
@@ -129,27 +129,33 @@ KIND: Places = {
     "python/holdfast/_locks/kinds.py": names("python/holdfast/_locks/kinds.py", '"{}",')
 }
 OF_LOCKS: Places = KIND | {
-    "cpp/sync/recipes/kinds.h": of_sides("cpp/sync/recipes/kinds.h", '{"{}", &{}_recipe'),
-    "cpp/sync/recipes/locks.cpp": of_sides("cpp/sync/recipes/locks.cpp", " {}_recipe() {"),
+    "cpp/locks/sync/recipes/kinds.h": of_sides(
+        "cpp/locks/sync/recipes/kinds.h", '{"{}", &{}_recipe'
+    ),
+    "cpp/locks/sync/recipes/locks.cpp": of_sides(
+        "cpp/locks/sync/recipes/locks.cpp", " {}_recipe() {"
+    ),
 }
 OF_COUNTERS: Places = KIND | {
-    "cpp/sync/recipes/kinds.h": has_counter_row,
-    "cpp/sync/recipes/counters.cpp": names(
-        "cpp/sync/recipes/counters.cpp", 'CounterKind kind{"{}",'
+    "cpp/locks/sync/recipes/kinds.h": has_counter_row,
+    "cpp/locks/sync/recipes/counters.cpp": names(
+        "cpp/locks/sync/recipes/counters.cpp", 'CounterKind kind{"{}",'
     ),
 }
 OF_QUORUMS: Places = {
-    "cpp/sync/quorum/quorum_round.h": names("cpp/sync/quorum/quorum_round.h", " {}_rule("),
+    "cpp/locks/sync/quorum/quorum_round.h": names(
+        "cpp/locks/sync/quorum/quorum_round.h", " {}_rule("
+    ),
     "cpp/bindings/register_synchronizers.cpp": names(
         "cpp/bindings/register_synchronizers.cpp", '"{}"'
     ),
     "python/holdfast/_core.pyi": names("python/holdfast/_core.pyi", "def {}("),
 }
 OF_PERMITS: Places = KIND | {
-    "cpp/sync/recipes/{}.cpp": is_file("cpp/sync/recipes/{}.cpp"),
-    "cpp/sync/recipes/{}.h": is_file("cpp/sync/recipes/{}.h"),
-    "cpp/engine/{}.h": names("cpp/engine/{}.h", "class {class} "),
-    "cpp/engine/{}.cpp": names("cpp/engine/{}.cpp", "{class}::{class}("),
+    "cpp/locks/sync/recipes/{}.cpp": is_file("cpp/locks/sync/recipes/{}.cpp"),
+    "cpp/locks/sync/recipes/{}.h": is_file("cpp/locks/sync/recipes/{}.h"),
+    "cpp/locks/engine/{}.h": names("cpp/locks/engine/{}.h", "class {class} "),
+    "cpp/locks/engine/{}.cpp": names("cpp/locks/engine/{}.cpp", "{class}::{class}("),
     "cpp/bindings/register_synchronizers.cpp": names(
         "cpp/bindings/register_synchronizers.cpp", 'module, "{class}")'
     ),
@@ -309,7 +315,7 @@ def test_no_other_file_of_the_code_lists_the_kinds_of_lock() -> None:
         name for name, text in texts.items() if all(any(s in text for s in each) for each in words)
     }
     assert lists - known == set()
-    assert {"cpp/sync/recipes/kinds.h", "python/holdfast/_clients/tasks.py"} <= lists
+    assert {"cpp/locks/sync/recipes/kinds.h", "python/holdfast/_clients/tasks.py"} <= lists
 
 
 @pytest.mark.parametrize("folder", ["lua", "docs/synchronizers"])

@@ -41,7 +41,7 @@ def check_tidy() -> list[str]:
 
 
 def check_thread_safety() -> list[str]:
-    """Returns what Clang finds wrong by the annotations of cpp/base/mutex.h."""
+    """Returns what Clang finds wrong by the annotations of cpp/redis/base/mutex.h."""
     configure()
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         runs = list(pool.map(analyse_locks, sources_with_locks()))

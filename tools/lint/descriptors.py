@@ -24,7 +24,7 @@ CALL = re.compile(
 OWNED = re.compile(r"\bDescriptor\b")
 #: What cannot be: the calls by which others are made, or the program's own numbers are filled.
 EXCEPTIONS = {
-    ("cpp/base/descriptor.cpp", "F_DUPFD_CLOEXEC"): "it moves them",
+    ("cpp/redis/base/descriptor.cpp", "F_DUPFD_CLOEXEC"): "it moves them",
     ("cpp/guard/guard.cpp", "socketpair"): "two at once, which become Descriptors below",
     ("cpp/guard/main.cpp", "recvmsg"): "it comes with a message, and becomes a Descriptor below",
     ("cpp/guard/main.cpp", "open"): "it fills the numbers of the standard streams",

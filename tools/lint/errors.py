@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools.lint import tree
 
-LIST = Path("cpp/resp/error_reply.cpp")
+LIST = Path("cpp/redis/resp/error_reply.cpp")
 WORDS = (
     *("NOSCRIPT", "LOADING", "BUSY", "TRYAGAIN", "MASTERDOWN"),
     *("CLUSTERDOWN", "READONLY", "MISCONF", "UNBLOCKED"),
@@ -20,7 +20,7 @@ WORDS = (
 WORD = re.compile(rf'(?<!Hint{{)"[^"\w]*(?:{"|".join(WORDS)})\b')
 UNKNOWN_SCRIPT = "is_unknown_script("
 #: The file that may act on an unknown script.
-SENDER = Path("cpp/client/request_queue.cpp")
+SENDER = Path("cpp/redis/client/request_queue.cpp")
 
 
 def check(root: Path = tree.ROOT) -> list[str]:

@@ -1,4 +1,4 @@
-"""The layer rule: a folder of cpp/ includes only what lies below it.
+"""The layer rule: a layer of cpp/ includes only what lies below it.
 
 Layers of one rank do not include each other. The libraries we build on are each seen by one layer
 only, so that a change of one stays there.
@@ -12,26 +12,31 @@ from pathlib import Path
 from tools.lint import tree
 
 RANKS = (
-    {"base"},
-    {"net", "resp"},
-    {"client"},
-    {"topology"},
-    {"script"},
-    {"lease", "wait"},
-    {"sync/recipes"},
-    {"sync/operation", "guard"},
-    {"sync/quorum"},
-    {"engine"},
+    {"redis/base"},
+    {"redis/net", "redis/resp"},
+    {"redis/client", "redis/script"},
+    {"redis/topology"},
+    {"locks/lease", "locks/wait"},
+    {"locks/sync/recipes"},
+    {"locks/sync/operation", "guard"},
+    {"locks/sync/quorum"},
+    {"locks/engine"},
     {"bindings"},
 )
 RANK = {layer: rank for rank, layers in enumerate(RANKS) for layer in layers}
-GENERATED = {"lua_scripts.h": "script"}
-SEEN_BY = {"hiredis": "resp", "openssl": "net", "pybind11": "bindings", "Python.h": "bindings"}
+#: Made of lua/: the scripts of the locks.
+GENERATED = {"lua_scripts.h": "locks/lease"}
+SEEN_BY = {
+    "hiredis": "redis/resp",
+    "openssl": "redis/net",
+    "pybind11": "bindings",
+    "Python.h": "bindings",
+}
 #: Headers of Linux, and the layers that may use them: what stands above those is for macOS, too.
 LINUX = re.compile(
     r"linux/.*|features\.h|malloc\.h|sys/(epoll|eventfd|inotify|pidfd|prctl|signalfd|syscall|timerfd)\.h"
 )
-FOR_LINUX = {"base", "net", "guard"}
+FOR_LINUX = {"redis/base", "redis/net", "guard"}
 INCLUDE = re.compile(r'\s*#\s*include\s*(?P<open>["<])(?P<path>[^">]+)[">]')
 
 
@@ -53,9 +58,9 @@ def check(root: Path = tree.ROOT) -> list[str]:
 
 
 def layer_of(parts: tuple[str, ...]) -> str:
-    """Returns the layer of a file under cpp/: its folder, or its folder's folder and itself."""
-    nested = "/".join(parts[:2])
-    return nested if nested in RANK else parts[0]
+    """Returns the layer of a file under cpp/: the longest path of its folders that names one."""
+    paths = ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1)]
+    return next((path for path in paths if path in RANK), paths[-1] if paths else parts[0])
 
 
 def fault(layer: str, included: str, *, ours: bool) -> str | None:

@@ -1,7 +1,7 @@
 """The kinds of locks and counters: the one list of them in Python.
 
-Their keys and channels are the engine's (``cpp/sync/recipes/keys.h``); the commands of each are
-those of its scripts in ``lua/``, as ``docs/wire-protocol.md`` lists them.
+Their keys and channels are the engine's (``cpp/locks/sync/recipes/keys.h``); the commands of each
+are those of its scripts in ``lua/``, as ``docs/wire-protocol.md`` lists them.
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@
 #include <string>
 #include <utility>
 
-#include "base/process.h"
 #include "guard/held_page.h"
 #include "guard/releases.h"
 #include "guard/settings.h"
-#include "resp/command.h"
+#include "redis/base/process.h"
+#include "redis/resp/command.h"
 #include "support/direct_client.h"
 #include "support/real_server.h"
 

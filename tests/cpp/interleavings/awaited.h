@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "base/clock.h"
 #include "interleavings/sync_points.h"
+#include "redis/base/clock.h"
 
 namespace holdfast::interleavings {
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "interleavings/scheduler.h"
-#include "lease/lease_keeper.h"
+#include "locks/lease/lease_keeper.h"
+#include "locks/sync/recipes/kinds.h"
 #include "support/scripted_stream.h"
-#include "sync/recipes/kinds.h"
 
 namespace holdfast::interleavings {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/sync/quorum/quorum_round.h"
 #include "support/calls.h"
-#include "sync/quorum/quorum_round.h"
 
 namespace holdfast::interleavings {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "locks/sync/quorum/fan_out_call.h"
+#include "locks/sync/recipes/kinds.h"
 #include "support/client.h"
 #include "support/server.h"
-#include "sync/quorum/fan_out_call.h"
-#include "sync/recipes/kinds.h"
 
 namespace holdfast::interleavings {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/parker.h"
 #include "interleavings/awaited.h"
-#include "sync/recipes/kinds.h"
+#include "locks/sync/recipes/kinds.h"
+#include "redis/base/parker.h"
 
 namespace holdfast::interleavings {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/parker.h"
+#include "redis/base/parker.h"
 
 namespace holdfast::interleavings {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/mutex.h"
+#include "redis/base/mutex.h"
 
 namespace holdfast::interleavings {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/futex.h"
 #include "interleavings/scheduler.h"
+#include "redis/base/futex.h"
 
 namespace holdfast {
 

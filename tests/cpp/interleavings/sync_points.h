@@ -6,10 +6,10 @@
 #include <mutex>
 #include <utility>
 
-#include "base/clock.h"
+#include "redis/base/clock.h"
 
-// What base/sync_points.h is in a build whose threads are run by a Scheduler: each of these is a
-// point at which it chooses the thread that goes on. As only one thread runs at a time, plain
+// What redis/base/sync_points.h is in a build whose threads are run by a Scheduler: each of these
+// is a point at which it chooses the thread that goes on. As only one thread runs at a time, plain
 // values do. A thread that belongs to no scheduler passes without a stop, and must never have to
 // wait.
 //

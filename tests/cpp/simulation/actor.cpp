@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/operation/calls.h"
-#include "sync/operation/hold_release.h"
+#include "locks/sync/operation/calls.h"
+#include "locks/sync/operation/hold_release.h"
 
 namespace holdfast::simulation {
 

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "locks/sync/operation/operation.h"
 #include "simulation/kind.h"
 #include "simulation/ledger.h"
 #include "simulation/trust_trace.h"
 #include "support/calls.h"
 #include "support/client.h"
-#include "sync/operation/operation.h"
 
 namespace holdfast::simulation {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "locks/sync/operation/operation.h"
 #include "simulation/history.h"
-#include "sync/operation/operation.h"
 
 namespace holdfast::simulation {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "net/socket_transport.h"
-#include "net/support.h"
-#include "resp/command.h"
-#include "resp/reply.h"
+#include "redis/net/socket_transport.h"
+#include "redis/net/support.h"
+#include "redis/resp/command.h"
+#include "redis/resp/reply.h"
 #include "simulation/kind.h"
 #include "support/commands.h"
 #include "support/real_server.h"

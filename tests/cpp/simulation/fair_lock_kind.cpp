@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sync/recipes/keys.h"
-#include "sync/recipes/kinds.h"
+#include "locks/sync/recipes/keys.h"
+#include "locks/sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

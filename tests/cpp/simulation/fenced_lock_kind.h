@@ -2,9 +2,9 @@
 
 #include <string>
 
+#include "locks/sync/recipes/keys.h"
+#include "locks/sync/recipes/kinds.h"
 #include "simulation/lock_kind.h"
-#include "sync/recipes/keys.h"
-#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "locks/sync/recipes/recipe.h"
 #include "support/keyspace.h"
 #include "support/world.h"
-#include "sync/recipes/recipe.h"
 
 namespace holdfast::simulation {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/sync/operation/calls.h"
+#include "locks/sync/recipes/keys.h"
+#include "locks/sync/recipes/kinds.h"
 #include "support/calls.h"
-#include "sync/operation/calls.h"
-#include "sync/recipes/keys.h"
-#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "resp/reply.h"
+#include "redis/resp/reply.h"
 #include "simulation/redisson_steps.h"
 #include "support/renewed_holds.h"
 

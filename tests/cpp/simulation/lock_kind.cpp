@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sync/recipes/kinds.h"
+#include "locks/sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

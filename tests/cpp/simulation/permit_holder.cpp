@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/sync/operation/calls.h"
+#include "locks/sync/operation/release.h"
+#include "locks/sync/recipes/permit_semaphore.h"
 #include "support/calls.h"
-#include "sync/operation/calls.h"
-#include "sync/operation/release.h"
-#include "sync/recipes/permit_semaphore.h"
 
 namespace holdfast::simulation {
 

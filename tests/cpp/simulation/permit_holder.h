@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "locks/sync/operation/synchronizer.h"
 #include "simulation/counter_history.h"
 #include "simulation/permits_history.h"
-#include "sync/operation/synchronizer.h"
 
 namespace holdfast::simulation {
 

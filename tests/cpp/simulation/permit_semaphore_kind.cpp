@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sync/recipes/keys.h"
-#include "sync/recipes/permit_semaphore.h"
+#include "locks/sync/recipes/keys.h"
+#include "locks/sync/recipes/permit_semaphore.h"
 
 namespace holdfast::simulation {
 

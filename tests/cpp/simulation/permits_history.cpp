@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "locks/sync/recipes/keys.h"
 #include "simulation/permit_holder.h"
-#include "sync/recipes/keys.h"
 
 namespace holdfast::simulation {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "sync/recipes/keys.h"
-#include "sync/recipes/kinds.h"
+#include "locks/sync/recipes/keys.h"
+#include "locks/sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

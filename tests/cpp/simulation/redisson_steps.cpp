@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "sync/recipes/keys.h"
+#include "locks/sync/recipes/keys.h"
 
 namespace holdfast::simulation {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/types.h"
-#include "script/writer.h"
+#include "redis/base/types.h"
+#include "redis/script/writer.h"
 #include "simulation/kind.h"
 #include "support/answer.h"
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "locks/sync/recipes/kinds.h"
 #include "simulation/lock_kind.h"
-#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/sync/operation/hold_release.h"
+#include "locks/sync/operation/transfer_operation.h"
+#include "locks/sync/recipes/kinds.h"
 #include "support/calls.h"
-#include "sync/operation/hold_release.h"
-#include "sync/operation/transfer_operation.h"
-#include "sync/recipes/kinds.h"
 
 namespace holdfast::simulation {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "locks/sync/operation/ticket.h"
+#include "locks/sync/recipes/recipe.h"
 #include "simulation/counter_history.h"
-#include "sync/operation/ticket.h"
-#include "sync/recipes/recipe.h"
 
 namespace holdfast::simulation {
 

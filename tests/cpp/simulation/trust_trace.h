@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/trace.h"
+#include "redis/base/trace.h"
 #include "simulation/ledger.h"
 #include "support/world.h"
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "sync/operation/acquire.h"
-#include "sync/operation/hold_release.h"
+#include "locks/sync/operation/acquire.h"
+#include "locks/sync/operation/hold_release.h"
 
 namespace holdfast::simulation {
 

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "client/connection.h"
-#include "engine/closing.h"
-#include "engine/wait_hub.h"
-#include "lease/lease_keeper.h"
+#include "locks/engine/closing.h"
+#include "locks/engine/wait_hub.h"
+#include "locks/lease/lease_keeper.h"
+#include "locks/sync/operation/context.h"
+#include "locks/sync/operation/operation.h"
+#include "redis/client/connection.h"
+#include "redis/topology/topology.h"
 #include "support/network.h"
-#include "sync/operation/context.h"
-#include "sync/operation/operation.h"
-#include "topology/topology.h"
 
 namespace holdfast::simulation {
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
-#include "base/descriptor.h"
-#include "net/endpoint.h"
-#include "resp/command.h"
-#include "resp/reply.h"
+#include "redis/base/descriptor.h"
+#include "redis/net/endpoint.h"
+#include "redis/resp/command.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast {
 

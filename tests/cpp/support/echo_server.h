@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/endpoint.h"
+#include "redis/net/endpoint.h"
 
 namespace holdfast::simulation {
 

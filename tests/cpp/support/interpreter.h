@@ -4,7 +4,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "script/writer.h"
+#include "redis/script/writer.h"
 #include "support/answer.h"
 
 struct lua_State;

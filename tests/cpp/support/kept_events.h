@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/event.h"
+#include "redis/base/event.h"
 
 namespace holdfast::simulation {
 

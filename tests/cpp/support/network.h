@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/transport.h"
+#include "redis/net/transport.h"
 #include "support/world.h"
 
 namespace holdfast::simulation {

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
-#include "client/connection.h"
-#include "lease/lease_keeper.h"
-#include "topology/topology.h"
-#include "wait/wait_registry.h"
+#include "locks/lease/lease_keeper.h"
+#include "locks/wait/wait_registry.h"
+#include "redis/client/connection.h"
+#include "redis/topology/topology.h"
 
 namespace holdfast::simulation {
 

@@ -12,7 +12,7 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "net/support.h"
+#include "redis/net/support.h"
 
 namespace holdfast::net {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "net/endpoint.h"
+#include "redis/net/endpoint.h"
 
 namespace holdfast::net {
 

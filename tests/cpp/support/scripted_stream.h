@@ -11,10 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/clock.h"
-#include "base/descriptor.h"
-#include "net/pollable.h"
-#include "net/transport.h"
+#include "redis/base/clock.h"
+#include "redis/base/descriptor.h"
+#include "redis/net/pollable.h"
+#include "redis/net/transport.h"
 
 namespace holdfast::simulation {
 

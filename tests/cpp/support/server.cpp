@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "lua_scripts.h"
+#include "redis/topology/slot_map.h"
 #include "support/commands.h"
 #include "support/renewed_holds.h"
-#include "topology/slot_map.h"
 
 namespace holdfast::simulation {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "net/pollable.h"
+#include "redis/base/clock.h"
+#include "redis/net/pollable.h"
 
 namespace holdfast::simulation {
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string_view>
 
-#include "net/pollable.h"
-#include "net/transport.h"
+#include "redis/net/pollable.h"
+#include "redis/net/transport.h"
 
 namespace holdfast::fuzz {
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "byte_stream.h"
-#include "resp/reply.h"
-#include "topology/slots_query.h"
+#include "redis/resp/reply.h"
+#include "redis/topology/slots_query.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace holdfast;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "byte_stream.h"
-#include "client/connection.h"
 #include "lua_scripts.h"
-#include "resp/command.h"
+#include "redis/client/connection.h"
+#include "redis/resp/command.h"
 
 namespace holdfast {
 namespace {

@@ -1,7 +1,7 @@
 // Replies of RESP2 and RESP3 in arbitrary pieces: every method of Reply is called.
 
 #include "byte_stream.h"
-#include "resp/reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast {
 namespace {

@@ -1,8 +1,8 @@
 // What a sentinel says, from the greeting to its announcements, and what is made of it.
 
 #include "byte_stream.h"
-#include "topology/sentinel_machine.h"
-#include "topology/sentinel_stream.h"
+#include "redis/topology/sentinel_machine.h"
+#include "redis/topology/sentinel_stream.h"
 
 namespace holdfast {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "byte_stream.h"
-#include "client/subscriber.h"
-#include "wait/wait_registry.h"
+#include "locks/wait/wait_registry.h"
+#include "redis/client/subscriber.h"
 
 namespace holdfast {
 namespace {

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "locks/lease/hold.h"
+#include "redis/base/clock.h"
+#include "redis/base/event.h"
+#include "redis/base/stats.h"
+#include "redis/resp/reply.h"
+
+namespace holdfast::lease {
+
+// An owner of this client that holds a lock, or ended while it held it and left it to its lease.
+struct Holder {
+  OwnerNumber owner;
+  std::string ended;  // what has ended, "thread" or "task"; empty: it holds
+};
+
+// What an owner has, wants or releases: of an event.
+struct Subject {
+  const LockName& name;
+  OwnerNumber owner;
+  std::string_view kind{};  // as Event::kind_word
+};
+
+// Limits a notice to once in a time for each lock, usually a minute. It remembers the latest names
+// only, so that with more than kMostNames in that time a notice may be repeated sooner. Not
+// thread-safe.
+class NoticeLimit {
+ public:
+  static constexpr std::size_t kMostNames = 1000;
+  static constexpr Millis kPause{60'000};
+
+  explicit NoticeLimit(Duration pause = kPause) : pause_(pause) {}
+
+  // Whether the notice may be given about this lock now; if so, not again for that time.
+  bool admits(const std::string& name, TimePoint now) {
+    while (!notices_.empty() && now - notices_.front().at >= pause_) forget_oldest();
+    if (!names_.insert(name).second) return false;
+    notices_.push_back({now, name});
+    if (notices_.size() > kMostNames) forget_oldest();
+    return true;
+  }
+
+ private:
+  void forget_oldest() {
+    names_.erase(notices_.front().name);
+    notices_.pop_front();
+  }
+
+  struct Notice {
+    TimePoint at;
+    std::string name;
+  };
+  const Duration pause_;
+  std::deque<Notice> notices_;             // the oldest first
+  std::unordered_set<std::string> names_;  // of these
+};
+
+// What the holds of one client report: events for their listeners and the log, and the client's
+// figures. Not thread-safe: see HoldBook.
+class HoldEvents {
+ public:
+  HoldEvents(std::shared_ptr<EventSink> sink, std::shared_ptr<Stats> stats)
+      : sink_(std::move(sink)), stats_(std::move(stats)) {}
+
+  // A hold's event, for its listeners. The hold's reason is the event's.
+  void post(const Hold& hold, Event::Kind kind) const;
+  // A deferred release has failed, or goes on in the background.
+  void post_unreleased(const Subject& subject, const std::string& reason) const;
+  // The hold that the owner waits for will last suspiciously long; once a minute for a name.
+  void post_overlong(const Subject& subject, Millis remaining, TimePoint now);
+  // The client is closed, and its last hold was reported.
+  void post_closed() const;
+  // The owner was refused by a key that never expires; once a minute for a name.
+  void post_foreign(const Subject& subject, TimePoint now);
+  // The server does not take the client's key; once.
+  void post_unlabelled(const std::string& reason);
+  // A semaphore has another number of permits than was wanted; once for the latter.
+  void post_permits(const LockName& name, std::int64_t there, std::int64_t wanted, TimePoint now);
+  // Its owner, a thread or task, has ended.
+  void abandoned(const Hold& hold, const std::string& what);
+
+  // In the figures, where the hold is among them.
+  void count(const Hold& hold, Stats::Counter counter, std::int64_t amount = 1) const;
+  // `found`: see Renewal::renewed(); nothing: it was not renewed.
+  void count_renewal(const Hold& hold, std::optional<std::int64_t> found) const;
+  void count_end(const Hold& hold, TimePoint now) const;  // no effect unless it is held
+
+  // Appends the latest owners that ended while they held it, whose leases are not over.
+  void append_ended(std::vector<Holder>& holders, const LockName& name, TimePoint now) const;
+
+ private:
+  struct Ended {
+    LockName name;
+    Holder holder;
+    TimePoint until;  // the end of the lease
+  };
+
+  const std::shared_ptr<EventSink> sink_;
+  const std::shared_ptr<Stats> stats_;
+  std::deque<Ended> ended_;  // the oldest first
+  NoticeLimit overlong_;
+  NoticeLimit foreign_;
+  bool unlabelled_ = false;  // was posted
+  NoticeLimit permits_{kNever - TimePoint{}};
+};
+
+}  // namespace holdfast::lease

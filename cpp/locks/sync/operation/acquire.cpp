@@ -1,0 +1,215 @@
+#include "locks/sync/operation/acquire.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "locks/sync/operation/contended.h"
+#include "locks/sync/operation/hold_release.h"
+#include "redis/base/mutex.h"
+
+namespace holdfast::sync {
+
+Acquire::Acquire(std::shared_ptr<const Context> context, AcquireRequest request)
+    : Operation(std::move(context), request.name(), Role::kAcquire),
+      request_(std::move(request)),
+      attempt_(this->context().keeper->attempts(), name(), request_.owner,
+               request_.attempt_kind()) {}
+
+Acquire::~Acquire() = default;
+
+// ---- The first attempt
+
+bool Acquire::begin(TimePoint now) {
+  begun_ = now;
+  time_ = request_.time(now);
+  // Not sent where other waiters of this client are ahead, replicas confirm grants, the client is
+  // closed, or the owner is acquiring it already: then nothing is begun.
+  const bool waits = context().acknowledger ||
+                     !request_.synchronizer->idle(context(), request_.owner, now) ||
+                     (!request_.lease.renewed && held_up());
+  if (!waits) plan_ = begin_attempt();
+  if (waits || plan_.verdict != lease::AttemptPlan::Verdict::kBegun) {
+    contend().begin();
+    return false;
+  }
+  count_ = request_.again ? std::max(plan_.count - 1, 1) : plan_.count;
+  deadline = std::min(after(now, context().command_timeout), time_.latest());
+  connect_deadline = request_.connect_deadline.value_or(time_.connect_deadline());
+  if (request_.purpose) send_ahead(note());
+  return true;
+}
+
+void Acquire::write(script::Writer& out) const {
+  recipe().acquire(out, request().step(context(), count_));
+}
+
+bool Acquire::granted(const resp::Reply& reply, const client::Sent& sent) {
+  if (reply.is_error()) return false;
+  const Answer answer = recipe().acquired(reply);
+  if (answer.kind != Answer::Kind::kGranted) return false;
+  const TimePoint now = this->now();
+  const bool late = recipe().grants_end() && now >= trusted_until(sent.last, request_.lease.time);
+  if (late || !keep({count_, sent.last, answer.value, now})) return false;
+  request_.report_other(context(), answer);
+  attempt_.end();
+  AcquireStats(*context().stats, request_.stats()).granted(now - begun_);
+  finish({Verdict::kGranted, {}, answer.value});
+  return true;
+}
+
+// ---- Each event
+
+void Acquire::answered_here(resp::Reply&& reply, const client::Sent& sent) {
+  if (!granted(reply, sent)) contend().complete(std::move(reply), sent);
+}
+
+void Acquire::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  Contended* contended = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    if (!contended_ && reply.ok() && granted(reply.value(), sent)) return;
+    contended = &contend();
+  }
+  contended->complete(std::move(reply), sent);
+}
+
+void Acquire::cancel() {
+  Contended* contended = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    const bool begun = contended_ || attempt_.under_way();
+    if (begun) {
+      contended = &contend();
+    } else if (finished() && !std::exchange(given_back_, true) && !request_.again) {
+      give_back();  // with `again`, another acquisition does
+    }
+  }
+  if (contended != nullptr) contended->deliver({AcquireMachine::Event::Kind::kCancel});
+}
+
+void Acquire::time_is_up(TimePoint now) {
+  Contended* contended = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    contended = contended_.get();
+  }
+  if (contended != nullptr) contended->time_is_up(now);
+}
+
+// A grant that another thread records meanwhile is not the handler's to use: the call, which will
+// report it, has not returned.
+bool Acquire::stopped_by(Interrupt& interrupt) {
+  if (!request().excludes_owner()) return interrupt.pending();
+  lease::Attempt call(context().keeper->attempts(), name(), request().owner,
+                      lease::Attempt::Kind::kAround);
+  call.begin_beside();
+  return interrupt.pending();
+}
+
+Acquire::Contended& Acquire::contend() {
+  if (!contended_) contended_ = std::make_unique<Contended>(*this, attempt_.under_way());
+  return *contended_;
+}
+
+// ---- The keeper
+
+lease::AttemptPlan Acquire::begin_attempt() {
+  lease::Attempts& attempts = context().keeper->attempts();
+  const lease::AttemptPlan plan = attempts.begin(attempt_);
+  if (attempts.recorded()) record();
+  if (plan.noted && !request_.purpose) {
+    send_beside(context().keeper->notes().remove(name(), request_.owner));
+  }
+  return plan;
+}
+
+void Acquire::record() {
+  const HoldRecipe* const holds = recipe().holding();
+  if (holds == nullptr || request_.at_least() > Millis(0)) return;
+  context().keeper->attempts().record(attempt_, *holds, longest_lease(), request_.amount);
+}
+
+bool Acquire::held_up() const {
+  const lease::LeaseKeeper& keeper = *context().keeper;
+  return keeper.renewal_on_wire(name(), request_.owner) &&
+         keeper.count(name(), request_.owner) == 0;
+}
+
+bool Acquire::keep(const Granted& grant) {
+  lease::LeaseKeeper& keeper = *context().keeper;
+  const HoldRecipe* const holds = recipe().holding();
+  if (holds == nullptr) return !recipe().takes() || !keeper.closing();
+  lease::Grant granted{name(),
+                       request_.owner,
+                       grant.count,
+                       request_.lease,
+                       grant.sent,
+                       holds,
+                       request_.listener,
+                       grant.token,
+                       request_.at_least(),
+                       grant.at,
+                       request_.stats().counted};
+  granted.amount = request_.amount;
+  if (request_.purpose) granted.purpose = &request_.purpose;
+  granted.block = request_.block;
+  granted.whole = request_.whole;
+  return keeper.attempts().granted(granted, attempt_);
+}
+
+client::RequestPtr Acquire::note(bool granted) const {
+  if (!request_.purpose || request_.again) return nullptr;
+  return context().keeper->notes().say(
+      {name(), request_.owner, request_.purpose, longest_lease(), request_.amount, granted});
+}
+
+client::RequestPtr Acquire::no_note() const {
+  if (!request_.purpose || request_.again) return nullptr;
+  return context().keeper->notes().remove(name(), request_.owner, request_.amount);
+}
+
+void Acquire::take_back(int remaining) {
+  lease::Attempts& attempts = context().keeper->attempts();
+  if (attempts.recorded()) attempts.leave_record(attempt_);
+  // A client that closes may have released the owner's earlier holds while the attempt was under
+  // way: they do not come back.
+  remaining = std::min(remaining, context().keeper->count(name(), request_.owner));
+  send_release(request_.owner, remaining, request_.amount);
+}
+
+void Acquire::give_back() const {
+  if (!recipe().makes_holds()) return send_release(request_.owner, 0, request_.amount);
+  if (request_.block) context().keeper->attempts().forget_block(name(), request_.owner);
+  for (std::int64_t i = 0; i < request_.amount; ++i) {
+    const OwnerNumber owner = owner_after(request_.owner, i);
+    const auto remaining =
+        HoldRelease::give_back(shared_context(), request_.synchronizer,
+                               {owner, {lease::Ending::How::kInnermost, request_.whole}});
+    if (remaining) send_release(owner, *remaining, 1);
+  }
+}
+
+void Acquire::send_release(OwnerNumber owner, int remaining, std::int64_t amount) const {
+  const TakingRecipe* const taking = recipe().taking();
+  if (taking == nullptr) return;
+  StepOptions options = request_.step_options();
+  options.amount = amount;
+  auto write = [context = shared_context(), taking, name = LockName(name()), owner, remaining,
+                options, slot = request_.slot](script::Writer& out) {
+    taking->release(out, {name, {context->client_id, owner}, remaining, Millis(0), options});
+  };
+  std::make_shared<StepRelease>(shared_context(), name(), owner,
+                                StepRelease::What{std::move(write)})
+      ->take_back(longest_lease());
+}
+
+void Acquire::take_slot() {
+  request_.slot = context().slots->take();
+  request_.owner = request_.slot->slot;
+}
+
+Millis Acquire::longest_lease() const {
+  return std::max(request_.lease.time, request_.queue_timeout());
+}
+
+}  // namespace holdfast::sync

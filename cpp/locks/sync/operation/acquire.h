@@ -1,0 +1,98 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "locks/lease/attempts.h"
+#include "locks/sync/operation/acquire_request.h"
+#include "locks/sync/operation/callers_time.h"
+#include "locks/sync/operation/operation.h"
+
+namespace holdfast::sync {
+
+// An acquisition, from its first byte to its end: a thread waits for it, or a task. Its entry in
+// the client's LeaseKeeper (locks/lease/holds.h) says from its first attempt on that it is under
+// way. A grant is recorded there before it is reported.
+//
+//                   | fresh            | sent                 | contended     | granted
+//   begun           | sent; contended, | -                    | -             | -
+//                   | if not to be sent|                      |               |
+//   a grant         | -                | granted              | the machine's | -
+//   a grant, late,  | -                | contended: given back| the machine's | -
+//   or being closed |                  |                      |               |
+//   another reply,  | -                | contended            | the machine's | -
+//   or none         |                  |                      |               |
+//   cancelled       | =                | contended: taken back| the machine's | given back, once
+//
+// Contended, it has a machine, which decides from then on until the end (AcquireMachine), and a
+// place in the queue: both are one piece of memory, made at the first surprise. So the usual grant
+// costs a command and no more.
+class Acquire final : public Operation {
+ public:
+  Acquire(std::shared_ptr<const Context> context, AcquireRequest request);
+  ~Acquire() override;
+
+  void cancel() override;
+  About about() override { return request().about(); }
+  int preload(std::string& out) const override { return script::load(out, recipe().scripts()); }
+  void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+
+ private:
+  class Contended;
+  struct Granted {
+    int count;  // of the owner's holds, with the grant
+    TimePoint sent;
+    std::optional<std::int64_t> token;
+    TimePoint at;  // when the answer came
+  };
+
+  void write(script::Writer& out) const override;
+  bool begin(TimePoint now) HOLDFAST_UNCHECKED override;
+  void answered_here(resp::Reply&& reply, const client::Sent& sent) HOLDFAST_UNCHECKED override;
+  bool stopped_by(Interrupt& interrupt) override;
+  void time_is_up(TimePoint now) override;
+  TimePoint latest() const override { return time_.latest(); }
+
+  // Its slot and owner may change: take_slot(). Of a lock they stay.
+  const AcquireRequest& request() const HOLDFAST_UNCHECKED { return request_; }
+  const Recipe& recipe() const { return request().recipe(); }
+  // True: the reply is a grant, which is recorded, and the end.
+  bool granted(const resp::Reply& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
+  Contended& contend() HOLDFAST_REQUIRES(mutex_);
+
+  // Its entries in the LeaseKeeper. Before each attempt:
+  lease::AttemptPlan begin_attempt() HOLDFAST_REQUIRES(mutex_);
+  void record() HOLDFAST_REQUIRES(mutex_);
+  // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire. Not
+  // that of a nested hold: what it nests in has that lease, and could be lost meanwhile.
+  bool held_up() const HOLDFAST_REQUIRES(mutex_);
+  // Records the grant. False, and nothing is recorded, when the client is being closed.
+  bool keep(const Granted& grant) HOLDFAST_REQUIRES(mutex_);
+
+  // Where it has a purpose: what says it in the client's key, with the first attempt, and again
+  // with a grant that came after others; and what removes it, as nothing was granted. Else null.
+  client::RequestPtr note(bool granted = false) const HOLDFAST_REQUIRES(mutex_);
+  client::RequestPtr no_note() const HOLDFAST_REQUIRES(mutex_);
+
+  // Takes back possible grants of attempts, down to `remaining` holds.
+  void take_back(int remaining) HOLDFAST_REQUIRES(mutex_);
+  // Gives back the grant that was recorded.
+  void give_back() const HOLDFAST_REQUIRES(mutex_);
+  void send_release(OwnerNumber owner, int remaining, std::int64_t amount) const
+      HOLDFAST_REQUIRES(mutex_);
+  // The next attempt is another request: the one taken back keeps its slot.
+  void take_slot() HOLDFAST_REQUIRES(mutex_);
+  Millis longest_lease() const HOLDFAST_REQUIRES(mutex_);
+
+  AcquireRequest request_ HOLDFAST_GUARDED_BY(mutex_);
+  lease::Attempt attempt_ HOLDFAST_GUARDED_BY(mutex_);
+  lease::AttemptPlan plan_ HOLDFAST_GUARDED_BY(mutex_);  // of the first attempt
+  bool given_back_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  int count_ = 1;  // of the attempt that is sent
+  TimePoint begun_{};
+  CallersTime time_;
+  std::unique_ptr<Contended> contended_ HOLDFAST_GUARDED_BY(mutex_);  // from then on to the end
+};
+
+}  // namespace holdfast::sync

@@ -1,0 +1,65 @@
+#include "locks/sync/operation/acquire_request.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "locks/sync/recipes/keys.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+// Two acquisitions have different pauses.
+std::uint64_t seed_of(const Context& context, TimePoint begun) {
+  const auto moment = static_cast<std::uint64_t>(begun.time_since_epoch().count());
+  return std::hash<std::string>()(context.client_id) ^ moment;
+}
+
+}  // namespace
+
+void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
+  if (!setup || !answer.other) return;
+  const std::int64_t wanted = *setup;
+  if (*answer.other != wanted) context.keeper->report_permits(name(), *answer.other, wanted);
+}
+
+AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
+                                        TimePoint begun) {
+  AcquireMachine::Options options;
+  const Recipe& recipe = request.recipe();
+  const Waiting waiting = recipe.waiting();
+  options.blocking = request.waits();
+  const CallersTime time = request.time(begun);
+  options.deadline = time.deadline();
+  options.latest = time.latest();
+  const bool is_refused = request.refusal_budget == RefusalBudget::kNone;
+  options.refusal_budget = is_refused ? Millis(0) : time.refusal_budget(context.command_timeout);
+  options.in_line = waiting == Waiting::kInLine && request.queue_timeout() > Millis(0);
+  options.seed = seed_of(context, begun);
+  if (waiting == Waiting::kBackOff) {
+    options.backoff.emplace(request.synchronizer->options().backoff, options.seed);
+  }
+  // With `again`, the grant has been confirmed before.
+  options.confirms = context.acknowledger && recipe.takes() && !request.again;
+  options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
+  options.again = request.again;
+  options.has_permits = recipe.has_permits();
+  options.by_count = by_count(recipe, request.name());
+  options.yields = options.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
+  options.sets_up = request.setup != nullptr;
+  options.undone_for_good = recipe.undone_for_good();
+  options.connect_deadline = request.connect_deadline.value_or(time.connect_deadline());
+  return options;
+}
+
+bool by_count(const Recipe& recipe, const LockName& name) {
+  return recipe.has_permits() && !shares_channels(name);
+}
+
+Waiting waiting_for(const Recipe& recipe, const LockName& name) {
+  const bool shared = recipe.waiting() == Waiting::kInTurn && shares_channels(name);
+  return shared ? Waiting::kTogether : recipe.waiting();
+}
+
+}  // namespace holdfast::sync

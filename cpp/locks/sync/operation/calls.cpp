@@ -1,0 +1,103 @@
+#include "locks/sync/operation/calls.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "locks/sync/operation/query_operation.h"
+#include "locks/sync/operation/release.h"
+#include "lua_scripts.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+void count_permits(Stats& stats, CounterStep::Permits permits, std::int64_t amount,
+                   std::int64_t answer) {
+  using Permits = CounterStep::Permits;
+  if (permits == Permits::kTaken) {
+    const std::int64_t taken = std::max<std::int64_t>(answer, 0);  // a drained debt takes none
+    stats.add(Stats::Counter::kAcquired, taken);
+    stats.add(Stats::Counter::kTaken, taken);
+  } else if (permits == Permits::kGiven || answer == 1) {
+    stats.add(Stats::Counter::kReleased, amount);
+    stats.add(Stats::Counter::kTaken, -amount);
+  }
+}
+
+}  // namespace
+
+ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
+                   const LockName& name, OwnerNumber owner, Millis lease) {
+  const auto keeper = context->keeper;
+  const std::string field = owner_field(context->client_id, owner);
+  const std::uint32_t number = keeper->begin_extension(name, owner, lease);
+  return call_of(std::move(context),
+                 {name,
+                  [recipe = &recipe, name, field, lease](script::Writer& out) {
+                    recipe->steps().extend.write(out, {name, field, 0, lease});
+                  },
+                  [keeper, name, owner, number, lease](std::optional<std::int64_t> value,
+                                                       const client::Sent& sent) {
+                    if (value == 1) {
+                      keeper->extended(name, owner, {number, lease}, sent.last);
+                    } else {
+                      keeper->lose(name, owner, lease::kGoneAtExtension);
+                    }
+                  },
+                  [keeper, name, owner] { return keeper->renewal_on_wire(name, owner); }});
+}
+
+ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
+                          const LockName& name, OwnerNumber by) {
+  const auto keeper = context->keeper;
+  keeper->begin_force(name, by);
+  Query query = query_of(recipe.steps().force_release, name);
+  query.answered = [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
+    // The other side of a read-write lock may stay held.
+    const bool removed = value == 1 || name.side() == Side::kWhole;
+    removed ? keeper->forced(name, sent.last) : keeper->forced_nothing(name, by);
+  };
+  return call_of(std::move(context), std::move(query));
+}
+
+ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName& name,
+                         const CounterStep& step, std::int64_t amount) {
+  const Millis memory = request_memory(*context);
+  CounterRequestPtr request = context->slots->take();
+  const OwnerNumber slot = request->slot;
+  // The captures are made anew: those of constants could not be moved.
+  auto write = [name = LockName(name), context, request = std::move(request), row = &step.row,
+                memory, amount](script::Writer& out) {
+    row->write(out, {name,
+                     {context->client_id, request->slot},
+                     0,
+                     Millis(0),
+                     {Millis(0), memory, amount, request->number}});
+  };
+  Answered answered;
+  if (step.permits != CounterStep::Permits::kNone) {
+    answered = [stats = context->stats, permits = step.permits, amount](
+                   const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
+      count_permits(*stats, permits, amount, value.value_or(0));
+    };
+  }
+  if (!step.completed) {
+    return call_of(std::move(context), {name, std::move(write), std::move(answered)});
+  }
+  // The last sending must arrive while the server still has the first answer.
+  return std::make_shared<StepRelease>(
+      std::move(context), name, slot,
+      StepRelease::What{std::move(write), std::move(answered), memory / 2});
+}
+
+ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name,
+                          const CallersTime& time) {
+  Query query{name, [name](script::Writer& out) {
+                out.call(script::lua::semaphore_value) << name.bytes();
+              }};
+  query.time = time;
+  return call_of(std::move(context), std::move(query));
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "locks/sync/operation/exchange.h"
+#include "redis/base/mutex.h"
+#include "redis/base/process.h"
+
+namespace holdfast::sync {
+
+class Keeping;
+
+// The Keepings of a client that are open. Thread-safe.
+class Keepings {
+ public:
+  // The client is being closed: gives back what they have been granted, but for what is in use.
+  // What is not granted yet is given back when it is: see lease::LeaseKeeper::begin_close().
+  void close() HOLDFAST_EXCLUDES(mutex_);
+
+ private:
+  friend class Keeping;
+
+  Mutex mutex_;
+  Keeping* first_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
+};
+
+// What an acquisition grants, while the call that it is a part of goes on: exists before the
+// acquisition is sent, and gives the grant back, without a wait, at the end of its context, with
+// its last reference, or when the client is closed. pass_on(): the context ends well, and the call
+// that made it keeps the grant; keep(): the last thing that such a call does. So a caller that is
+// interrupted or cancelled between any two of its exchanges, or whose later exchange fails, leaves
+// nothing behind. begin_use(): until end_use() a program works under the grant, and close() leaves
+// it to its lease, as it does a hold. In a child of fork() it gives back nothing. One thread at a
+// time uses it, but for Keepings::close().
+class Keeping {
+ public:
+  explicit Keeping(ExchangePtr acquire);
+  Keeping(const Keeping&) = delete;
+  Keeping& operator=(const Keeping&) = delete;
+  ~Keeping() { give_back_quietly(); }
+
+  const ExchangePtr& acquire() const { return acquire_; }
+  void pass_on() { passed_on_ = true; }
+  // False: the client is being closed, and the grant was given back.
+  bool keep();
+  bool begin_use() { return use(true); }
+  void end_use() { (void)use(false); }
+  bool kept() const { return kept_; }
+  bool closed() const;
+  // At the end of the context.
+  void leave() {
+    if (!passed_on_) give_back();
+  }
+  void give_back() {
+    if (!kept_) undo();
+  }
+  // Also of what was kept, where its caller has not got it. A second call has no effect.
+  void undo();
+
+ private:
+  friend class Keepings;
+
+  bool inherited() const { return epoch_ != fork_epoch(); }
+  bool use(bool now);
+  void unlink();
+  // No memory is left for the release: the grant ends with its lease.
+  void give_back_quietly() noexcept {
+    try {
+      give_back();
+    } catch (...) {
+      return;
+    }
+  }
+
+  const ExchangePtr acquire_;
+  Keepings& all_;
+  const std::uint64_t epoch_ = fork_epoch();
+  bool passed_on_ = false;
+  bool kept_ = false;
+  bool over_ = false;
+  // With the lock of all:
+  bool in_use_ = false;
+  bool closed_ = false;  // close() has given it back
+  Keeping* next_ = nullptr;
+  Keeping** here_ = nullptr;  // what points to this one; null: it is not open any more
+};
+
+}  // namespace holdfast::sync

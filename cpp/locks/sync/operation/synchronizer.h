@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "locks/sync/operation/context.h"
+#include "locks/sync/recipes/recipe.h"
+
+namespace holdfast::sync {
+
+// A synchronizer under one name: its kind and its options. Of the server's state it knows only what
+// refused it last, as holds belong to owners. Thread-safe; the calls, operations and requests of a
+// name share one.
+class Synchronizer {
+ public:
+  Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options = {})
+      : recipe_(recipe), name_(std::move(name)), options_(options) {}
+
+  const Recipe& recipe() const { return recipe_; }
+  const LockName& name() const { return name_; }
+  const AcquireOptions& options() const { return options_; }
+
+  // The channel of its releases; where the server keeps the queue (Waiting::kInLine), each owner
+  // has another one, and this is the one of no owner.
+  std::string channel() const { return recipe_.channel(name_, {}).bytes(); }
+  // The one whose messages wake `owner`.
+  std::string channel(const Context& with, OwnerNumber owner) const {
+    const bool in_line = recipe_.waiting() == Waiting::kInLine;
+    return recipe_.channel(name_, in_line ? owner_field(with.client_id, owner) : "").bytes();
+  }
+
+  // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
+  bool idle(const Context& with, OwnerNumber owner, TimePoint now) const {
+    return with.waits->idle() || with.waits->idle(channel(with, owner), now);
+  }
+  // Whether a release of `owner` has a waiter of this client to hand over to, or to expect for.
+  bool has_waiters(const Context& with, OwnerNumber owner) const {
+    return !with.waits->idle() && with.waits->has_waiters(channel(with, owner));
+  }
+
+  // An owner's first attempt was refused, or has to wait; 0: of none so far.
+  void waits(OwnerNumber owner) const { waiter_.store(owner, std::memory_order_relaxed); }
+  OwnerNumber waiter() const { return waiter_.load(std::memory_order_relaxed); }
+
+  // An attempt was refused; `foreign`: as of Answer.
+  void refused(bool foreign) const { foreign_.store(foreign, std::memory_order_relaxed); }
+  bool foreign() const { return foreign_.load(std::memory_order_relaxed); }
+
+ private:
+  const Recipe& recipe_;
+  const LockName name_;
+  const AcquireOptions options_;
+  mutable std::atomic<bool> foreign_{false};
+  mutable std::atomic<OwnerNumber> waiter_{OwnerNumber(0)};
+};
+using SynchronizerPtr = std::shared_ptr<const Synchronizer>;
+
+}  // namespace holdfast::sync

@@ -1,0 +1,152 @@
+#include "locks/sync/recipes/permit_semaphore.h"
+
+#include "lua_scripts.h"
+
+namespace holdfast::sync {
+
+namespace {
+
+namespace lua = script::lua;
+using P = Part;
+
+constexpr Row release_row(Part permits) {
+  return {lua::permit_semaphore_release,
+          {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, permits, P::kPublish}};
+}
+
+constexpr Row extend_row(Part permit) {
+  return {lua::permit_semaphore_extend,
+          {P::kPermitTimeouts, P::kSemaphoreChannel, permit, P::kLease, P::kPublish}};
+}
+
+constexpr Steps recipe_steps() {
+  Steps of;
+  of.acquire = {lua::permit_semaphore_acquire,
+                {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kPermitsOfOwner, P::kLease,
+                 P::kPublish, P::kSetup}};
+  of.release = release_row(P::kPermitsOfOwner);
+  of.renew = {lua::permit_semaphore_renew, {P::kPermitTimeouts, P::kPermitsOfOwner}};
+  of.check = {lua::permit_semaphore_check, {P::kPermitTimeouts, P::kPermitsOfOwner}};
+  of.extend = extend_row(P::kPermitsOfOwner);
+  return of;
+}
+constexpr Steps kRecipeSteps = recipe_steps();
+
+constexpr Row party_release_row(Part permits) {
+  return {lua::barrier_release,
+          {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kState, P::kChangedChannel,
+           permits, P::kPublish}};
+}
+
+constexpr Steps party_steps() {
+  Steps of = recipe_steps();
+  of.release = party_release_row(P::kPermitsOfOwner);
+  of.renew = {lua::barrier_renew, {P::kName, P::kPermitTimeouts, P::kState, P::kPermitsOfOwner}};
+  return of;
+}
+constexpr Steps kPartySteps = party_steps();
+
+constexpr PermitSteps steps_by_id() {
+  PermitSteps of;
+  of.extend = extend_row(P::kPermits);
+  of.lease_left = {lua::permit_semaphore_lease_left, {P::kPermitTimeouts, P::kPermits}};
+  of.try_set_permits = {
+      lua::permit_semaphore_try_set_permits,
+      {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kAmount, P::kPublish}};
+  of.available = {lua::permit_semaphore_available_permits,
+                  {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kPublish}};
+  of.permits = {lua::permit_semaphore_permits, {P::kName, P::kPermitTimeouts}};
+  of.acquired = {lua::permit_semaphore_acquired_permits, {P::kPermitTimeouts}};
+  of.remove = {lua::permit_semaphore_delete, {P::kName, P::kPermitTimeouts}};
+  return of;
+}
+constexpr PermitSteps kPermitSteps = steps_by_id();
+
+constexpr CounterStep kAddPermitsStep{"add_permits",
+                                      {lua::permit_semaphore_add_permits,
+                                       {P::kName, P::kRequest, P::kSemaphoreChannel, P::kMemory,
+                                        P::kRequestNumber, P::kAmount, P::kPublish}}};
+constexpr CounterStep kSetPermitsStep{
+    "set_permits",
+    {lua::permit_semaphore_set_permits,
+     {P::kName, P::kRequest, P::kPermitTimeouts, P::kSemaphoreChannel, P::kMemory,
+      P::kRequestNumber, P::kAmount, P::kPublish}}};
+constexpr Row kReleaseTogether{lua::permit_semaphore_release_many,
+                               {P::kName, P::kRequest, P::kPermitTimeouts, P::kSemaphoreChannel,
+                                P::kMemory, P::kRequestNumber, P::kPermits, P::kPublish}};
+
+// The common part of all permits.
+template <typename Base>
+class Permit : public Base {
+ public:
+  Permit(const Steps& steps, std::string_view kind)
+      : Base(steps, {kind, keys::kSemaphoreChannel, Waiting::kInTurn, {}, true, true}) {}
+
+  Answer acquired(const resp::Reply& reply) const override {
+    if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
+    const std::int64_t free = reply.integer_at(0);
+    const bool says_all = reply.size() > 2;
+    Answer answer{Answer::Kind::kGranted, Millis(reply.integer_at(1))};
+    if (says_all) answer.other = reply.integer_at(2);
+    answer.more = free > 0;
+    if (free >= 0) return answer;
+    answer.kind = Answer::Kind::kHeld;
+    answer.value = -free - (says_all ? 1 : 0);
+    return answer;
+  }
+};
+
+class LeasedPermit final : public Permit<TakingRecipe> {
+ public:
+  using Permit::Permit;
+  void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                   Millis lease) const override {
+    steps().renew.write_each(out, {{&name, owner}}, lease);
+  }
+  bool written_again(const resp::Reply& reply) const override { return reply.size() == 0; }
+};
+
+class RenewedPermit final : public Permit<HoldRecipe> {
+ public:
+  using Permit::Permit;
+  bool owners_return() const override { return false; }
+  std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const override {
+    return {keys::kPermitTimeouts.of(name)};
+  }
+};
+
+}  // namespace
+
+const PermitKind& permit_kind() {
+  static constexpr std::string_view kWord = "permit_semaphore";
+  static const RenewedPermit renewed(kRecipeSteps, kWord);
+  static const LeasedPermit leased(kRecipeSteps, kWord);
+  static const PermitKind kind{kWord, renewed, leased, release_row(P::kPermits)};
+  return kind;
+}
+
+const PermitKind& party_kind() {
+  static constexpr std::string_view kWord = "barrier";
+  static const RenewedPermit renewed(kPartySteps, kWord);
+  static const LeasedPermit leased(kPartySteps, kWord);
+  static const PermitKind kind{kWord, renewed, leased, party_release_row(P::kPermits)};
+  return kind;
+}
+
+const PermitSteps& permit_steps() { return kPermitSteps; }
+const CounterStep& add_permits_step() { return kAddPermitsStep; }
+const CounterStep& set_permits_step() { return kSetPermitsStep; }
+
+Step about_permits(const LockName& name, std::string_view permits, Millis lease) {
+  Step step{name, {}, 0, lease};
+  step.options.permits = permits;
+  return step;
+}
+
+void release_together(script::Writer& out, const Step& step) {
+  kReleaseTogether.write(out, step);
+  const auto number = static_cast<std::int64_t>(step.options.permits.size() / kPermitIdSize);
+  out.expect(-number, number);
+}
+
+}  // namespace holdfast::sync

@@ -1,0 +1,206 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "locks/lease/renewal.h"
+#include "locks/sync/recipes/backoff.h"
+#include "locks/sync/recipes/keys.h"
+#include "locks/sync/recipes/step.h"
+#include "locks/wait/wait_registry.h"
+#include "redis/base/types.h"
+#include "redis/resp/reply.h"
+#include "redis/script/writer.h"
+
+namespace holdfast::sync {
+
+constexpr std::int64_t kHoldsGone = -3;  // the reply of the locks' scripts for Answer::Kind::kGone
+constexpr Millis kWithoutTtl{-1};        // Answer::ttl of what is held without a time limit
+
+// The server's answer to an attempt.
+struct Answer {
+  enum class Kind {
+    kGranted,
+    kHeld,  // by another owner, for `ttl` more; negative: without a time limit
+    kGone,  // the caller's earlier holds are gone
+  };
+  Kind kind = Kind::kGranted;
+  Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease
+  std::optional<std::int64_t>
+      value{};        // the value of a grant (token); of a refusal: the number of free permits
+  bool more = false;  // granted, with permits left for the next waiter
+  std::optional<std::int64_t> other{};  // the number of permits, if not AcquireOptions::setup
+  bool foreign = false;  // of a refusal: the key never expires, so another program wrote it
+};
+
+// The refusal of a lock whose key has that TTL.
+inline Answer held(Millis ttl) {
+  Answer answer{Answer::Kind::kHeld, ttl};
+  answer.foreign = ttl == kWithoutTtl;
+  return answer;
+}
+
+// Further options of an acquisition, for the kinds that have them.
+struct AcquireOptions {
+  Millis queue_timeout{0};  // how long the server keeps its place in the queue; 0: takes none
+  Backoff backoff{};        // of polling waiters (Waiting::kBackOff)
+  Millis at_least{0};       // minimum hold time from the first grant
+  Purpose purpose{};        // of acquires that have none
+};
+
+using wait::Waiting;
+
+// Only one of its waiters is to go on when it is free.
+constexpr bool one_at_a_time(Waiting waiting) {
+  return waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
+}
+
+// A plain command.
+inline constexpr script::Script kHashGet{
+    "HGET", {}, {}, script::kNumberReplies, 1, 1, "*3\r\n$4\r\nHGET\r\n"};
+
+// The commands of a kind, each with its replies; empty: the kind has no such step.
+struct Steps {
+  Row acquire{};  // see Recipe::acquired()
+  // Replies n >= 1: free now, and n - 1 subscribers received the message; 0: holds are left; nil:
+  // the owner's field does not exist.
+  Row release{};
+  Row release_either{};  // the same of a last hold that may be under Step::other by now
+  Row retain{};          // the same, and the lock stays closed for Step::stays
+  // Writes the grant of the owner once more, for replicas to confirm; never restores it. Of
+  // holds: see lease::Renewal, as of the next two.
+  Row write_again{};
+  Row renew{};  // Row::write_each()
+  Row check{};
+  Row extend{};  // sets the lease anew, shorter or longer. Replies 1, or 0: not held
+  // Hands the lock to Step::next, another owner of this client. Replies nil: the owner does not
+  // hold it.
+  Row transfer{};
+  // Gives the hold of the owner, a ticket or not, to Step::next, for Step::lease. Replies the ms
+  // that were left before, -1: not known; nil: neither of them holds it. A repetition has the same
+  // effect.
+  Row move{};
+  Row force_release{};  // replies 1: it was held, 0: it was not
+  Row locked{};         // replies > 0: held
+  Row hold_count{};     // replies a number, or nil: 0
+  Row ttl{};            // replies ms, -1, or -2
+};
+
+// What distinguishes a kind beside its commands.
+struct Traits {
+  std::string_view kind{};  // the word for it, for observers
+  Key channel{};            // on which owners wait
+  Waiting waiting = Waiting::kInTurn;
+  std::string_view ticket{};  // its word in a ticket; empty: its holds cannot be moved
+  bool has_permits = false;   // several owners may have it at a time, as many as there are permits
+  bool grants_end = false;    // with their lease, also of a kind without holds
+  bool hands_over = true;     // a kind whose release says more than that it is free does not
+};
+
+class TakingRecipe;
+class HoldRecipe;
+
+// A kind of synchronizer: its commands, and the meaning of replies. Recipes are stateless: one
+// object for each kind, shared by all. The classes below stand for the abilities of a kind; code
+// for any kind checks them by taking() and holding().
+class Recipe {
+ public:
+  Recipe(const Steps& steps, const Traits& traits) : steps_(steps), traits_(traits) {}
+  virtual ~Recipe() = default;
+  Recipe(const Recipe&) = delete;
+  Recipe& operator=(const Recipe&) = delete;
+
+  const Steps& steps() const { return steps_; }
+  std::string_view kind() const { return traits_.kind; }
+  Waiting waiting() const { return traits_.waiting; }
+  bool has_permits() const { return traits_.has_permits; }
+  std::string_view ticket_kind() const { return traits_.ticket; }
+  // An owner may hand it over to a waiter (kInTurn) of this client, of any kind: by the next
+  // waiter's recipe, not the owner's.
+  bool transfers() const { return steps_.transfer && traits_.hands_over; }
+
+  // The scripts that a caller waits for.
+  virtual std::vector<const script::Script*> scripts() const;
+  // A further channel, whose messages concern its waiters as well, in the slot of the first one;
+  // empty: there is none.
+  virtual std::string channel_beside(const LockName& /*name*/) const { return {}; }
+  // The channel on which `owner` (a field) waits.
+  virtual Channel channel(const LockName& name, const std::string& owner) const;
+  void acquire(script::Writer& out, const Step& step) const { steps_.acquire.write(out, step); }
+  virtual Answer acquired(const resp::Reply& reply) const = 0;
+  // By the reply to Steps::transfer.
+  virtual Answer transferred(const resp::Reply& reply) const;
+
+  // Not null: an attempt may change something on the server.
+  const TakingRecipe* taking() const { return taking_; }
+  // Not null: a grant is a hold with a lease, which the client records.
+  const HoldRecipe* holding() const { return holding_; }
+  bool takes() const { return taking() != nullptr; }
+  bool makes_holds() const { return holding() != nullptr; }
+
+  // A grant ends with its lease, whether the client records it or not.
+  bool grants_end() const { return makes_holds() || traits_.grants_end; }
+  // After release() has taken it back, a later attempt of this owner (a request's slot) is not
+  // granted.
+  virtual bool undone_for_good() const { return false; }
+  // The message that is itself the grant, regardless of the state by then (kTogether).
+  virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
+
+ protected:
+  const TakingRecipe* taking_ = nullptr;
+  const HoldRecipe* holding_ = nullptr;
+
+ private:
+  const Steps& steps_;
+  const Traits traits_;
+};
+
+// A kind that takes something from the server, and can give it back.
+class TakingRecipe : public Recipe {
+ public:
+  TakingRecipe(const Steps& steps, const Traits& traits) : Recipe(steps, traits) { taking_ = this; }
+  // By the step's data: Steps::release, release_either or retain.
+  void release(script::Writer& out, const Step& step) const;
+  // By the reply to Steps::write_again: it is there, or gone.
+  virtual void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                           Millis lease) const;
+  virtual bool written_again(const resp::Reply& reply) const = 0;
+};
+
+// A kind with holds: each ends with a lease, which the client renews.
+class HoldRecipe : public TakingRecipe, public lease::Renewal {
+ public:
+  HoldRecipe(const Steps& steps, const Traits& traits) : TakingRecipe(steps, traits) {
+    holding_ = this;
+  }
+  void write_again(script::Writer& out, const LockName& name, const std::string& owner,
+                   Millis lease) const final {
+    renew(out, {{&name, owner}}, lease);
+  }
+  bool written_again(const resp::Reply& reply) const final { return renewed(reply, 1)[0] != 0; }
+  // An owner may acquire again; else each acquisition has a new owner number.
+  virtual bool owners_return() const = 0;
+
+  std::string_view word() const final { return kind(); }
+
+  void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const final {
+    steps().renew.write_each(out, holds, lease);
+  }
+  std::size_t renewed_keys() const final { return steps().renew.keys_of_each(); }
+  void check(script::Writer& out, const LockName& name, const std::string& owner) const final {
+    steps().check.write(out, {name, owner});
+  }
+};
+
+// A lock: owners hold it, and all clients can query it.
+class LockRecipe : public HoldRecipe {
+ public:
+  using HoldRecipe::HoldRecipe;
+  bool owners_return() const final { return true; }
+  Answer acquired(const resp::Reply& reply) const override;
+};
+
+}  // namespace holdfast::sync

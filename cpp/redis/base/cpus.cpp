@@ -1,0 +1,89 @@
+#include "redis/base/cpus.h"
+
+#include <algorithm>
+#include <thread>
+
+#ifdef __linux__
+#include <sched.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+#endif
+
+namespace holdfast {
+
+#ifdef __linux__
+
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+File open_file(const std::string& path) { return File(std::fopen(path.c_str(), "re")); }
+
+// The path of the process in the hierarchy of cgroup v2; empty: the root, as in most containers.
+std::string cgroup() {
+  const File file = open_file("/proc/self/cgroup");
+  std::array<char, 4096> line{};
+  while (file && std::fgets(line.data(), line.size(), file.get()) != nullptr) {
+    std::string text(line.data());
+    if (text.compare(0, 4, "0::/") != 0) continue;
+    text.erase(text.find_last_not_of("/\n") + 1);
+    return text.size() > 4 ? text.substr(3) : std::string();
+  }
+  return {};
+}
+
+int number_in(const std::string& path) {
+  const File file = open_file(path);
+  int number = 0;
+  return file && std::fscanf(file.get(), "%d", &number) == 1 ? number : 0;
+}
+
+// 0: without limit.
+int whole(int quota, int period) {
+  return quota > 0 && period > 0 ? (quota + period - 1) / period : 0;
+}
+
+int quota_of(const std::string& path) {
+  int quota = 0;
+  int period = 0;
+  const File file = open_file(path + "/cpu.max");  // "max 100000", or "50000 100000"
+  const bool limited = file && std::fscanf(file.get(), "%d %d", &quota, &period) == 2;
+  return limited ? whole(quota, period) : 0;
+}
+
+int quota() {
+  const std::string root = "/sys/fs/cgroup";
+  const int first =
+      whole(number_in(root + "/cpu/cpu.cfs_quota_us"), number_in(root + "/cpu/cpu.cfs_period_us"));
+  if (first > 0) return first;
+  const int own = quota_of(root + cgroup());
+  return own > 0 ? own : quota_of(root);
+}
+
+int allowed() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+}  // namespace
+
+int usable_cpus() {
+  const int most = quota();
+  return std::max(most > 0 ? std::min(most, allowed()) : allowed(), 1);
+}
+
+#else
+
+int usable_cpus() { return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1); }
+
+#endif
+
+}  // namespace holdfast

@@ -1,0 +1,88 @@
+#include "redis/client/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "redis/base/parker.h"
+#include "redis/base/sync_points.h"
+#include "redis/client/connection.h"
+#include "redis/net/pollable.h"
+
+namespace holdfast::client {
+
+bool hung_up(const net::Transport& stream) {
+  pollfd end{stream.fd(), net::kPollHangUp, 0};
+  return poll_descriptors(&end, 1, timespec{}) > 0;
+}
+
+Pipeline::Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options, Connection& owner)
+    : clock(time),
+      setup(std::move(options)),
+      line(setup.link.events),
+      send(clock, *setup.link.stats),
+      loop_(engine),
+      owner_(owner) {}
+
+void Pipeline::drive() { loop_.drive(owner_.shared_from_this()); }
+
+void Pipeline::perform(const ReaderElection::Action& action) {
+  if (action.wake != nullptr) WakeBatch::notify(*action.wake);
+  if (action.drive) drive();
+  if (action.drive_at != kNever) loop_.drive_at(owner_.shared_from_this(), action.drive_at);
+}
+
+void Pipeline::elect_reader(Parker* preferred) {
+  if (setup.driver == Driver::kLoop) {
+    if (!election.driven()) drive();
+    election.set_driven();
+    return;
+  }
+  if (!election.vacant()) return;
+  perform(may_stay_unread() ? election.leave_unread(clock.now()) : election.submit(preferred));
+}
+
+bool Pipeline::sends_at_once(const Request& request) const {
+  const bool reads = election.reader() == Reader::kThread || election.has_called();
+  const bool awaits = line.awaits_replies() && !request.deferred;
+  const bool sends = setup.driver == Driver::kCallers || request.deferred;
+  return sends && !(reads && awaits);
+}
+
+bool Pipeline::may_stay_unread() const {
+  return send.at_rest() && !line.has_unsent() && !line.has_awaited();
+}
+
+bool Pipeline::needs_loop(TimePoint now) {
+  if (now >= election.unread_until()) election.set_unread_until(unread_end(now));
+  if (election.reader() != Reader::kNone) return election.reader() == Reader::kLoop;
+  const bool unread = election.unread_until() != kNever && may_stay_unread();
+  if ((!line.empty() && !unread) || !closed.ok()) return true;
+  if (relocation.moves() || relocation.decommissioned()) return true;
+  return send.stream() && hung_up(*send.stream());
+}
+
+// What came later than the replies for which the loop was to look may stay unread for as long.
+TimePoint Pipeline::unread_end(TimePoint now) const {
+  if (line.empty() || !may_stay_unread()) return kNever;
+  const TimePoint end = after(line.first_sent(), ReaderElection::kUnread);
+  return now < end ? end : kNever;
+}
+
+TimePoint Pipeline::silent_since() const {
+  return line.awaits_replies() ? std::max(line.first_sent(), last_read) : kNever;
+}
+
+bool Pipeline::ordered() const { return relocation.pending() || !closed.ok(); }
+
+// An exchange that has begun to read its reply puts itself in the line of a closed connection, too.
+bool Pipeline::given_up() const {
+  return !send.stream() || (!closed.ok() && !line.awaits_replies());
+}
+
+void Pipeline::forget_stream() {
+  send.close();
+  line.broken();
+  if (watch.watches()) drive();
+}
+
+}  // namespace holdfast::client
