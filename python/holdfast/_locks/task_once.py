@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from holdfast._engine.arguments import Late
 from holdfast._locks.decorators import ANY_NAME, checked_fields, checked_function, finished, naming
-from holdfast._locks.once import RUNS, Attempt, BaseOnce, OnceSide, Status
+from holdfast._locks.once import RUNS, Attempt, BaseOnce, OnceSide, P, R, Status
 from holdfast._locks.steps import time_of
 from holdfast._locks.task_lock import Hold, Lock
 from holdfast._locks.task_steps import drive
@@ -41,6 +41,14 @@ class Once(BaseOnce):
     """
 
     __slots__ = ()
+
+    @overload
+    async def run(
+        self, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+
+    @overload
+    async def run(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     async def run(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """The kept result; without one, that of ``function(*args, **kwargs)``, run now.

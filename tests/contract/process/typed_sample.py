@@ -109,6 +109,22 @@ def decorators(client: holdfast.Client, tasks: holdfast.asyncio.Client) -> None:
     client.locked("report", kind="spin_lock")  # type: ignore[call-overload]
 
 
+async def once(client: holdfast.Client, tasks: holdfast.asyncio.Client) -> None:
+    """What runs once is typed as the function: its arguments, and its result."""
+
+    def price(order: int, *, currency: str) -> float:
+        return float(order)
+
+    async def charge(order: int) -> bytes:
+        return bytes(order)
+
+    assert_type(client.once("price").run(price, 7, currency="EUR"), float)
+    assert_type(await tasks.once("price").run(price, 7, currency="EUR"), float)
+    assert_type(await tasks.once("charge").run(charge, 7), bytes)
+    client.once("price").run(price, "7", currency="EUR")  # type: ignore[arg-type]
+    await tasks.once("charge").run(charge, "7")  # type: ignore[call-overload]
+
+
 def errors() -> None:
     """The tree of errors."""
     try:
