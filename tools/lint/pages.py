@@ -103,17 +103,17 @@ def broken_cells(site: Path) -> list[str]:
 def check_reference(site: Path, root: Path = tree.ROOT) -> list[str]:
     """Returns a line for each public name that the reference lacks, and each it must not show."""
     problems = []
-    shown: dict[str, set[str]] = {}
+    modules: set[str] = set()
+    shown: set[str] = set()
     for page in sorted(site.rglob("*.html")):
         source = root / "docs" / page.relative_to(site).with_suffix(".md")
         written = source.read_text(encoding="utf-8") if source.is_file() else ""
         text = page.read_text(encoding="utf-8")
-        for module in MODULE.findall(written):
-            shown.setdefault(module, set()).update(ANCHOR.findall(text))
+        modules.update(MODULE.findall(written))
+        shown.update(ANCHOR.findall(text))
         problems += [f"{SITE / page.relative_to(site)}: {fault}" for fault in not_public(text)]
-    for module, names in shown.items():
-        missing = [name for name in public_names(module, root) if name not in names]
-        problems += [f"docs/reference: {name} is on no page" for name in missing]
+    named = [name for module in sorted(modules) for name in public_names(module, root)]
+    problems += [f"docs/reference: {name} is on no page" for name in named if name not in shown]
     return problems
 
 
