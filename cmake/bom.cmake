@@ -3,22 +3,6 @@
 if(HOLDFAST_SYSTEM_HIREDIS)
   return()
 endif()
-set(HOLDFAST_OPENSSL_PURL "" CACHE STRING
-    "The source of OpenSSL, where it was built for the wheel and belongs to no package")
-set(openssl_component "")
-set(openssl_dependency "")
-if(HOLDFAST_OPENSSL_PURL)
-  set(openssl_component ",
-    {
-      \"type\": \"library\",
-      \"bom-ref\": \"openssl\",
-      \"name\": \"openssl\",
-      \"version\": \"${OPENSSL_VERSION}\",
-      \"purl\": \"${HOLDFAST_OPENSSL_PURL}\",
-      \"licenses\": [{\"license\": {\"id\": \"Apache-2.0\"}}]
-    }")
-  set(openssl_dependency ", \"openssl\"")
-endif()
 configure_file("${PROJECT_SOURCE_DIR}/cmake/bom.cdx.json.in" "${PROJECT_BINARY_DIR}/holdfast.cdx.json")
 install(FILES "${PROJECT_BINARY_DIR}/holdfast.cdx.json"
         DESTINATION "${SKBUILD_METADATA_DIR}/sboms" COMPONENT python)

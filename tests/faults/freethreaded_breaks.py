@@ -4,7 +4,7 @@
 
 In a Python without a GIL, with the package as an editable install: each break is made in the
 working copy, the module is built, and its test has to fail. Run nothing else there meanwhile. Races
-of a few instructions are not here: ThreadSanitizer looks for them, `nox -s python -- tsan`.
+of a few instructions are not here: ThreadSanitizer looks for them, `nox -s python-tsan`.
 """
 
 from __future__ import annotations

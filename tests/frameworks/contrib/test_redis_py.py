@@ -1,4 +1,4 @@
-"""The stand-ins for redis-py's locks: a selection; `nox -s python -- redis_py` runs its tests."""
+"""The stand-ins for redis-py's locks: a selection; `nox -s python-redis-py` runs its tests."""
 
 from __future__ import annotations
 

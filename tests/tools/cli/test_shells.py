@@ -1,6 +1,6 @@
 """Names of locks are data for the shells that complete them: no name is run as a command.
 
-zsh and fish are Debian packages, which `.ci/run` installs; `nox -s python -- shells` needs them.
+zsh and fish are Debian packages, which `.ci/run` installs; `nox -s python-shells` needs them.
 """
 
 from __future__ import annotations

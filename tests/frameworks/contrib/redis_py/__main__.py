@@ -2,7 +2,7 @@
 
 The newest two releases, each with its own tests, from the source distributions that pip fetches.
 pip installs each of them into this environment: run it in one made for it, as by
-`nox -s python -- redis_py`.
+`nox -s python-redis-py`.
 """
 
 from __future__ import annotations
