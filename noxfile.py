@@ -297,7 +297,7 @@ def cpp_fuzz(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """The quick checks of the code, all, or the named ones: nox -s lint -- all, -- docs sizes."""
+    """The quick checks of the code, all, or the named ones: nox -s lint -- all, -- docs texts."""
     install_package(session, "test", groups=["lint", "docs"])
     session.run("python", "-m", "tools.lint", *(session.posargs or ["quick"]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from _pytest.runner import runtestprotocol
+from _pytest.runner import runtestprotocol  # noqa: PLC2701 - pytest offers it nowhere else
 
 if TYPE_CHECKING:
     from _pytest.reports import TestReport

@@ -23,21 +23,18 @@ from tools.lint import (
     names,
     pages,
     python,
-    seams,
-    sizes,
     texts,
 )
 
 CHECKS: dict[str, Callable[[], list[str]]] = {
     "layers": layers.check,
     "imports": imports.check,
-    "seams": seams.check,
     "tasks": tasks.check,
     "promises": promises.check,
     "errors": errors.check,
     "exchanges": exchanges.check,
     "descriptors": descriptors.check,
-    "sizes": sizes.check,
+    "lizard": cpp.check_functions,
     "texts": texts.check,
     "names": names.check,
     "markdown": markdown.check,

@@ -1,4 +1,4 @@
-"""The C++ checks: clang-format and clang-tidy, of one version, so that all see the same."""
+"""The C++ checks: clang-format and clang-tidy, of one version, so that all see the same; lizard."""
 
 from __future__ import annotations
 
@@ -27,6 +27,14 @@ def check_format() -> list[str]:
     if run.returncode == 0:
         return []
     return [line for line in run.stdout.splitlines() if ": error: " in line] or [run.stdout]
+
+
+def check_functions() -> list[str]:
+    """Returns the functions that are too long, too complex, or of too many parameters."""
+    limits = ["-L", "60", "-C", "15", "-a", "5"]  # ruff has those of Python
+    lizard = [sys.executable, "-m", "lizard", "-w", *limits, "-l", "cpp", "-l", "java", "-l", "go"]
+    run = command([*lizard, "benchmarks", "cpp", "tests"])
+    return run.stdout.splitlines() if run.returncode else []
 
 
 def check_tidy() -> list[str]:

@@ -1,4 +1,4 @@
-"""The text rules: nothing that belongs to one machine, one index or one day; plain English."""
+"""The text rules: nothing that belongs to one machine, one index, one day; plain English; size."""
 
 from __future__ import annotations
 
@@ -58,6 +58,9 @@ OLD_WORD = re.compile(
     re.IGNORECASE,
 )
 
+#: Of a file with code.
+MOST_LINES = 600
+
 CAMEL_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 # Where they may not come back.
@@ -89,10 +92,12 @@ def check(root: Path = tree.ROOT) -> list[str]:
             text = (root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        for number, line in enumerate(text.splitlines(), start=1):
-            found = (
-                faults(line) + riddles(line) * is_plain(path) + old_words(line) * is_engine(path)
-            )
+        lines = text.splitlines()
+        if len(lines) > MOST_LINES and tree.is_code(path):
+            problems.append(f"{path}: {len(lines)} lines, at most {MOST_LINES}")
+        rules = [faults, *[riddles] * is_plain(path), *[old_words] * is_engine(path)]
+        for number, line in enumerate(lines, start=1):
+            found = [what for rule in rules for what in rule(line)]
             problems += [f"{path}:{number}: {what}: {line.strip()}" for what in found]
     return problems
 

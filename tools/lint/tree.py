@@ -32,7 +32,11 @@ def is_hidden_or_built(name: Path) -> bool:
 
 def code(root: Path = ROOT) -> list[Path]:
     """Returns the files of `files` that hold source code."""
-    return [path for path in files(root) if path.suffix in CODE or path.name == "CMakeLists.txt"]
+    return [path for path in files(root) if is_code(path)]
+
+
+def is_code(path: Path) -> bool:
+    return path.suffix in CODE or path.name == "CMakeLists.txt"
 
 
 def cpp(root: Path = ROOT) -> list[Path]:
