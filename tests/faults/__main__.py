@@ -14,6 +14,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 from tests.deployments.breaks import BREAKS as TOPOLOGY_BREAKS
 from tests.faults.breaks import BREAKS
@@ -31,6 +32,7 @@ def faults() -> dict[str, str]:
     return {name.lower().replace(" ", "-"): name for name in names}
 
 
+@cache
 def by_fault() -> dict[str, list[str]]:
     """Returns the tests that name each fault, as `folder/file.py::test`, from tests/ on."""
     found: dict[str, list[str]] = {}
@@ -44,7 +46,7 @@ def by_fault() -> dict[str, list[str]]:
 
 def named(source: str) -> Iterator[tuple[str, list[str]]]:
     """Finds the test functions whose docstring begins with identifiers of faults."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.parse(source).body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             match = _NAMES.match(ast.get_docstring(node) or "")
             if match and node.name.startswith("test_"):

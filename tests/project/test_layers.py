@@ -52,10 +52,6 @@ def tree_with(root: Path, layer: str, line: str) -> Path:
     return root
 
 
-def test_no_layer_includes_what_lies_above_it() -> None:
-    assert layers.check() == []
-
-
 @pytest.mark.parametrize(("layer", "line"), ALLOWED)
 def test_what_lies_below_may_be_included(tmp_path: Path, layer: str, line: str) -> None:
     assert layers.check(tree_with(tmp_path, layer, line)) == []

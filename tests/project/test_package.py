@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tarfile
 from importlib import metadata, resources
 from pathlib import Path
@@ -13,7 +12,6 @@ from scikit_build_core.build import build_sdist
 import holdfast
 from tools.lint import markdown, tree
 
-CHANGE = re.compile(r"\+[a-z0-9_-]+\.(added|changed|fixed|removed|security)\.md")
 NEEDED_BY_THE_BUILD = [
     "CMakeLists.txt",
     "LICENSE",
@@ -103,8 +101,3 @@ def test_the_source_distribution_holds_every_source(sdist: set[str]) -> None:
 
 def test_the_source_distribution_holds_nothing_built(sdist: set[str]) -> None:
     assert [name for name in sdist if name.startswith("build/") or name.endswith(".so")] == []
-
-
-def test_every_change_note_is_of_a_known_kind() -> None:
-    notes = {path.name for path in (tree.ROOT / "changelog.d").iterdir()} - {"README.md"}
-    assert [name for name in sorted(notes) if not CHANGE.fullmatch(name)] == []

@@ -26,12 +26,11 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_page_is_made_of_the_table() -> None:
-    assert promises.check() == []
+def test_each_fault_is_in_a_row() -> None:
     every = {fault for row in promises.PROMISES for fault in row.faults}
     from tests.faults.__main__ import faults
 
-    assert every == set(faults()), "each fault is in a row"
+    assert every == set(faults())
 
 
 def test_lines_that_are_priced_pass(tree: Path) -> None:

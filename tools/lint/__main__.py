@@ -45,6 +45,7 @@ CHECKS: dict[str, Callable[[], list[str]]] = {
     "ruff-format": python.check_ruff_format,
     "mypy": python.check_mypy,
     "pyright": python.check_pyright,
+    "project": python.check_project,
     "clang-format": cpp.check_format,
     "thread-safety": cpp.check_thread_safety,
     "clang-tidy": cpp.check_tidy,

@@ -1,4 +1,4 @@
-"""The Python checks: ruff, mypy and pyright, set up in pyproject.toml."""
+"""The Python checks: ruff, mypy, pyright and the rules of the checkout."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def check_mypy() -> list[str]:
 def check_pyright() -> list[str]:
     """What users of pyright would see, in the package and in its stub."""
     return run("pyright", "--pythonpath", sys.executable)
+
+
+def check_project() -> list[str]:
+    """What the rules of the checkout say, which are written as tests; of a passing run, nothing."""
+    return run("pytest", "-q", "-n", "0", "--tb=short", "tests/project")
 
 
 def run(module: str, *arguments: str) -> list[str]:

@@ -61,9 +61,9 @@ def test_a_list_of_values_is_tried_on_the_first_kind_of_lock(matrix: str, others
 def test_a_kind_that_is_not_installed_is_named_and_not_collected() -> None:
     needs_redis, needs_none = (
         "tests/deployments/security/test_tls.py",
-        "tests/project/test_layers.py",
+        "tests/support/test_matrix.py",
     )
     listed = collect(needs_redis, needs_none, PATH="")
     assert re.search(r"(?m)^servers: .*; not installed, .*redis \(install .*redis-server\)", listed)
-    assert "test_layers.py" in listed
+    assert "test_matrix.py" in listed
     assert "test_tls.py" not in listed
