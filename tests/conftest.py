@@ -11,6 +11,7 @@ pytest_plugins = (
     "tests.support.matrix",
     "tests.support.clocks",
     "tests.support.fixtures",
+    "tests.support.kinds",
     "tests.support.names",
     "tests.support.owners",
     "tests.support.processes",

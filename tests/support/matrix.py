@@ -29,6 +29,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ import pytest
 from tests.support import shells
 from tests.support.servers import DEPLOYMENTS, KINDS, REAL_KINDS, how_to_install, why_absent
 
+TESTS = Path(__file__).resolve().parents[1]
 _GROUPS = {"all": KINDS, "real": REAL_KINDS}
 _EVERY = (*KINDS, *DEPLOYMENTS)
 _MATRIX = pytest.StashKey[str]()
@@ -44,8 +46,8 @@ QUICK = "not interop and not browser and not frameworks and not slow"
 """What -m selects in a quick run."""
 _FULL = "not interop and not browser and not frameworks"
 FLAVOURS = ("sync", "asyncio")
-TRIO_SHARE = 150
-"""Of this number of tests for both flavours a run tries one by trio, too."""
+TRIO_SHARES = (15, 10)
+"""A run tries one of 15 tests for both flavours, and one of 10 of its cases, by trio, too."""
 _SHARES = {"fakeredis": 1}
 """Of the items that may run on any kind of server; 3 for the kinds that are not named."""
 _NAMED = pytest.StashKey[bool]()
@@ -94,7 +96,26 @@ def flavours_of(metafunc: pytest.Metafunc) -> tuple[str, ...]:
     wanted = metafunc.config.getoption("--flavours")
     if wanted:
         return tuple(each for each in allowed if each in wanted.split(","))
-    return allowed
+    if marker or is_whole(metafunc.config) or _is_tried(metafunc.definition.nodeid, TRIO_SHARES[0]):
+        return allowed
+    return FLAVOURS
+
+
+def _is_tried(key: str, share: int) -> bool:
+    return int(hashlib.sha256(key.encode()).hexdigest(), 16) % share == 0
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Reads no folder of which a run has no test, unless an argument names it, or a part of it.
+
+    The rules of the checkout are a step of the lint: python -m tools.lint project.
+    """
+    if collection_path.parent != TESTS:
+        return None
+    folder = collection_path.name
+    left_out = ["project", *["interop"] * ("not interop" in config.option.markexpr)]
+    named = any(folder in Path(each.partition("::")[0]).parts for each in config.args)
+    return True if folder in left_out and not named else None
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -144,21 +165,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _fits(item: pytest.Item) -> bool:
     if "server_kind" not in _fixtures(item) and item.get_closest_marker("servers") is None:
         return True
-    chosen = _params(item).get("server_kind")
+    chosen = params_of(item).get("server_kind")
     kinds = server_kinds(item)
     return chosen in kinds if chosen else bool(kinds)
 
 
 def _is_left_out(item: pytest.Item) -> bool:
     """Whether a quick run tries this kind of lock, or this case, by the other flavour only."""
-    params = _params(item)
+    params = params_of(item)
     kind, flavour = params.get("kind"), params.get("flavour")
     if flavour is None or item.get_closest_marker("flavours") is not None:
         return False
     if item.config.getoption("--flavours"):
         return False
     if flavour == "trio":
-        return int(hashlib.sha256(item.nodeid.encode()).hexdigest(), 16) % TRIO_SHARE != 0
+        return not _is_tried(item.nodeid, TRIO_SHARES[1])
     if getattr(kind, "one_flavour_is_enough", False):
         return flavour != choose(FLAVOURS, f"{_name(item)} {kind}")
     if item.get_closest_marker("costly") is None or item.get_closest_marker("values") is not None:
@@ -174,7 +195,7 @@ def _beside_the_samples(items: list[pytest.Item]) -> set[pytest.Item]:
     covered: set[tuple[str, str, str]] = set()
     beside = set()
     for item in sorted(tables, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest()):
-        values = {(_name(item), name, repr(value)) for name, value in _params(item).items()}
+        values = {(_name(item), name, repr(value)) for name, value in params_of(item).items()}
         if values <= covered:
             beside.add(item)
         covered |= values
@@ -197,7 +218,7 @@ def is_whole(config: pytest.Config) -> bool:
 
 def server_kinds(item: pytest.Item) -> list[str]:
     """The installed kinds of servers that a test can run on."""
-    too_fast = any(getattr(value, "hurried", False) for value in _params(item).values())
+    too_fast = any(getattr(value, "hurried", False) for value in params_of(item).values())
     return [kind for kind in _allowed(item) if not (too_fast and kind == "fakeredis")]
 
 
@@ -290,7 +311,8 @@ def _fixtures(node: Any) -> Sequence[str]:
     return getattr(node, "fixturenames", ())
 
 
-def _params(item: pytest.Item) -> dict[str, Any]:
+def params_of(item: pytest.Item) -> dict[str, Any]:
+    """The parameters of a test by their names; none where it has no parameters."""
     callspec = getattr(item, "callspec", None)
     return callspec.params if callspec is not None else {}
 

@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from tests.contract.test_timeouts import ACCEPTED
+from tests.support.kinds import kind_of_file
 from tests.support.matrix import choose, is_full, server_kinds
 from tools.lint.tree import ROOT
 
@@ -67,3 +68,26 @@ def test_a_kind_that_is_not_installed_is_named_and_not_collected() -> None:
     assert re.search(r"(?m)^servers: .*; not installed, .*redis \(install .*redis-server\)", listed)
     assert "test_matrix.py" in listed
     assert "test_tls.py" not in listed
+
+
+@pytest.mark.parametrize(
+    ("stem", "word"),
+    [
+        ("test_slots", "slots"),
+        ("test_permit_semaphore_many", "permit_semaphore"),
+        ("test_cluster_slots", ""),
+        ("test_locks", ""),
+    ],
+)
+def test_a_file_is_about_the_kind_that_its_name_begins_with(stem: str, word: str) -> None:
+    assert kind_of_file(stem) == word
+
+
+@pytest.mark.slow
+def test_one_kind_is_chosen_by_rows_of_tables_and_by_files() -> None:
+    of_locks, of_slots = "tests/contract/test_timeouts.py", "tests/contract/test_slots.py"
+    chosen = collect("-q", "--kind", "fair_lock", of_locks, of_slots)
+    assert "[fair_lock-" in chosen
+    assert "[lock-" not in chosen
+    assert of_slots not in chosen
+    assert of_slots in collect("-q", "--kind", "slots", of_locks, of_slots)
