@@ -54,11 +54,14 @@ class ReplicaAcknowledger::Write final : public client::Request,
   }
   std::shared_ptr<Request> follow_up() override;
 
-  // A separate WAIT will show its outcome. Connections for confirmations are read by one
-  // thread, so it is known before the round's own WAIT is answered.
-  bool followed_up() const {
+  // Whether the WAIT that asks shows its outcome: the first one does, the round's or a separate
+  // one. Connections for confirmations are read by one thread, so a separate one is known before
+  // the round's is answered on the same stream. A write that a round has sent again may still be
+  // redirected, and then gets no WAIT: a grant that is confirmed twice would be taken for the
+  // confirmation of the next attempt.
+  bool claim() {
     const MutexLock guard(mutex_);
-    return followed_up_;
+    return !std::exchange(claimed_, true);
   }
 
   // Its result, over the stream of the WAIT; unset: to be sent again.
@@ -73,7 +76,7 @@ class ReplicaAcknowledger::Write final : public client::Request,
  private:
   const std::shared_ptr<ReplicaAcknowledger> owner_;
   mutable Mutex mutex_;  // the client may be closed by any thread
-  bool followed_up_ HOLDFAST_GUARDED_BY(mutex_) = false;
+  bool claimed_ HOLDFAST_GUARDED_BY(mutex_) = false;
   std::optional<Acknowledgement> outcome_ HOLDFAST_GUARDED_BY(mutex_);
   std::uint64_t stream_ HOLDFAST_GUARDED_BY(mutex_) = 0;
 };
@@ -100,8 +103,6 @@ class ReplicaAcknowledger::Wait final : public client::Request {
     owner_->answered(*this, reply, sent);
   }
 
-  bool speaks_for(const Write& write) const { return !connection || !write.followed_up(); }
-
   const ConnectionPtr connection;  // of the round; null: of a single write
   const std::vector<WritePtr> writes;
   Millis wait_time{1};
@@ -111,10 +112,7 @@ class ReplicaAcknowledger::Wait final : public client::Request {
 };
 
 std::shared_ptr<client::Request> ReplicaAcknowledger::Write::follow_up() {
-  {
-    const MutexLock guard(mutex_);
-    if (std::exchange(followed_up_, true)) return nullptr;
-  }
+  if (!claim()) return nullptr;
   return std::make_shared<Wait>(owner_, nullptr, std::vector<WritePtr>{shared_from_this()});
 }
 
@@ -175,7 +173,7 @@ void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& 
   Outcomes due;
   std::vector<Item> again;
   for (const WritePtr& write : wait.writes) {
-    if (!wait.speaks_for(*write)) continue;
+    if (wait.connection && !write->claim()) continue;
     std::optional<Acknowledgement> outcome = write->outcome(sent.stream);
     if (!reply.ok() || (outcome && outcome->kind == Kind::kConfirmed)) {
       outcome = judge_wait(reply, write->key(), wait.wait_time);

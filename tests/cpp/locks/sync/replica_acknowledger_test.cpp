@@ -36,13 +36,14 @@ class Servers final : public simulation::Peer {
       got.push_back(wire->owner() + " " + word);
       if (word == "WAIT") waiting = wire;
       if (word == "ASKING") wire->reply("+OK\r\n");
-      if (word == "WRITE") wire->reply(wire->owner() == "old" ? of_old : ":1\r\n");
+      if (word == "WRITE") wire->reply(wire->owner() == "old" ? of_old : of_new);
       if (word == "WRITE" && of_old.rfind("-N", 0) == 0) of_old = ":1\r\n";
     }
   }
   void have(int replicas) const { waiting->reply(":" + std::to_string(replicas) + "\r\n"); }
 
   std::string of_old = ":1\r\n";
+  std::string of_new = ":1\r\n";
   std::shared_ptr<simulation::Wire> waiting;  // the last one that WAIT came over
   Strings got;
 };
@@ -175,6 +176,20 @@ TEST_F(ReplicaAcknowledgerTest, TheRoundsOwnWaitDoesNotSpeakForAWriteThatWasSent
   servers.waiting = at_new;
   have(0);
   EXPECT_EQ(ends, Strings{"refused"});
+}
+
+// It has no WAIT behind it: the next attempt would take the second end for its own.
+TEST_F(ReplicaAcknowledgerTest, AWriteThatWasSentAgainHasNoEndWhenItsScriptIsUnknown) {
+  servers.of_old = "-MOVED 1 h:1\r\n";
+  servers.of_new = "";
+  EXPECT_EQ(confirm(), (Strings{"old WRITE", "old WAIT", "new WRITE"}));
+  EXPECT_EQ(have(1), (Strings{"new WRITE", "new WAIT"}));
+  servers.waiting->reply("-NOSCRIPT No matching script.\r\n");
+  EXPECT_EQ(got(), Strings{"new WRITE"});
+  EXPECT_TRUE(ends.empty());
+  for (const char* reply : {":1\r\n", ":1\r\n", ":1\r\n"}) servers.waiting->reply(reply);
+  EXPECT_TRUE(got().empty());
+  EXPECT_EQ(ends, Strings{"confirmed"});
 }
 
 TEST_F(ReplicaAcknowledgerTest, ARoundThatIsHandedOverAsAWholeCountsThere) {
