@@ -21,7 +21,8 @@ from fastapi import (
 )
 from fastapi.responses import StreamingResponse
 
-from holdfast.contrib.fastapi import Locked, lifespan
+import holdfast.asyncio
+from holdfast.contrib.fastapi import Locked, get_client, lifespan
 
 app = FastAPI(lifespan=lifespan(os.environ["HOLDFAST_URL"], retries=0))
 
@@ -37,6 +38,12 @@ async def change(order_id: int, path: str) -> int:
     with open(path, "w") as file:  # noqa: ASYNC230, PTH123
         file.write(str(number + 1))
     return number + 1
+
+
+@app.get("/client")
+async def of_client(client: Annotated[holdfast.asyncio.Client, Depends(get_client)]) -> bool:
+    async with client.lock("client", wait=1) as lock:
+        return await lock.owned()
 
 
 @app.get("/pid")

@@ -254,6 +254,18 @@ def test_the_client_of_the_application_lives_as_long_as_it(server: Server) -> No
     asyncio.run(life())
 
 
+def test_the_client_is_a_dependency(port: int) -> None:
+    from fastapi import FastAPI
+    from starlette.requests import HTTPConnection
+
+    from holdfast.contrib.fastapi import get_client
+
+    assert get(f"http://127.0.0.1:{port}/client") == (200, "true")
+    without = HTTPConnection({"type": "http", "app": FastAPI()})
+    with pytest.raises(RuntimeError, match=r"lifespan=holdfast\.contrib\.fastapi"):
+        asyncio.run(get_client(without))
+
+
 def test_background_tasks_prolong_the_hold_only_when_asked(port: int, server: Server) -> None:
     assert get(f"http://127.0.0.1:{port}/background/short/7") == (200, '"done"')
     eventually(lambda: server.inspect.exists("began:7"))

@@ -40,7 +40,7 @@ from holdfast.contrib._locks import (
 )
 from holdfast.integration import Seconds, about, is_busy, log_error, term
 
-__all__ = ["Locked", "lifespan"]
+__all__ = ["Locked", "get_client", "lifespan"]
 
 HTTP_LOCKED = 423
 HTTP_UNAVAILABLE = 503
@@ -325,6 +325,14 @@ def _route_of(connection: HTTPConnection) -> str:
     """The method of a request and the path of its route, with the names of its parameters."""
     path = getattr(connection.scope.get("route"), "path", connection.scope["type"])
     return f"{connection.scope.get('method', 'WEBSOCKET')} {path}"
+
+
+async def get_client(connection: HTTPConnection) -> Client:
+    """The application's client, as a dependency: ``Annotated[Client, Depends(get_client)]``.
+
+    Raises ``RuntimeError`` where the application has none; `lifespan` opens it.
+    """
+    return _client_of(connection.app)
 
 
 def _client_of(app: Any) -> Client:
