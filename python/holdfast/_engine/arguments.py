@@ -394,10 +394,9 @@ class Configured:
         reauthenticate: Seconds | None = None,
         address_map: Mapping[Address, Address] | Callable[[Address], Address] | None = None,
     ) -> None:
-        """Make a client; nothing is sent until it is used.
+        """Make a client; an option may stand in the query of its URL, ``redis://host/0?lease=20``.
 
-        An option may also stand in the query of the URL, ``redis://host/0?lease=20``, but for
-        ``address_map``; a keyword wins.
+        A keyword wins over the URL. ``address_map`` is a keyword only.
 
         Args:
             url: ``redis://`` or ``valkey://`` with ``[user:password@]host[:port][/db]``, with TLS
