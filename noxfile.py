@@ -306,16 +306,11 @@ def lint(session: nox.Session) -> None:
 def breaks(session: nox.Session) -> None:
     """Breaks the code on purpose, one place at a time: the quick run finds each, or this fails.
 
-    Changes files of the working copy while it runs. Posargs: faults of docs/faults.md, usually all.
-    Left out is tests.faults.freethreaded_breaks, for a Python without a GIL: tests/README.md.
+    Changes files of the working copy while it runs. Posargs: which breaks, usually all but those
+    for a Python without a GIL.
     """
-    for part in ("faults", "deployments"):
-        session.run("python", "-m", f"tests.{part}.breaks", *(session.posargs or ["all"]))
-    if not session.posargs:
-        session.run("cmake", "--preset", "dev")
-        for part in ("first_step", "guard", "renewal"):
-            session.run("python", "-m", f"tests.faults.{part}_breaks")
-        session.run("python", "-m", "tests.faults.interleaving_breaks", "all")
+    session.run("cmake", "--preset", "dev")
+    session.run("python", "-m", "tests.support.breaking", *(session.posargs or ["all"]))
 
 
 @nox.session

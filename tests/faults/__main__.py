@@ -16,11 +16,10 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 
-from tests.deployments.breaks import BREAKS as TOPOLOGY_BREAKS
-from tests.faults.breaks import BREAKS
+from tests.support.breaking import all_breaks
 from tools.lint.tree import ROOT
 
-ALL_BREAKS = (*BREAKS, *TOPOLOGY_BREAKS)
+ALL_BREAKS = tuple(each for each in all_breaks() if each.finder == "pytest")
 _PAGE = ROOT / "docs" / "faults.md"
 # The invariants of README.md, as I7, are no faults.
 _NAMES = re.compile(r"((?:(?:[a-z]+(?:-[a-z]+)+|I\d), )*(?:[a-z]+(?:-[a-z]+)+|I\d))[:.](?=\s|$)")

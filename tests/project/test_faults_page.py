@@ -7,11 +7,7 @@ import re
 import pytest
 
 from tests.faults.__main__ import ALL_BREAKS, by_fault, faults, main, named
-from tests.faults.first_step_breaks import BREAKS as FIRST_STEP_BREAKS
-from tests.faults.guard_breaks import PROCESS, RECORDS
-from tests.faults.interleaving_breaks import BREAKS as INTERLEAVING_BREAKS
-from tests.faults.renewal_breaks import BATCHES
-from tests.support.breaking import Break
+from tests.support.breaking import SUITES, Break, all_breaks, edited, path_of, read
 from tools.lint.tree import ROOT
 
 PAGE = ROOT / "docs" / "faults.md"
@@ -53,9 +49,7 @@ def test_every_fault_has_a_break() -> None:
 
 
 def test_no_break_names_a_fault_that_is_not_there() -> None:
-    of_others = (*FIRST_STEP_BREAKS, *INTERLEAVING_BREAKS, *RECORDS, *PROCESS, *BATCHES)
-    named_there = {fault for each in (*ALL_BREAKS, *of_others) for fault in each.faults}
-    assert named_there - set(faults()) == set()
+    assert {fault for each in all_breaks() for fault in each.faults} - set(faults()) == set()
 
 
 def test_the_docstring_of_a_test_names_its_faults() -> None:
@@ -88,13 +82,69 @@ def test_the_command_says_that_there_is_no_such_fault(capsys: pytest.CaptureFixt
     assert "'13'" in capsys.readouterr().err
 
 
-def test_every_break_can_still_be_made() -> None:
-    by_pytest = [each for each in ALL_BREAKS if not is_there(each.test)]
-    in_cpp = (*FIRST_STEP_BREAKS, *INTERLEAVING_BREAKS, *RECORDS, *PROCESS, *BATCHES)
-    applied = (*ALL_BREAKS, *in_cpp)
-    assert [each.what for each in (*by_pytest, *(e for e in applied if not can_be_made(e)))] == []
+def has_test(which: Break) -> bool:
+    if "/" in which.test:
+        return is_there(which.test.removeprefix("nogil:"))
+    return which.test in SUITES or which.test.startswith(("interleavings:", "test_"))
 
 
-def can_be_made(which: Break) -> bool:
-    text = (ROOT / which.file).read_text(encoding="utf-8")
-    return all(text.count(old) == 1 for old, _ in which.edits)
+def obstacle(which: Break) -> str:
+    try:
+        edited(which)
+    except LookupError as error:
+        return f"{which.name}: {error}"
+    return ""
+
+
+def test_every_break_can_still_be_made_and_has_its_test() -> None:
+    assert len(all_breaks()) >= 273
+    assert [found for each in all_breaks() if (found := obstacle(each))] == []
+    assert [each.name for each in all_breaks() if not has_test(each)] == []
+
+
+def test_each_break_has_an_identifier_that_is_no_fault() -> None:
+    names = [each.name for each in all_breaks()]
+    assert len({*names, *faults()}) == len(names) + len(faults())
+
+
+SAMPLE = """# About.
+
+[one] what it is
+faults: lost-reply, slow-link
+test: tests/faults/test_it.py::test_it
+@ client/connection.cpp
+- old
+-
+- of three lines
++
+- other
++ new
+@ hold.lua
+- last
++
+"""
+
+
+def test_a_break_is_read_with_its_edits() -> None:
+    [one] = read(SAMPLE)
+    assert (one.name, one.what, one.finder) == ("one", "what it is", "pytest")
+    assert one.faults == ("lost-reply", "slow-link")
+    assert one.edits == (
+        ("client/connection.cpp", "old\n\nof three lines", ""),
+        ("client/connection.cpp", "other", "new"),
+        ("hold.lua", "last", ""),
+    )
+
+
+@pytest.mark.parametrize("line", ["  more", "one", "= x"])
+def test_a_line_that_is_none_of_a_break_is_an_error(line: str) -> None:
+    with pytest.raises(ValueError, match="no line of an edit"):
+        list(read(f"{SAMPLE}{line}\n"))
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"), [("__init__.py", " and "), ("gone.cpp", "is no file of cmake, cpp")]
+)
+def test_a_file_that_is_not_one_is_an_error(file: str, reason: str) -> None:
+    with pytest.raises(LookupError, match=reason):
+        path_of(file)

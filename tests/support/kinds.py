@@ -1,8 +1,8 @@
 """pytest plugin: `pytest --kind slots` runs the tests of one kind, `--kind slots,once` of two.
 
 A test is of the kinds that its parameters are rows of, in any table of kinds, or name; and of the
-kind that its file is about: `test_<word>.py`, or `test_<word>_<more>.py`. The words are those of the
-tables in `holdfast.servers`, and of the locks that are made of others.
+kind that its file is about: `test_<word>.py`, or `test_<word>_<more>.py`. The words are those of
+the tables in `holdfast.servers`, and of the locks that are made of others.
 """
 
 from __future__ import annotations
