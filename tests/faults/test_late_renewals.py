@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -30,16 +31,22 @@ def held_up(alice: Any, make_client: MakeClient, proxy: FaultProxy) -> Any:
     return lock
 
 
+def waits_for_the_renewal(
+    begun: Future[Any], proxy: FaultProxy, server: Server, during: float = 0.3
+) -> None:
+    """What sets a fixed lease ends after the renewal, and has set it."""
+    stays(lambda: not begun.done(), during=during)
+    proxy.heal()
+    assert begun.result(BOUND) is True
+    assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+
+
 def test_the_owners_next_fixed_lease_is_not_lengthened(
     alice: Any, held_up: Any, proxy: FaultProxy, server: Server
 ) -> None:
     """crossing-renewal."""
     alice.do(held_up.release)
-    acquiring = alice.begin(held_up.acquire, lease=FIXED)
-    stays(lambda: not acquiring.done(), during=0.3)
-    proxy.heal()
-    assert acquiring.result(BOUND) is True
-    assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+    waits_for_the_renewal(alice.begin(held_up.acquire, lease=FIXED), proxy, server)
 
 
 def test_a_renewal_whose_connection_failed_may_still_arrive(
@@ -49,10 +56,7 @@ def test_a_renewal_whose_connection_failed_may_still_arrive(
     alice.do(held_up.release)
     proxy.leave_renewals()
     acquiring = alice.begin(held_up.acquire, lease=FIXED)
-    stays(lambda: not acquiring.done(), during=COMMAND_TIMEOUT / 2)
-    proxy.heal()
-    assert acquiring.result(BOUND) is True
-    assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+    waits_for_the_renewal(acquiring, proxy, server, during=COMMAND_TIMEOUT / 2)
 
 
 def test_a_renewal_that_waits_for_its_connection_holds_up_nothing(
@@ -82,11 +86,7 @@ def test_an_extension_is_not_lengthened(
     alice: Any, held_up: Any, proxy: FaultProxy, server: Server
 ) -> None:
     """crossing-renewal."""
-    extending = alice.begin(held_up.extend, FIXED)
-    stays(lambda: not extending.done(), during=0.3)
-    proxy.heal()
-    assert extending.result(BOUND) is True
-    assert 0 < server.inspect.pttl(NAME) <= FIXED * 1000
+    waits_for_the_renewal(alice.begin(held_up.extend, FIXED), proxy, server)
 
 
 def test_another_owner_and_a_renewed_lease_do_not_wait(

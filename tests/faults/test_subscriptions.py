@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -28,10 +29,18 @@ def test_a_waiter_that_hears_nothing_looks_when_the_lease_ends(
     """
     near = make_client(server.url).lock(NAME)
     far = make_client(proxy.url).lock(NAME)
+    hand_over((alice, near), (bob, far), server, lambda: proxy.black_hole(SUBSCRIPTIONS))
+
+
+def hand_over(
+    holder: tuple[Any, Any], waiter: tuple[Any, Any], server: Server, harm: Callable[[], None]
+) -> None:
+    """One owner, each with a lock, waits for the other, whose release comes after the harm."""
+    (alice, near), (bob, far) = holder, waiter
     alice.do(near.acquire, lease=LEASE)
     waiting = bob.begin(far.acquire)
     eventually(lambda: server.subscribers(CHANNEL) == 1)
-    proxy.black_hole(SUBSCRIPTIONS)
+    harm()
     alice.do(near.release)
     assert waiting.result(BOUND) is True
     bob.do(far.release)
@@ -49,13 +58,7 @@ def test_a_lost_message_costs_no_more_than_the_lease(
     near = make_client(server.url).lock(NAME)
     far = make_client(proxy.url).lock(NAME)
     for _ in range(2):
-        alice.do(near.acquire, lease=LEASE)
-        waiting = bob.begin(far.acquire)
-        eventually(lambda: server.subscribers(CHANNEL) == 1)
-        proxy.lose_messages()
-        alice.do(near.release)
-        assert waiting.result(BOUND) is True
-        bob.do(far.release)
+        hand_over((alice, near), (bob, far), server, proxy.lose_messages)
 
 
 @pytest.mark.costly
