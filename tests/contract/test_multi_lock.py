@@ -118,7 +118,7 @@ def test_a_release_goes_on_past_a_lost_member(
 @pytest.mark.parametrize("raised_by", ["acquire", "release"])
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside"])
 def test_when_a_loss_is_raised_all_nested_holds_of_the_other_members_end(
-    alice: Any, bob: Any, client: Any, multi: Any, server: Server, raised_by: str, beside: bool
+    alice: Any, bob: Any, client: Any, multi: Any, server: Server, *, raised_by: str, beside: bool
 ) -> None:
     """But not what the owner holds of a member without the multi lock."""
     if beside:
