@@ -169,7 +169,7 @@ def has_page(word: str) -> bool:
 
 
 def has_reference(word: str) -> bool:
-    """A page of each flavour lists the class."""
+    """A page of each flavour has the directive of the class."""
     pages = {path.name: path.read_text() for path in (ROOT / "docs/reference").glob("*.md")}
     listed = [name for name, text in pages.items() if f".{class_of(word)}\n" in text]
     return {name.startswith("asyncio") for name in listed} == {True, False}
