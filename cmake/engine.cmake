@@ -10,7 +10,7 @@ endfunction()
 
 set(engine_sources)
 foreach(layer redis/base redis/net redis/resp redis/client redis/topology redis/script
-              locks/lease locks/wait locks/sync guard locks/engine)
+              locks/base locks/lease locks/wait locks/sync guard locks/engine)
   file(GLOB_RECURSE layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/${layer}/*.cpp")
   list(APPEND engine_sources ${layer_sources})
 endforeach()
@@ -40,7 +40,7 @@ endfunction()
 holdfast_compile_together(io redis/base redis/net redis/resp)
 holdfast_compile_together(sync locks/sync/recipes locks/sync/operation locks/sync/quorum)
 holdfast_compile_together(client redis/client)
-holdfast_compile_together(holds redis/script locks/lease locks/wait)
+holdfast_compile_together(holds redis/script locks/base locks/lease locks/wait)
 holdfast_compile_together(engine locks/engine)
 holdfast_compile_together(topology redis/topology redis/client/greeting redis/client/login
                           redis/net/endpoint redis/net/resolver redis/net/tls_transport

@@ -75,16 +75,16 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Hosts, threads and clocks: what all else stands on; a child of `fork()` uses "
         "nothing of its parent",
-        "redis/base/*",
+        "redis/base/* locks/base/*",
         "suspended-machine forked-process interpreter-exit stalled-server client-clock-set "
         "process-limits",
         first=1749,
-        lines=1871,
+        lines=1918,
         added=(
             "descriptors of the engine have numbers from 3 on, and a child of `fork()` closes "
             "them; a record of the log says the kind of lock; "
             "a purpose is shared by the holds that have it; no look before a sleep where the "
-            "process may use only one CPU"
+            "process may use only one CPU; the client of Redis names nothing of locks"
         ),
     ),
     Promise(

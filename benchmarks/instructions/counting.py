@@ -32,7 +32,7 @@ EDITS = (
      r"(void Stats::granted\(bool) contended, (Duration) took\) \{.*?\n\}",
      r"\1, \2) {}"),
     ("cpp/redis/base/stats.cpp",
-     r"(void Stats::hold_ended\(Duration) after\) \{.*?\n\}", r"\1) {}"),
+     r"(void Stats::held_for\(Duration) after\) \{.*?\n\}", r"\1) {}"),
     ("cpp/locks/lease/releases.cpp", r"count_end\(\*hold, clock_\.now\(\)\);", ""),
 )  # fmt: skip
 

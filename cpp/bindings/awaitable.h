@@ -7,8 +7,8 @@
 
 #include "bindings/errors.h"
 #include "bindings/observer.h"
+#include "locks/base/types.h"
 #include "locks/sync/operation/operation.h"
-#include "redis/base/types.h"
 
 namespace holdfast::bindings {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "locks/base/types.h"
 #include "redis/base/clock.h"
-#include "redis/base/types.h"
 
 namespace holdfast::bindings {
 

@@ -45,7 +45,7 @@ py::tuple stats_to_python(const Stats& stats, std::size_t tracked) {
   figures[static_cast<std::size_t>(Stats::Counter::kHeld)] = py::int_(stats.held());
   figures[kCounters] = py::int_(tracked);
   figures[kCounters + 1] = histogram(stats.histogram(Stats::Timing::kWait));
-  figures[kCounters + 2] = histogram(stats.histogram(Stats::Timing::kHold));
+  figures[kCounters + 2] = histogram(stats.histogram(Stats::Timing::kHeld));
   return figures;
 }
 

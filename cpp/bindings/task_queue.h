@@ -9,7 +9,7 @@
 
 #include "bindings/critical_section.h"
 #include "bindings/pending.h"
-#include "redis/base/types.h"
+#include "locks/base/types.h"
 #include "redis/client/busy_poll.h"
 
 namespace holdfast::bindings {

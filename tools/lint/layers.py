@@ -1,7 +1,8 @@
 """The layer rule: a layer of cpp/ includes only what lies below it.
 
 Layers of one rank do not include each other. The libraries we build on are each seen by one layer
-only, so that a change of one stays there.
+only, so that a change of one stays there. The client of Redis, redis/, does not name what is of
+locks.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ RANKS = (
     {"redis/net", "redis/resp"},
     {"redis/client", "redis/script"},
     {"redis/topology"},
+    {"locks/base"},
     {"locks/lease", "locks/wait"},
     {"locks/sync/recipes"},
     {"locks/sync/operation", "guard"},
@@ -25,7 +27,7 @@ RANKS = (
 )
 RANK = {layer: rank for rank, layers in enumerate(RANKS) for layer in layers}
 #: Made of lua/: the scripts of the locks.
-GENERATED = {"lua_scripts.h": "locks/lease"}
+GENERATED = {"lua_scripts.h": "locks/base"}
 SEEN_BY = {
     "hiredis": "redis/resp",
     "openssl": "redis/net",
@@ -37,17 +39,27 @@ LINUX = re.compile(
     r"linux/.*|features\.h|malloc\.h|sys/(epoll|eventfd|inotify|pidfd|prctl|signalfd|syscall|timerfd)\.h"
 )
 FOR_LINUX = {"redis/base", "redis/net", "guard"}
+#: Words of locks, which no identifier of the client of Redis has.
+OF_LOCKS = {"hold", "lease", "owner", "permit", "watchdog"}
+NO_CODE = re.compile(r'//.*|"(?:\\.|[^"\\])*"')
+IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 INCLUDE = re.compile(r'\s*#\s*include\s*(?P<open>["<])(?P<path>[^">]+)[">]')
 
 
 def check(root: Path = tree.ROOT) -> list[str]:
-    """Returns one line for each include that breaks the rule."""
+    """Returns one line for each include, or identifier, that breaks the rule."""
     problems = []
     for path in tree.cpp(root):
         if path.parts[0] != "cpp":
             continue
         text = (root / path).read_text(encoding="utf-8")
         for number, line in enumerate(text.splitlines(), start=1):
+            if path.parts[1] == "redis":
+                problems += [
+                    f"{path}:{number}: {name}: a word of locks, which redis/ does not know"
+                    for name in named_by_locks(line)
+                ]
             include = INCLUDE.match(line)
             if include is not None:
                 reason = fault(
@@ -55,6 +67,12 @@ def check(root: Path = tree.ROOT) -> list[str]:
                 )
                 problems += [f"{path}:{number}: {reason}"] if reason else []
     return problems
+
+
+def named_by_locks(line: str) -> list[str]:
+    """Returns the identifiers of a line that have a word of locks."""
+    names = IDENTIFIER.findall(NO_CODE.sub("", line))
+    return [name for name in names if OF_LOCKS & {word.lower() for word in WORD.findall(name)}]
 
 
 def layer_of(parts: tuple[str, ...]) -> str:
@@ -76,6 +94,7 @@ def fault(layer: str, included: str, *, ours: bool) -> str | None:
     target = GENERATED.get(included) or layer_of(tuple(included.split("/")))
     if target not in RANK:
         return f'"{included}" names no layer: write "<layer>/<file>"'
-    if target == layer or RANK[target] < RANK[layer]:
-        return None
-    return f'{layer}/ may not include "{included}": {target}/ does not lie below it'
+    below = target == layer or RANK[target] < RANK[layer]
+    return (
+        None if below else f'{layer}/ may not include "{included}": {target}/ does not lie below it'
+    )

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "locks/base/types.h"
 #include "locks/engine/engine.h"
 #include "locks/engine/guarded.h"
 #include "locks/engine/loss_signals.h"
@@ -20,7 +21,6 @@
 #include "redis/base/mutex.h"
 #include "redis/base/process.h"
 #include "redis/base/shown.h"
-#include "redis/base/types.h"
 #include "redis/net/endpoint.h"
 #include "redis/topology/slot_map.h"
 #include "redis/topology/topology.h"
@@ -220,10 +220,10 @@ Client::Core* Client::make_core(bool first) {
   const auto hub = std::make_shared<WaitHub>();
   const auto signals = std::make_shared<LossSignals>(events, hub, loops.io);
   const auto keeper =
-      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.watchdog, id, signals, stats);
+      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.renewals, id, signals, stats);
   topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, connection_name(options_.client_name, id));
-  setup.link.events = events;
+  setup.link.reports = events;
   const About about(options_);
   greet(setup, options_, id, about);
   keeper->notes().set_up({about.lines(), options_.lease.time, sync::client_key_recipe().holding(),
@@ -312,7 +312,7 @@ std::shared_ptr<Closing> Client::close(Millis timeout, bool release_held) {
   std::unique_ptr<Part> part = first && ours ? core->take_part() : nullptr;
   if (!part) return Closing::nothing(core->context);  // another thread may just make it, as closed
   auto reports =
-      std::make_shared<Engine::Reports>(Engine::instance(), part->usage.loops().watchdog);
+      std::make_shared<Engine::Reports>(Engine::instance(), part->usage.loops().renewals);
   return Closing::begin(core->context, {std::min(timeout, options_.command_timeout), release_held,
                                         std::move(part), std::move(reports)});
 }

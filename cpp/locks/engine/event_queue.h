@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "redis/base/event.h"
+#include "locks/base/event.h"
 #include "redis/base/mutex.h"
 #include "redis/base/sync_points.h"
 

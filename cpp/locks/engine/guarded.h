@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "locks/base/event.h"
 #include "locks/lease/lease_keeper.h"
-#include "redis/base/event.h"
 #include "redis/net/pollable.h"
 #include "redis/topology/topology.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "locks/base/event.h"
 #include "locks/engine/wait_hub.h"
 #include "locks/sync/recipes/keys.h"
-#include "redis/base/event.h"
 #include "redis/base/mutex.h"
 #include "redis/net/pollable.h"
 

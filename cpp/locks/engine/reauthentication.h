@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "redis/base/event.h"
+#include "locks/base/event.h"
 #include "redis/base/mutex.h"
 #include "redis/net/endpoint.h"
 #include "redis/net/pollable.h"

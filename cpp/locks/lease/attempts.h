@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "locks/base/types.h"
 #include "locks/lease/hold.h"
 #include "locks/lease/hold_book.h"
 #include "redis/base/mutex.h"
-#include "redis/base/types.h"
 
 namespace holdfast::lease {
 

@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "locks/base/event.h"
+#include "locks/base/trace.h"
+#include "locks/base/types.h"
 #include "locks/lease/look_budget.h"
 #include "locks/lease/renewal.h"
 #include "redis/base/clock.h"
-#include "redis/base/event.h"
 #include "redis/base/ref.h"
 #include "redis/base/timer_wheel.h"
-#include "redis/base/trace.h"
-#include "redis/base/types.h"
 
 namespace holdfast::lease {
 

@@ -82,7 +82,7 @@ void HoldEvents::count_renewal(const Hold& hold, std::optional<std::int64_t> fou
 }
 
 void HoldEvents::count_end(const Hold& hold, TimePoint now) const {
-  if (hold.held() && hold.counted) stats_->hold_ended(now - hold.since);
+  if (hold.held() && hold.counted) stats_->held_for(now - hold.since);
 }
 
 void HoldEvents::append_ended(std::vector<Holder>& holders, const LockName& name,

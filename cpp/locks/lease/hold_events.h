@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "locks/base/event.h"
 #include "locks/lease/hold.h"
 #include "redis/base/clock.h"
-#include "redis/base/event.h"
 #include "redis/base/stats.h"
 #include "redis/resp/reply.h"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "redis/base/types.h"
+#include "locks/base/types.h"
 
 namespace holdfast::lease {
 

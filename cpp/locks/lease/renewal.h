@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/base/types.h"
+#include "locks/base/types.h"
 #include "redis/resp/reply.h"
 #include "redis/script/writer.h"
 

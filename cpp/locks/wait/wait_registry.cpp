@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "redis/base/trace.h"
+#include "locks/base/trace.h"
 
 namespace holdfast::wait {
 

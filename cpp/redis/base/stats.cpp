@@ -35,10 +35,10 @@ void Stats::granted(bool contended, Duration took, std::int64_t amount) {
   shard.add(Timing::kWait, took);
 }
 
-void Stats::hold_ended(Duration after) {
+void Stats::held_for(Duration after) {
   Shard& shard = mine();
   shard.add(Counter::kHeld, -1);
-  shard.add(Timing::kHold, after);
+  shard.add(Timing::kHeld, after);
 }
 
 std::int64_t Stats::total(Counter counter) const {

@@ -37,7 +37,7 @@ class Stats {
   };
   enum class Timing : std::uint8_t {
     kWait,  // from the beginning of an acquisition to its grant
-    kHold,  // from the first grant to the last release, or to the loss
+    kHeld,  // from the first grant to the last release, or to the loss
     kTimings,
   };
 
@@ -60,7 +60,7 @@ class Stats {
   // Counts a grant, of `amount` permits, and the time until it.
   void granted(bool contended, Duration took, std::int64_t amount = 1);
   // Counts the end of a hold, and its duration.
-  void hold_ended(Duration after);
+  void held_for(Duration after);
 
   std::int64_t total(Counter counter) const;
   // Holds and permits now. A client may release more permits without owners than it has taken.

@@ -36,7 +36,7 @@ bool readable(int fd) {
 
 }  // namespace
 
-void ReaderLease::offer(Pipeline& pipe, StreamReader& reader, Connection& connection) {
+void ReadRight::offer(Pipeline& pipe, StreamReader& reader, Connection& connection) {
   EventLoopReader* const loop = EventLoopReader::of_this_thread();
   if (loop == nullptr || pipe.setup.driver != Pipeline::Driver::kLoop) return;
   if (needs_engine(pipe)) return;
@@ -46,11 +46,11 @@ void ReaderLease::offer(Pipeline& pipe, StreamReader& reader, Connection& connec
   if (!loop->take(connection.shared_from_this(), pipe.send.stream())) return;
   loop_ = loop->shared_from_this();
   pipe.watch.watch(pipe.send.stream());
-  pipe.election.lease();
+  pipe.election.let_event_loop_read();
 }
 
 // The step that follows goes on.
-void ReaderLease::reclaim(Pipeline& pipe, const Connection& connection) {
+void ReadRight::reclaim(Pipeline& pipe, const Connection& connection) {
   loop_->drop(connection);
   loop_.reset();
   recalled_ = true;
@@ -58,7 +58,7 @@ void ReaderLease::reclaim(Pipeline& pipe, const Connection& connection) {
 }
 
 // While callers await replies, the next of them is followed by what has gathered.
-void ReaderLease::add(Pipeline& pipe, InFlightRequest unanswered) {
+void ReadRight::add(Pipeline& pipe, InFlightRequest unanswered) {
   EventLoopReader* const here = EventLoopReader::of_this_thread();
   const bool own = here != nullptr && here == loop_.get();
   const bool awaits = pipe.line.awaits_replies() && pipe.line.has_awaited();
@@ -79,19 +79,19 @@ void ReaderLease::add(Pipeline& pipe, InFlightRequest unanswered) {
   if (!gathers) pipe.send_or_wake_reader();
 }
 
-TimePoint ReaderLease::late(const Pipeline& pipe) {
+TimePoint ReadRight::late(const Pipeline& pipe) {
   return std::min(pipe.line.next_overdue(),
                   after(pipe.silent_since(), pipe.setup.link.command_timeout));
 }
 
 // Where the EventLoopReader reads just now, it looks for itself when it has read.
-bool ReaderLease::must_end(const Pipeline& pipe, const StreamReader& reader, TimePoint now) {
+bool ReadRight::must_end(const Pipeline& pipe, const StreamReader& reader, TimePoint now) {
   if (reader.taken(pipe)) return false;
   if (now >= late(pipe) || needs_engine(pipe)) return true;
   return stalled(pipe, now) || hung_up(*pipe.send.stream());
 }
 
-bool ReaderLease::stalled(const Pipeline& pipe, TimePoint now) {
+bool ReadRight::stalled(const Pipeline& pipe, TimePoint now) {
   if (now < look_at_) return false;
   const bool idle = turns_ == turns_seen_;
   turns_seen_ = turns_;
@@ -101,7 +101,7 @@ bool ReaderLease::stalled(const Pipeline& pipe, TimePoint now) {
 
 // The engine's loop watches for the end of the stream, for what is late, and whether the reader
 // reads.
-net::Interest ReaderLease::supervise(Pipeline& pipe, const StreamReader& reader, TimePoint now) {
+net::Interest ReadRight::supervise(Pipeline& pipe, const StreamReader& reader, TimePoint now) {
   net::Interest next;
   if (reader.taken(pipe)) {
     next.until = after(now, kStalled);
@@ -116,7 +116,7 @@ net::Interest ReaderLease::supervise(Pipeline& pipe, const StreamReader& reader,
   return next;
 }
 
-void ReaderLease::begin_step(Pipeline& pipe, const Connection& connection) {
+void ReadRight::begin_step(Pipeline& pipe, const Connection& connection) {
   if (loop_) reclaim(pipe, connection);
   pipe.election.begin_step();
   recalled_ = supervised_ = false;
@@ -155,9 +155,9 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   const bool has_connect_deadline = unanswered.request->connect_deadline != kNever;
   const bool sooner = unanswered.request->deadline < pipe_.line.next_overdue();
   pipe_.election.meet();
-  if (pipe_.election.reader() != Reader::kEventLoop) lease_.offer(pipe_, reader_, *this);
+  if (pipe_.election.reader() != Reader::kEventLoop) read_right_.offer(pipe_, reader_, *this);
   if (pipe_.election.reader() == Reader::kEventLoop) {
-    lease_.add(pipe_, std::move(unanswered));
+    read_right_.add(pipe_, std::move(unanswered));
     return {};
   }
   pipe_.line.add(std::move(unanswered));
@@ -310,11 +310,11 @@ net::Interest Connection::step(TimePoint now) {
   const MutexLock lock(pipe_.mutex);
   pipe_.watch.begin_step();
   if (pipe_.setup.driver == Driver::kCallers && !pipe_.needs_loop(now)) return watch();
-  const bool leased = pipe_.election.reader() == Reader::kEventLoop;
-  if (leased && !lease_.must_end(pipe_, reader_, now)) {
-    return lease_.supervise(pipe_, reader_, now);
+  const bool by_event_loop = pipe_.election.reader() == Reader::kEventLoop;
+  if (by_event_loop && !read_right_.must_end(pipe_, reader_, now)) {
+    return read_right_.supervise(pipe_, reader_, now);
   }
-  lease_.begin_step(pipe_, *this);
+  read_right_.begin_step(pipe_, *this);
   const std::optional<ReadTurn> turn = reader_.take(pipe_);
   return end_step(reader_.advance(pipe_, *turn, now));
 }
@@ -354,19 +354,19 @@ net::Interest Connection::watch() {
 void Connection::turn(EventLoopReader& loop) {
   const WakeBatch wakes;
   const MutexLock lock(pipe_.mutex);
-  if (!lease_.is_of(loop) || !lease_.begin_turn(pipe_, *this)) return;
+  if (!read_right_.is_of(loop) || !read_right_.begin_turn(pipe_, *this)) return;
   const std::optional<ReadTurn> turn = reader_.take(pipe_);
-  lease_.end_turn(pipe_, *this, reader_.advance(pipe_, *turn, pipe_.clock.now()));
+  read_right_.end_turn(pipe_, *this, reader_.advance(pipe_, *turn, pipe_.clock.now()));
 }
 
 void Connection::send_gathered(const EventLoopReader& loop) {
   const MutexLock lock(pipe_.mutex);
-  if (lease_.is_of(loop) && pipe_.line.has_unsent()) pipe_.send_or_wake_reader();
+  if (read_right_.is_of(loop) && pipe_.line.has_unsent()) pipe_.send_or_wake_reader();
 }
 
-void Connection::end_lease(const EventLoopReader& loop) {
+void Connection::end_read_right(const EventLoopReader& loop) {
   const MutexLock lock(pipe_.mutex);
-  if (lease_.is_of(loop)) lease_.reclaim(pipe_, *this);
+  if (read_right_.is_of(loop)) read_right_.reclaim(pipe_, *this);
 }
 
 namespace {

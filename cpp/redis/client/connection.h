@@ -14,22 +14,22 @@
 
 namespace holdfast::client {
 
-// The lease by which an EventLoopReader reads a Connection of Driver::kLoop, and the supervision of
-// that loop by the engine's loop, which reclaims the lease when there is more to do than to read
+// The right by which an EventLoopReader reads a Connection of Driver::kLoop, and the supervision of
+// that loop by the engine's loop, which reclaims it when there is more to do than to read
 // replies, when another EventLoopReader uses the connection, and when the reader has stalled. With
 // the connection's lock held.
-class ReaderLease {
+class ReadRight {
  public:
-  // Whether `loop` has the lease.
+  // Whether `loop` has the right.
   bool is_of(const EventLoopReader& loop) const { return loop_.get() == &loop; }
 
-  // No EventLoopReader has the lease: the one in whose Scope the calling thread is gets it, if
+  // No EventLoopReader has the right: the one in whose Scope the calling thread is gets it, if
   // nothing is against it.
   void offer(Pipeline& pipe, StreamReader& reader, Connection& connection)
       HOLDFAST_REQUIRES(pipe.mutex);
-  // A request joins the line of a leased stream.
+  // A request joins the line of a stream that it reads.
   void add(Pipeline& pipe, InFlightRequest unanswered) HOLDFAST_REQUIRES(pipe.mutex);
-  // The EventLoopReader is about to read: false if the engine's loop has to, which gets the lease
+  // The EventLoopReader is about to read: false if the engine's loop has to, which gets the right
   // back.
   bool begin_turn(Pipeline& pipe, const Connection& connection) HOLDFAST_REQUIRES(pipe.mutex) {
     ++turns_;
@@ -43,7 +43,7 @@ class ReaderLease {
   }
   void reclaim(Pipeline& pipe, const Connection& connection) HOLDFAST_REQUIRES(pipe.mutex);
 
-  // In a step of the engine's loop: whether it has to reclaim the lease; what it watches otherwise.
+  // In a step of the engine's loop: whether it has to reclaim the right; what it watches otherwise.
   bool must_end(const Pipeline& pipe, const StreamReader& reader, TimePoint now)
       HOLDFAST_REQUIRES(pipe.mutex);
   net::Interest supervise(Pipeline& pipe, const StreamReader& reader, TimePoint now)
@@ -63,7 +63,7 @@ class ReaderLease {
   bool stalled(const Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   static TimePoint late(const Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
 
-  std::shared_ptr<EventLoopReader> loop_;  // that has the lease; null: none
+  std::shared_ptr<EventLoopReader> loop_;  // that has the right; null: none
   bool recalled_ = false;     // until the engine's loop reads, no EventLoopReader gets it
   TimePoint shared_until_{};  // nor until then: two of them used the connection
   bool supervised_ = false;   // the engine's loop looks at look_at_ whether turns_ has grown
@@ -81,7 +81,7 @@ class ReaderLease {
 // waits, it is the engine's loop, which otherwise only watches for the end of the stream. With
 // Driver::kLoop it is always the loop. One thread at a time writes, by a WriteTurn: with kCallers
 // submit() sends at once, together with the requests that others submit meanwhile; with kLoop the
-// loop sends the collected requests, unless an EventLoopReader has a lease, or the request is
+// loop sends the collected requests, unless an EventLoopReader has the right, or the request is
 // deferred: then submit() sends. Where many threads are to go on at once, as the readers of a freed
 // write lock, one of them is woken, and writes for all.
 class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
@@ -164,14 +164,14 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   net::Interest end_step(const net::Interest& next) HOLDFAST_REQUIRES(pipe_.mutex);
   net::Interest watch() HOLDFAST_REQUIRES(pipe_.mutex);
 
-  // By the EventLoopReader: it reads; sends what has gathered; ends its lease.
+  // By the EventLoopReader: it reads; sends what has gathered; ends its right.
   void turn(EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
   void send_gathered(const EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
-  void end_lease(const EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
+  void end_read_right(const EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
 
   Pipeline pipe_;
   StreamReader reader_;
-  ReaderLease lease_ HOLDFAST_GUARDED_BY(pipe_.mutex);
+  ReadRight read_right_ HOLDFAST_GUARDED_BY(pipe_.mutex);
 };
 
 // What the calling thread submits in this scope is sent at its end: in one piece for each

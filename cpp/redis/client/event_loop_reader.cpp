@@ -19,19 +19,19 @@ bool EventLoopReader::take(std::shared_ptr<Connection> connection,
                            std::shared_ptr<net::Transport> stream) {
   const MutexLock lock(mutex_);
   if (!net::add_readable(epoll_.get(), stream->fd())) return false;
-  leased_.push_back({std::move(connection), std::move(stream)});
+  entries_.push_back({std::move(connection), std::move(stream)});
   return true;
 }
 
 void EventLoopReader::drop(const Connection& connection) {
   const MutexLock lock(mutex_);
-  const auto is_it = [&connection](const Leased& each) {
+  const auto is_it = [&connection](const Entry& each) {
     return each.connection.get() == &connection;
   };
-  const auto found = std::find_if(leased_.begin(), leased_.end(), is_it);
-  if (found == leased_.end()) return;
+  const auto found = std::find_if(entries_.begin(), entries_.end(), is_it);
+  if (found == entries_.end()) return;
   net::remove_readable(epoll_.get(), found->stream->fd());
-  leased_.erase(found);
+  entries_.erase(found);
 }
 
 // Without the lock held, as a connection's comes before it.
@@ -41,7 +41,7 @@ void EventLoopReader::for_each(const Visit& visit) {
   std::vector<std::shared_ptr<Connection>> connections = std::exchange(visited_, {});
   {
     const MutexLock lock(mutex_);
-    for (const Leased& each : leased_) connections.push_back(each.connection);
+    for (const Entry& each : entries_) connections.push_back(each.connection);
   }
   for (const std::shared_ptr<Connection>& connection : connections) visit(*connection);
   connections.clear();
@@ -60,7 +60,7 @@ void EventLoopReader::send() {
 }
 
 void EventLoopReader::give_up() {
-  for_each([this](Connection& connection) { connection.end_lease(*this); });
+  for_each([this](Connection& connection) { connection.end_read_right(*this); });
 }
 
 }  // namespace holdfast::client

@@ -15,11 +15,11 @@ namespace holdfast::client {
 class Connection;
 
 // An event loop of the application, on a thread of the application, which reads connections of
-// Driver::kLoop: it polls fd(), and calls turn() when that is readable. It gets the lease of a
+// Driver::kLoop: it polls fd(), and calls turn() when that is readable. It gets the right to read a
 // connection's reading by a request that its thread submits inside a Scope. The engine's loop
-// reclaims the lease when there is more to do than to read replies, when another EventLoopReader
+// reclaims the right when there is more to do than to read replies, when another EventLoopReader
 // uses the connection, and when this one does not call turn() although there is something to read
-// (see ReaderLease).
+// (see ReadRight).
 //
 // So an acquire and release of a task takes 10 system calls; through the engine's thread it took 30
 // and two changes of the thread each way. The engine notices a loop that computes, stops
@@ -90,14 +90,14 @@ class EventLoopReader final : public std::enable_shared_from_this<EventLoopReade
   }
 
  private:
-  friend class ReaderLease;
+  friend class ReadRight;
 
-  struct Leased {
+  struct Entry {
     std::shared_ptr<Connection> connection;
     std::shared_ptr<net::Transport> stream;  // does not close while it is watched
   };
 
-  // By a ReaderLease, with its connection's lock held. take() returns false where the system
+  // By a ReadRight, with its connection's lock held. take() returns false where the system
   // refuses to watch.
   bool take(std::shared_ptr<Connection> connection, std::shared_ptr<net::Transport> stream);
   void drop(const Connection& connection);
@@ -112,7 +112,7 @@ class EventLoopReader final : public std::enable_shared_from_this<EventLoopReade
   const Descriptor epoll_;
   const std::uint64_t epoch_;
   Mutex mutex_;  // taken after a connection's
-  std::vector<Leased> leased_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<Entry> entries_ HOLDFAST_GUARDED_BY(mutex_);
 
   // The loop's thread only.
   std::vector<std::shared_ptr<Connection>> visited_;

@@ -71,11 +71,8 @@ Status refused_at_once(const std::string& address, std::string_view error) {
   return Status::unreachable(text, Reach::kRefused);
 }
 
-Event protocol_error_event(const Status& why) {
-  Event event;
-  event.kind = Event::Kind::kProtocolError;
-  event.reason = why.message();
-  return event;
+Report protocol_error_report(const Status& why) {
+  return {Report::Kind::kProtocolError, {}, why.message()};
 }
 
 }  // namespace holdfast::client

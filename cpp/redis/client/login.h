@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/base/event.h"
+#include "redis/base/report.h"
 #include "redis/base/status.h"
 #include "redis/client/request.h"
 #include "redis/net/endpoint.h"
@@ -49,6 +49,6 @@ Status refused_greeting(const std::string& address, const std::string& text,
 Status refused_at_once(const std::string& address, std::string_view error);
 
 // A stream was ended because of bytes that cannot be replies to what was sent.
-Event protocol_error_event(const Status& why);
+Report protocol_error_report(const Status& why);
 
 }  // namespace holdfast::client

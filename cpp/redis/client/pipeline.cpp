@@ -15,20 +15,21 @@ bool hung_up(const net::Transport& stream) {
   return poll_descriptors(&end, 1, timespec{}) > 0;
 }
 
-Pipeline::Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options, Connection& owner)
+Pipeline::Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options,
+                   Connection& connection)
     : clock(time),
       setup(std::move(options)),
-      line(setup.link.events),
+      line(setup.link.reports),
       send(clock, *setup.link.stats),
       loop_(engine),
-      owner_(owner) {}
+      connection_(connection) {}
 
-void Pipeline::drive() { loop_.drive(owner_.shared_from_this()); }
+void Pipeline::drive() { loop_.drive(connection_.shared_from_this()); }
 
 void Pipeline::perform(const ReaderElection::Action& action) {
   if (action.wake != nullptr) WakeBatch::notify(*action.wake);
   if (action.drive) drive();
-  if (action.drive_at != kNever) loop_.drive_at(owner_.shared_from_this(), action.drive_at);
+  if (action.drive_at != kNever) loop_.drive_at(connection_.shared_from_this(), action.drive_at);
 }
 
 void Pipeline::elect_reader(Parker* preferred) {

@@ -116,7 +116,7 @@ class Connection;
 // argument.
 class Pipeline {
  public:
-  Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options, Connection& owner);
+  Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options, Connection& connection);
 
   using Driver = ConnectionSetup::Driver;
   using Reader = ReaderElection::Reader;
@@ -213,7 +213,7 @@ class Pipeline {
   TimePoint unread_end(TimePoint now) const HOLDFAST_REQUIRES(mutex);
 
   net::Loop& loop_;
-  Connection& owner_;
+  Connection& connection_;
 };
 
 }  // namespace holdfast::client

@@ -49,7 +49,7 @@ struct ServeControl {
 //   any           loop_reads(): a waiter has no thread  kLoop         wake the reader; drive
 //   any           begin_step(), of the engine's loop    kLoop
 //   kLoop         vacate()                              kNone
-//   kNone, kLoop  lease(), to an event loop             kEventLoop
+//   kNone, kLoop  let_event_loop_read()                 kEventLoop
 //   kEventLoop    reclaim()                             kLoop         drive the loop
 //   any           interrupt(): an order for the reader  same          wake it, or drive it
 // clang-format on
@@ -59,7 +59,7 @@ class ReaderElection {
     kNone,
     kThread,     // one that waits; another thread is woken by its Parker
     kLoop,       // the engine's
-    kEventLoop,  // of the application, with a lease from the engine's loop
+    kEventLoop,  // of the application, by a right from the engine's loop
   };
 
   // What the owner is to do, in this order.
@@ -161,7 +161,7 @@ class ReaderElection {
   bool driven() const { return driven_; }
   void set_driven() { driven_ = true; }
 
-  void lease() { reader_ = Reader::kEventLoop; }
+  void let_event_loop_read() { reader_ = Reader::kEventLoop; }
   Action reclaim();
 
   // Wakes the reader, so that it sees what has changed.

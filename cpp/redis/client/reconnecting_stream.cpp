@@ -251,7 +251,7 @@ void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
 void ReconnectingStream::protocol_error(TimePoint now, const std::string& what) {
   const Status why = Status::unreachable(options_.address.text() + " " + what);
   options_.stats->add(Stats::Counter::kProtocolErrors);
-  if (options_.events) options_.events->post(protocol_error_event(why));
+  if (options_.reports) options_.reports->report(protocol_error_report(why));
   if (transport_) fail(now, why, true);  // else it has ended besides
 }
 

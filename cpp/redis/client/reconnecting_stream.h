@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "redis/base/clock.h"
-#include "redis/base/event.h"
+#include "redis/base/report.h"
 #include "redis/base/stats.h"
 #include "redis/base/status.h"
 #include "redis/client/greeting.h"
@@ -87,7 +87,7 @@ struct StreamOptions {
   bool resp3 = false;  // replies, and what comes unasked, in RESP3, where the server has it
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
-  std::shared_ptr<EventSink> events{};        // null: nothing is reported
+  std::shared_ptr<ReportSink> reports{};      // null: nothing is reported
   bool pushes = false;  // read() returns pushes, too (RESP3); else they are skipped
   TrackingMode tracking = TrackingMode::kOff;      // speaks RESP3 for it, where the server does
   std::shared_ptr<StreamWitness> witness{};        // null: there is none

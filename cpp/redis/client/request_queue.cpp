@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "redis/base/trace.h"
+#include "redis/base/report.h"
 #include "redis/client/unknown_command.h"
 #include "redis/resp/command.h"
 #include "redis/resp/error_reply.h"
@@ -16,10 +16,6 @@ namespace {
 std::uint64_t next_stream() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
-}
-
-void trace_repeat(const Request& request) {
-  Trace::record({TraceEntry::Step::kSentAgain, request.subject()});
 }
 
 bool lacks_text(const InFlightRequest& unanswered, const resp::Reply& reply) {
@@ -40,8 +36,8 @@ std::string misfit(const resp::Reply& reply) {
          " that cannot be the reply to its command";
 }
 
-RequestQueue::RequestQueue(std::shared_ptr<EventSink> events)
-    : events_(std::move(events)), stream_(next_stream()) {}
+RequestQueue::RequestQueue(std::shared_ptr<ReportSink> reports)
+    : reports_(std::move(reports)), stream_(next_stream()) {}
 
 TimePoint RequestQueue::first_sent() const {
   return sent_ == 0 ? kNever : entries_.front().what.sent.last;
@@ -80,7 +76,7 @@ int RequestQueue::send(std::string& out, TimePoint now) {
     entry.extra += entry.what.asking ? 1 : 0;
     entry.written = false;
     entry.what.sent.last = now;
-    if (++entry.what.sent.times > 1) trace_repeat(*entry.what.request);
+    if (++entry.what.sent.times > 1) ResendTrace::record(entry.what.request->subject());
     entry.what.sent.stream = stream_;
     entry.what.sent.tracked = tracked_;
     entry.replies = entry.what.request->encode(out, entry.what.by_text);
@@ -163,12 +159,9 @@ void RequestQueue::replied() {
 }
 
 void RequestQueue::report_resolved(const InFlightRequest& unanswered, const net::Address& from) {
-  if (!events_ || !unanswered.request || unanswered.request->subject().empty()) return;
-  Event event;
-  event.kind = Event::Kind::kResolved;
-  event.name = unanswered.request->subject();
-  event.server = from.text();
-  events_->post(std::move(event));
+  if (!reports_ || !unanswered.request || unanswered.request->subject().empty()) return;
+  const std::string key(unanswered.request->subject());
+  reports_->report({Report::Kind::kResolved, key, {}, from.text()});
 }
 
 void RequestQueue::attempt_failed(int retries, const Status& why, Deliveries& deliveries) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/base/event.h"
+#include "redis/base/report.h"
 #include "redis/client/request.h"
 #include "redis/net/endpoint.h"
 
@@ -54,8 +54,8 @@ class RequestQueue {
   };
   using Deliveries = std::vector<Delivery>;
 
-  // `events` receives a kResolved for each command that has its reply after it was sent again.
-  explicit RequestQueue(std::shared_ptr<EventSink> events);
+  // `reports` receives a kResolved for each command that has its reply after it was sent again.
+  explicit RequestQueue(std::shared_ptr<ReportSink> reports);
   RequestQueue() : RequestQueue(nullptr) {}  // without a report
 
   bool empty() const { return entries_.empty(); }
@@ -167,7 +167,7 @@ class RequestQueue {
   static TimePoint connect_deadline(const Entry& entry);
   void add_answer(Entry& entry, Result<resp::Reply> reply, Deliveries& deliveries);
 
-  std::shared_ptr<EventSink> events_;
+  std::shared_ptr<ReportSink> reports_;
   std::deque<Entry> entries_;
   std::uint64_t stream_;  // what is on the wire, or will be
   Tracked tracked_ = Tracked::kNothing;

@@ -26,7 +26,7 @@ void pass_on(const ConnectionSetup& setup, InFlightRequest leaver) {
 }
 
 // How long a reply may wait for another server to be found: a try's caller waits for 0.25 s.
-constexpr Millis kHoldBack{40};
+constexpr Millis kWithheld{40};
 
 resp::Reply readonly_reply() {
   resp::Reader reader;
@@ -258,7 +258,7 @@ bool StreamReader::holds_back(Pipeline& pipe, const resp::Reply& reply, TimePoin
     return false;
   }
   if (reply.is_error() ? is_sign(reply) : answers_ping(pipe, reply)) {
-    return held_back_ ? still_holds_back(pipe, now) : begin_to_hold_back(pipe, reply, now);
+    return held_back_ ? still_holds_back(pipe, now) : begin_to_withhold(pipe, reply, now);
   }
   if (pipe.doubted) note_accepted(pipe, reply);
   return false;
@@ -287,12 +287,12 @@ bool StreamReader::still_holds_back(Pipeline& pipe, TimePoint now) {
   return false;
 }
 
-bool StreamReader::begin_to_hold_back(Pipeline& pipe, const resp::Reply& sign, TimePoint now) {
+bool StreamReader::begin_to_withhold(Pipeline& pipe, const resp::Reply& sign, TimePoint now) {
   const bool of_replica = !sign.is_error() || resp::says_readonly(sign.text());
   const bool role_shows = of_replica && pipe.role != Role::kUnknown;
   refused_ = role_shows ? std::string_view() : pipe.line.first_key();
   pipe.doubted = true;
-  HeldBack held{after(now, kHoldBack)};
+  HeldBack held{after(now, kWithheld)};
   if (of_replica && pipe.role == Role::kPrimary) {
     held.asked = ask_for_role(pipe, now);
   } else {

@@ -131,7 +131,7 @@ class StreamReader {
       HOLDFAST_REQUIRES(pipe.mutex);
   bool still_holds_back(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   RequestPtr ask_for_role(Pipeline& pipe, TimePoint now) const HOLDFAST_REQUIRES(pipe.mutex);
-  bool begin_to_hold_back(Pipeline& pipe, const resp::Reply& sign, TimePoint now)
+  bool begin_to_withhold(Pipeline& pipe, const resp::Reply& sign, TimePoint now)
       HOLDFAST_REQUIRES(pipe.mutex);
   void note_accepted(Pipeline& pipe, const resp::Reply& reply) HOLDFAST_REQUIRES(pipe.mutex);
   void let_pass() {

@@ -106,14 +106,14 @@ void Cluster::start() {
 }
 
 std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic) {
-  const ServerNumber owner = map_.owner(slot_of(key));
+  const ServerNumber primary = map_.primary(slot_of(key));
   const MutexLock guard(mutex_);
-  const ClusterNode* found = nodes_.find(owner);
+  const ClusterNode* found = nodes_.find(primary);
   return (found != nullptr ? found : nodes_.nowhere().get())->links().connection(traffic);
 }
 
 bool Cluster::owns(ServerNumber server, std::string_view key) const {
-  return server != 0 && !key.empty() && map_.owner(slot_of(key)) == server;
+  return server != 0 && !key.empty() && map_.primary(slot_of(key)) == server;
 }
 
 Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queued) {
@@ -129,7 +129,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   if (!closed_.ok()) return closed_;
   unanswered.asking = false;
   // Queued requests go ahead of later ones.
-  const ServerNumber target = queued ? map_.target(slot) : map_.owner(slot);
+  const ServerNumber target = queued ? map_.target(slot) : map_.primary(slot);
   if (const ClusterNode* found = nodes_.find(target)) {
     return found->links().connection(traffic)->resubmit(std::move(unanswered));
   }
@@ -297,7 +297,7 @@ void Cluster::release_parked(Deliveries& deliveries) {
   deferred_.release(
       [this](const client::Request& request, Traffic traffic)
           HOLDFAST_REQUIRES(mutex_) -> std::shared_ptr<Connection> {
-            const ClusterNode* found = nodes_.find(map_.owner(slot_of(request.key())));
+            const ClusterNode* found = nodes_.find(map_.primary(slot_of(request.key())));
             return found != nullptr ? found->links().connection(traffic) : nullptr;
           },
       deliveries);

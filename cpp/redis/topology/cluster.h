@@ -99,7 +99,7 @@ class Cluster final : public Topology,
   const Setup setup_;
   const std::string text_;
   std::atomic<const char*> publish_{"publish"};
-  SlotMap map_;  // except for owner(), guarded by mutex_
+  SlotMap map_;  // except for primary(), guarded by mutex_
 
   mutable Mutex mutex_;
   bool decided_ HOLDFAST_GUARDED_BY(mutex_) = false;  // how messages are published

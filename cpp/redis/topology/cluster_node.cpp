@@ -166,22 +166,22 @@ std::vector<std::shared_ptr<ClusterNode>> ClusterNodes::all() const {
   return all;
 }
 
-bool ClusterNodes::demoted(const Server& server, const std::set<ServerNumber>& owners) const {
-  if (owners.count(server.number) != 0) return false;
-  return owners_.count(server.number) != 0 || contains(replicas_, server.address);
+bool ClusterNodes::demoted(const Server& server, const std::set<ServerNumber>& primaries) const {
+  if (primaries.count(server.number) != 0) return false;
+  return primaries_.count(server.number) != 0 || contains(replicas_, server.address);
 }
 
-void ClusterNodes::keep(std::set<ServerNumber> owners, std::vector<net::Address> replicas) {
+void ClusterNodes::keep(std::set<ServerNumber> primaries, std::vector<net::Address> replicas) {
   replicas_ = std::move(replicas);
   for (auto it = nodes_.begin(); it != nodes_.end();) {
-    if (!demoted(it->second->server(), owners)) {
+    if (!demoted(it->second->server(), primaries)) {
       ++it;
       continue;
     }
     it->second->links().decommission();
     it = nodes_.erase(it);
   }
-  owners_ = std::move(owners);
+  primaries_ = std::move(primaries);
 }
 
 std::vector<net::Address> ClusterNodes::addresses() const {

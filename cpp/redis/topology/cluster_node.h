@@ -80,14 +80,14 @@ class ClusterNodes {
 
   // What a server has said of the cluster: which servers have slots, and their replicas. One that
   // has lost its last slots is left. One that never had any stays: it may be about to get some.
-  void keep(std::set<ServerNumber> owners, std::vector<net::Address> replicas);
+  void keep(std::set<ServerNumber> primaries, std::vector<net::Address> replicas);
   // The servers that may be queried for the slots: the known ones, the replicas, and those of the
   // URL.
   std::vector<net::Address> addresses() const;
 
  private:
   std::shared_ptr<ClusterNode> make(Server server) const;
-  bool demoted(const Server& server, const std::set<ServerNumber>& owners) const;
+  bool demoted(const Server& server, const std::set<ServerNumber>& primaries) const;
 
   const Clock& clock_;
   const Loops loops_;
@@ -97,7 +97,7 @@ class ClusterNodes {
   client::PubSub mode_ = client::PubSub::kClassic;
   ServerNumber numbers_ = 0;
   std::unordered_map<ServerNumber, std::shared_ptr<ClusterNode>> nodes_;
-  std::set<ServerNumber> owners_;  // of slots, by what was said last
+  std::set<ServerNumber> primaries_;  // of slots, by what was said last
   std::vector<net::Address> replicas_;
 };
 

@@ -22,7 +22,7 @@ client::TrackingMode tracking_of(client::TrackingMode mode, Traffic traffic) {
 
 std::shared_ptr<Connection> connect(const Clock& clock, const Loops& loops, Connection::Setup setup,
                                     Traffic traffic) {
-  net::Loop& loop = traffic == Traffic::kRenewals ? loops.watchdog : loops.io;
+  net::Loop& loop = traffic == Traffic::kRenewals ? loops.renewals : loops.io;
   return std::make_shared<Connection>(clock, loop, std::move(setup));
 }
 

@@ -43,7 +43,7 @@ Slot slot_of(std::string_view key) { return crc16(hash_tag(key)) % kSlots; }
 
 ServerNumber SlotMap::target(Slot slot) const {
   const auto move = moves_.find(slot);
-  return move == moves_.end() ? owner(slot) : move->second.next;
+  return move == moves_.end() ? primary(slot) : move->second.next;
 }
 
 bool SlotMap::assign(Slot slot, ServerNumber to) {
@@ -53,9 +53,9 @@ bool SlotMap::assign(Slot slot, ServerNumber to) {
     move->second.next = to;
     return true;
   }
-  const ServerNumber from = owner(slot);
+  const ServerNumber from = primary(slot);
   if (from != 0) moves_.emplace(slot, Move{from, to, to});
-  owners_[slot].store(from == 0 ? to : 0, std::memory_order_release);
+  primaries_[slot].store(from == 0 ? to : 0, std::memory_order_release);
   return true;
 }
 
@@ -78,7 +78,7 @@ bool SlotMap::passed(std::uint64_t fence) {
   for (auto it = moves_.begin(); it != moves_.end();) {
     Move& move = it->second;
     if (move.fence == fence && move.next == move.to) {
-      owners_[it->first].store(move.to, std::memory_order_release);
+      primaries_[it->first].store(move.to, std::memory_order_release);
       settled = true;
       it = moves_.erase(it);
       continue;

@@ -27,8 +27,8 @@ using ServerNumber = std::uint32_t;
 
 // Maps hash slots to servers. A slot that moves has no server at first: the requests sent to its
 // old server are answered there, redirected by it, or handed over, and only then may others go to
-// the new one, so that no request is overtaken: a release that follows by MOVED could free its
-// owner's next grant. The reply to a *fence*, a separate request behind the others, marks that
+// the new one, so that no request is overtaken: one that follows by MOVED could change its key
+// after a later one. The reply to a *fence*, a separate request behind the others, marks that
 // moment. Does no I/O.
 class SlotMap {
  public:
@@ -38,7 +38,7 @@ class SlotMap {
   };
 
   // The server for a new request; 0: none yet. Any thread, at any time.
-  ServerNumber owner(Slot slot) const { return owners_[slot].load(std::memory_order_acquire); }
+  ServerNumber primary(Slot slot) const { return primaries_[slot].load(std::memory_order_acquire); }
 
   // The other methods: one thread at a time.
 
@@ -51,7 +51,7 @@ class SlotMap {
   // The fences that have become necessary since the last call.
   std::vector<Fence> take_fences();
 
-  // A fence has been passed. True when slots have an owner now that had none before.
+  // A fence has been passed. True when slots have a primary now that had none before.
   bool passed(std::uint64_t fence);
 
   // Whether slots are moving from there to another server.
@@ -68,7 +68,7 @@ class SlotMap {
     std::uint64_t fence = 0;
   };
 
-  std::array<std::atomic<ServerNumber>, kSlots> owners_{};
+  std::array<std::atomic<ServerNumber>, kSlots> primaries_{};
   std::unordered_map<Slot, Move> moves_;
   std::uint64_t fences_ = 0;
 };

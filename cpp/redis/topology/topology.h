@@ -39,8 +39,8 @@ class PerTraffic {
 
 // The threads that drive a client's connections.
 struct Loops {
-  net::Loop& io;        // pub/sub, asyncio
-  net::Loop& watchdog;  // renewals
+  net::Loop& io;  // pub/sub, asyncio
+  net::Loop& renewals;
 };
 
 // The settings of a topology, for any deployment.

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/base/types.h"
+#include "locks/base/types.h"
 #include "redis/script/writer.h"
 #include "simulation/kind.h"
 #include "support/answer.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "redis/base/trace.h"
+#include "locks/base/trace.h"
 #include "simulation/ledger.h"
 #include "support/world.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "redis/base/event.h"
+#include "locks/base/event.h"
 
 namespace holdfast::simulation {
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "locks/base/types.h"
 #include "locks/lease/attempts.h"
 #include "locks/sync/operation/acquire_machine.h"
 #include "locks/sync/operation/callers_time.h"
@@ -13,7 +14,6 @@
 #include "locks/sync/operation/operation.h"
 #include "locks/sync/operation/synchronizer.h"
 #include "redis/base/stats.h"
-#include "redis/base/types.h"
 
 namespace holdfast::sync {
 

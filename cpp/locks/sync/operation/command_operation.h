@@ -17,7 +17,7 @@
 namespace holdfast::sync {
 
 // Plain commands, sent in order to the server of `name`; their replies are kept unchanged, error
-// replies included. A reply that the command cannot have (script::replies_to()) ends the
+// replies included. A reply that the command cannot have (replies_to()) ends the
 // connection. After a lost connection a command is sent again, so each of them must be safe to
 // repeat. The loop reads the replies.
 class CommandOperation final : public Exchange,
@@ -33,7 +33,7 @@ class CommandOperation final : public Exchange,
         commands_(std::move(commands)),
         time_(time) {
     replies_.all.resize(commands_.size());
-    for (const Words& words : commands_) replies_.scored.push_back(script::has_scores(words));
+    for (const Words& words : commands_) replies_.scored.push_back(has_scores(words));
   }
 
   const LockName& name() const final { return name_; }
@@ -55,7 +55,7 @@ class CommandOperation final : public Exchange,
     for (std::size_t i = 0; i < commands_.size(); ++i) {
       auto request = std::make_shared<client::PlainRequest>(
           resp::Command(std::vector<std::string_view>(commands_[i].begin(), commands_[i].end())),
-          script::replies_to(commands_[i]),
+          replies_to(commands_[i]),
           [self = shared_from_this(), i](Result<resp::Reply> reply, const client::Sent& /*sent*/) {
             self->answered(i, std::move(reply));
           },

@@ -9,7 +9,7 @@
 #include "redis/script/writer.h"
 #include "redis/topology/slots_reply.h"
 
-namespace holdfast::script {
+namespace holdfast::sync {
 
 namespace {
 
@@ -173,7 +173,7 @@ std::string_view without_space(std::string_view text) {
 
 ReplyKinds replies_of_text(std::string_view text) {
   const std::string_view wanted = without_space(text);
-  for (const Script* const script : lua::all) {
+  for (const script::Script* const script : script::lua::all) {
     if (script->text == wanted && !script->replies.count_things()) return script->replies;
   }
   return ReplyKinds::any();
@@ -197,4 +197,4 @@ ReplyKinds replies_to(const Words& words) {
   return ReplyKinds::any();
 }
 
-}  // namespace holdfast::script
+}  // namespace holdfast::sync

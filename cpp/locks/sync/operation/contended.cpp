@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/base/trace.h"
 #include "redis/base/mutex.h"
 #include "redis/base/parker.h"
 #include "redis/base/shown.h"
-#include "redis/base/trace.h"
 
 namespace holdfast::sync {
 

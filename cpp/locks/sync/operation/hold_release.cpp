@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "locks/base/trace.h"
 #include "locks/sync/recipes/keys.h"
 #include "redis/base/mutex.h"
-#include "redis/base/trace.h"
 
 namespace holdfast::sync {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "locks/base/types.h"
 #include "locks/sync/recipes/recipe.h"
 #include "redis/base/mutex.h"
-#include "redis/base/types.h"
 #include "redis/client/connection.h"
 #include "redis/topology/topology.h"
 

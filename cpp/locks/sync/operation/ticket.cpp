@@ -4,9 +4,9 @@
 #include <charconv>
 #include <utility>
 
+#include "locks/base/types.h"
 #include "locks/sync/recipes/kinds.h"
 #include "redis/base/digits.h"
-#include "redis/base/types.h"
 
 namespace holdfast::sync {
 

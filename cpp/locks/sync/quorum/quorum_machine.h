@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "locks/base/types.h"
 #include "locks/sync/quorum/quorum_round.h"
 #include "redis/base/status.h"
-#include "redis/base/types.h"
 
 namespace holdfast::sync {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "locks/base/types.h"
 #include "locks/sync/operation/acquire_machine.h"
 #include "redis/base/status.h"
-#include "redis/base/types.h"
 
 namespace holdfast::sync {
 

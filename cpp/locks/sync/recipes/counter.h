@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "locks/base/types.h"
 #include "locks/sync/recipes/recipe.h"
 #include "redis/base/mutex.h"
-#include "redis/base/types.h"
 
 namespace holdfast::sync {
 

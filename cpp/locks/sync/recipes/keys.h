@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "redis/base/types.h"
+#include "locks/base/types.h"
 
 namespace holdfast::sync {
 

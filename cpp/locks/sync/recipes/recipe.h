@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "locks/base/types.h"
 #include "locks/lease/renewal.h"
 #include "locks/sync/recipes/backoff.h"
 #include "locks/sync/recipes/keys.h"
 #include "locks/sync/recipes/step.h"
 #include "locks/wait/wait_registry.h"
-#include "redis/base/types.h"
 #include "redis/resp/reply.h"
 #include "redis/script/writer.h"
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "locks/base/types.h"
 #include "locks/lease/renewal.h"
 #include "redis/base/clock.h"
-#include "redis/base/types.h"
 #include "redis/script/writer.h"
 
 namespace holdfast::sync {

@@ -1,4 +1,4 @@
-#include "redis/base/trace.h"
+#include "locks/base/trace.h"
 
 #include <gtest/gtest.h>
 

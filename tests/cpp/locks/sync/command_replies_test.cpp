@@ -10,7 +10,7 @@
 
 #include "lua_scripts.h"
 
-namespace holdfast::script {
+namespace holdfast::sync {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -99,9 +99,9 @@ TEST(CommandRepliesTest, ServersHaveHostsAndPorts) {
 }
 
 TEST(CommandRepliesTest, AScriptHasTheRepliesOfItsHeader) {
-  Words words = {"EVAL", "\n" + std::string(lua::slots_take.text) + "\n", "0"};
-  EXPECT_EQ(replies_to(words), lua::slots_take.replies);
-  words[1] = lua::lock_renew.text;  // about a number of locks that only its caller knows
+  Words words = {"EVAL", "\n" + std::string(script::lua::slots_take.text) + "\n", "0"};
+  EXPECT_EQ(replies_to(words), script::lua::slots_take.replies);
+  words[1] = script::lua::lock_renew.text;  // about a number of locks that only its caller knows
   EXPECT_EQ(replies_to(words), resp::ReplyKinds::any());
   words[1] = "return 1";
   EXPECT_EQ(replies_to(words), resp::ReplyKinds::any());
@@ -119,4 +119,4 @@ TEST(CommandRepliesTest, OtherCommandsAndFormsCanHaveAnyReply) {
 }
 
 }  // namespace
-}  // namespace holdfast::script
+}  // namespace holdfast::sync

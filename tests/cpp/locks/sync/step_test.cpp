@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "locks/base/types.h"
 #include "locks/sync/recipes/kinds.h"
 #include "lua_scripts.h"
-#include "redis/base/types.h"
 #include "redis/script/writer.h"
 
 namespace holdfast::sync {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/base/types.h"
+#include "locks/base/types.h"
 
 namespace holdfast::sync {
 namespace {

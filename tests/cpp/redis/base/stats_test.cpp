@@ -30,14 +30,14 @@ TEST(Stats, AddUpWhatManyThreadsCount) {
       for (int n = 0; n < kTimes; ++n) {
         stats.add(Counter::kAcquired);
         stats.add(Counter::kCommands, 2);
-        stats.add(Timing::kHold, Millis(1));
+        stats.add(Timing::kHeld, Millis(1));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(stats.total(Counter::kAcquired), kThreads * kTimes);
   EXPECT_EQ(stats.total(Counter::kCommands), 2 * kThreads * kTimes);
-  EXPECT_EQ(stats.histogram(Timing::kHold).sum, kThreads * kTimes * Duration(Millis(1)));
+  EXPECT_EQ(stats.histogram(Timing::kHeld).sum, kThreads * kTimes * Duration(Millis(1)));
   EXPECT_EQ(stats.total(Counter::kReleased), 0);
 }
 
@@ -61,7 +61,7 @@ TEST(Stats, PutATimeIntoTheFirstBucketWhoseBoundItDoesNotExceed) {
   EXPECT_EQ(waits.counts.back(), 1);
   EXPECT_EQ(std::accumulate(waits.counts.begin(), waits.counts.end(), 0), 4);
   EXPECT_EQ(waits.sum, Duration(2 * Stats::kUpTo[3] + Stats::kUpTo.back() + 2));
-  EXPECT_EQ(stats.histogram(Timing::kHold).sum, Duration::zero());
+  EXPECT_EQ(stats.histogram(Timing::kHeld).sum, Duration::zero());
 }
 
 TEST(Stats, HaveGrowingBounds) {

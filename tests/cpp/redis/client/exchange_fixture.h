@@ -53,7 +53,7 @@ class Inquiry final : public Request {
 };
 using InquiryPtr = std::shared_ptr<Inquiry>;
 
-class ExchangeFixture : public ::testing::Test, public EventSink {
+class ExchangeFixture : public ::testing::Test, public ReportSink {
  protected:
   ~ExchangeFixture() override {
     if (connection) connection->close(Status::closed("over"));
@@ -67,7 +67,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     setup.link.resp3 = resp3;
     setup.link.stats = stats;
     // Outlives the connection, which is a member of the fixture.
-    setup.link.events = std::shared_ptr<EventSink>(std::shared_ptr<void>(), this);
+    setup.link.reports = std::shared_ptr<ReportSink>(std::shared_ptr<void>(), this);
     setup.open = [this](const StreamOptions&) { return std::make_unique<ScriptedStream>(script); };
     setup.neighbours.mine = [this](const Request&) { return mine; };
     setup.neighbours.hand_over = [](InFlightRequest, bool) { return Status::closed("elsewhere"); };
@@ -98,9 +98,9 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
     asked->on_answer = on_answer;
     return DirectExchange(*connection, parker).exchange(asked, answer);
   }
-  void post(Event event) override {
-    if (event.kind == Event::Kind::kResolved) return resolved.push_back(std::move(event));
-    errors.push_back(event.reason);
+  void report(Report report) override {
+    if (report.kind == Report::Kind::kResolved) return resolved.push_back(std::move(report));
+    errors.push_back(report.reason);
     script.unasked = false;
     script.clock.advance(Millis(2000));  // the rest before the next stream
   }
@@ -122,7 +122,7 @@ class ExchangeFixture : public ::testing::Test, public EventSink {
   InquiryPtr greeted;
   resp::ReplyKinds kinds = resp::ReplyKinds::any();  // of exchange() and post()
   std::vector<std::string> errors;                   // of the protocol
-  std::vector<Event> resolved;                       // commands sent again
+  std::vector<Report> resolved;                      // commands sent again
   std::shared_ptr<Connection> connection;
   Parker parker;
   InquiryPtr asked;

@@ -43,8 +43,8 @@ TEST_F(PostTest, WhatWasSentAgainIsReportedAlthoughItsReplyStaysUnread) {
   wait(asked);
   EXPECT_EQ(posted->times, 2);
   ASSERT_EQ(resolved.size(), 2U);
-  EXPECT_EQ(resolved[0].name, "late");
-  EXPECT_EQ(resolved[1].name, "word");
+  EXPECT_EQ(resolved[0].key, "late");
+  EXPECT_EQ(resolved[1].key, "word");
   EXPECT_EQ(resolved[1].server, "127.0.0.1:6379");
 }
 

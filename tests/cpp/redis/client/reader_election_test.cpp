@@ -75,7 +75,7 @@ TEST_F(ReaderElectionTest, WithNothingToReadAThreadParks) {
 TEST_F(ReaderElectionTest, AThreadDoesNotReplaceALoopThatReads) {
   election.begin_step();
   EXPECT_FALSE(enters(first));
-  election.lease();
+  election.let_event_loop_read();
   EXPECT_FALSE(enters(second));
   EXPECT_EQ(election.reader(), Reader::kEventLoop);
 }
@@ -132,7 +132,7 @@ TEST_F(ReaderElectionTest, WhatNoCallerAwaitsStaysUnreadForAMoment) {
 
 TEST_F(ReaderElectionTest, AnEventLoopReadsUntilItsLeaseIsReclaimed) {
   election.begin_step();
-  election.lease();
+  election.let_event_loop_read();
   EXPECT_EQ(election.reader(), Reader::kEventLoop);
   EXPECT_TRUE(election.reclaim().drive);
   EXPECT_EQ(election.reader(), Reader::kLoop);
@@ -148,7 +148,7 @@ TEST_F(ReaderElectionTest, AnOrderReachesTheReader) {
   election.leave();
   election.begin_step();
   EXPECT_TRUE(election.interrupt().drive);
-  election.lease();
+  election.let_event_loop_read();
   EXPECT_TRUE(election.interrupt().drive);
   EXPECT_EQ(election.interrupt().wake, nullptr);
 }

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "support/kept_events.h"
-
 namespace holdfast::client {
 namespace {
 
@@ -220,6 +218,12 @@ TEST_F(UnknownScriptTest, WhatHasToFollowItIsSentAgainBehindIt) {
   EXPECT_EQ(sent(), "text?");
 }
 
+class KeptReports final : public ReportSink {
+ public:
+  void report(Report report) override { all.push_back(std::move(report)); }
+  std::vector<Report> all;
+};
+
 class ResolvedTest : public ::testing::Test {
  protected:
   void send() {
@@ -230,8 +234,8 @@ class ResolvedTest : public ::testing::Test {
     EXPECT_EQ(line.take(std::move(reply), kServer, deliveries), RequestQueue::Taken::kTaken);
   }
 
-  const std::shared_ptr<simulation::KeptEvents> events = std::make_shared<simulation::KeptEvents>();
-  RequestQueue line{events};
+  const std::shared_ptr<KeptReports> reports = std::make_shared<KeptReports>();
+  RequestQueue line{reports};
   RequestQueue::Deliveries deliveries;
   const std::shared_ptr<SampleRequest> request = std::make_shared<SampleRequest>(kNever);
 };
@@ -244,10 +248,10 @@ TEST_F(ResolvedTest, AReplyToACommandSentAgainIsReportedOnceWithItsKeyAndTheServ
   line.broken();
   send();
   reply(resp::Reply(nullptr));
-  ASSERT_EQ(events->all.size(), 1U);
-  EXPECT_EQ(events->all[0].kind, Event::Kind::kResolved);
-  EXPECT_EQ(events->all[0].name, "key");
-  EXPECT_EQ(events->all[0].server, "one.example:6379");
+  ASSERT_EQ(reports->all.size(), 1U);
+  EXPECT_EQ(reports->all[0].kind, Report::Kind::kResolved);
+  EXPECT_EQ(reports->all[0].key, "key");
+  EXPECT_EQ(reports->all[0].server, "one.example:6379");
 }
 
 TEST_F(ResolvedTest, AReplyToACommandSentOnceIsNotReported) {
@@ -256,7 +260,7 @@ TEST_F(ResolvedTest, AReplyToACommandSentOnceIsNotReported) {
   send();
   reply(resp::Reply(nullptr));
   EXPECT_EQ(deliveries.size(), 1U);
-  EXPECT_TRUE(events->all.empty());
+  EXPECT_TRUE(reports->all.empty());
 }
 
 TEST_F(ResolvedTest, ACommandThatOnlyServesOthersIsNotReported) {
@@ -266,7 +270,7 @@ TEST_F(ResolvedTest, ACommandThatOnlyServesOthersIsNotReported) {
   line.broken();
   send();
   reply(resp::Reply(nullptr));
-  EXPECT_TRUE(events->all.empty());
+  EXPECT_TRUE(reports->all.empty());
 }
 
 TEST_F(ResolvedTest, ARedirectedCommandIsReportedByTheServerThatExecutesIt) {
@@ -275,11 +279,11 @@ TEST_F(ResolvedTest, ARedirectedCommandIsReportedByTheServerThatExecutesIt) {
   line.broken();
   send();
   reply(error("MOVED 1 two.example:6379"));
-  EXPECT_TRUE(events->all.empty());
+  EXPECT_TRUE(reports->all.empty());
   line.add(std::move(deliveries.front().to));
   send();
   reply(resp::Reply(nullptr));
-  EXPECT_EQ(events->all.size(), 1U);
+  EXPECT_EQ(reports->all.size(), 1U);
 }
 
 TEST_F(ResolvedTest, ACommandThatIsGivenUpIsNotReported) {
@@ -290,7 +294,7 @@ TEST_F(ResolvedTest, ACommandThatIsGivenUpIsNotReported) {
   send();
   line.drop_overdue(kZero, Status::unreachable("too late"), deliveries);
   reply(resp::Reply(nullptr));
-  EXPECT_TRUE(events->all.empty());
+  EXPECT_TRUE(reports->all.empty());
 }
 
 }  // namespace

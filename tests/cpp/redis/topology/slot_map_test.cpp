@@ -24,7 +24,7 @@ class SlotMapTest : public ::testing::Test {
 };
 
 TEST_F(SlotMapTest, AtFirstSlotsHaveNoOwner) {
-  EXPECT_EQ(map.owner(kSlot), 0U);
+  EXPECT_EQ(map.primary(kSlot), 0U);
   EXPECT_EQ(map.target(kSlot), 0U);
   EXPECT_TRUE(map.servers().empty());
 }
@@ -32,20 +32,20 @@ TEST_F(SlotMapTest, AtFirstSlotsHaveNoOwner) {
 TEST_F(SlotMapTest, TheFirstOwnerNeedsNoFence) {
   EXPECT_TRUE(map.assign(kSlot, kOld));
   EXPECT_FALSE(map.assign(kSlot, kOld));
-  EXPECT_EQ(map.owner(kSlot), kOld);
+  EXPECT_EQ(map.primary(kSlot), kOld);
   EXPECT_TRUE(map.take_fences().empty());
 }
 
 TEST_F(SlotMapTest, ASlotThatChangesHandsHasNoOwnerUntilTheFenceIsPassed) {
   map.assign(kSlot, kOld);
   EXPECT_TRUE(map.assign(kSlot, kNew));
-  EXPECT_EQ(map.owner(kSlot), 0U);
+  EXPECT_EQ(map.primary(kSlot), 0U);
   EXPECT_EQ(map.target(kSlot), kNew);
   EXPECT_TRUE(map.leaving(kOld));
   const std::uint64_t fence = the_fence(kOld);
   EXPECT_TRUE(map.take_fences().empty());
   EXPECT_TRUE(map.passed(fence));
-  EXPECT_EQ(map.owner(kSlot), kNew);
+  EXPECT_EQ(map.primary(kSlot), kNew);
   EXPECT_FALSE(map.leaving(kOld));
 }
 
@@ -53,7 +53,7 @@ TEST_F(SlotMapTest, OneFenceIsEnoughForAllSlotsOfAServer) {
   for (const Slot slot : {kSlot, Slot(8)}) map.assign(slot, kOld);
   for (const Slot slot : {kSlot, Slot(8)}) map.assign(slot, kNew);
   EXPECT_TRUE(map.passed(the_fence(kOld)));
-  EXPECT_EQ(map.owner(8), kNew);
+  EXPECT_EQ(map.primary(8), kNew);
 }
 
 TEST_F(SlotMapTest, AFenceIsGoodOnlyForWhatLeftBeforeIt) {
@@ -63,10 +63,10 @@ TEST_F(SlotMapTest, AFenceIsGoodOnlyForWhatLeftBeforeIt) {
   map.assign(8, kNew);
   const std::uint64_t second = the_fence(kOld);
   map.passed(first);
-  EXPECT_EQ(map.owner(kSlot), kNew);
-  EXPECT_EQ(map.owner(8), 0U);
+  EXPECT_EQ(map.primary(kSlot), kNew);
+  EXPECT_EQ(map.primary(8), 0U);
   map.passed(second);
-  EXPECT_EQ(map.owner(8), kNew);
+  EXPECT_EQ(map.primary(8), kNew);
 }
 
 TEST_F(SlotMapTest, WhatMovesOnMeanwhileNeedsAFenceAtEachStation) {
@@ -76,9 +76,9 @@ TEST_F(SlotMapTest, WhatMovesOnMeanwhileNeedsAFenceAtEachStation) {
   EXPECT_TRUE(map.assign(kSlot, kNewer));
   EXPECT_TRUE(map.take_fences().empty());
   EXPECT_FALSE(map.passed(first));
-  EXPECT_EQ(map.owner(kSlot), 0U);
+  EXPECT_EQ(map.primary(kSlot), 0U);
   EXPECT_TRUE(map.passed(the_fence(kNew)));
-  EXPECT_EQ(map.owner(kSlot), kNewer);
+  EXPECT_EQ(map.primary(kSlot), kNewer);
 }
 
 TEST_F(SlotMapTest, ASlotThatComesBackWaitsForBoth) {
@@ -88,7 +88,7 @@ TEST_F(SlotMapTest, ASlotThatComesBackWaitsForBoth) {
   map.assign(kSlot, kOld);
   EXPECT_FALSE(map.passed(first));
   EXPECT_TRUE(map.passed(the_fence(kNew)));
-  EXPECT_EQ(map.owner(kSlot), kOld);
+  EXPECT_EQ(map.primary(kSlot), kOld);
 }
 
 TEST_F(SlotMapTest, ThoseThatHaveSlotsAreThoseThatWillHaveThem) {

@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "locks/base/types.h"
 #include "redis/base/clock.h"
-#include "redis/base/types.h"
+#include "redis/base/report.h"
 
 namespace holdfast {
 
@@ -44,7 +45,10 @@ class TraceSink {
 class Trace {
  public:
   // Null: no sink. To be called while no client is open.
-  static void set_sink(TraceSink* sink) { sink_.store(sink, std::memory_order_release); }
+  static void set_sink(TraceSink* sink) {
+    sink_.store(sink, std::memory_order_release);
+    ResendTrace::set_sink(sink == nullptr ? nullptr : &sent_again);
+  }
 
   static void record(const TraceEntry& entry) {
     TraceSink* const sink = sink_.load(std::memory_order_acquire);
@@ -52,6 +56,8 @@ class Trace {
   }
 
  private:
+  static void sent_again(std::string_view key) { record({TraceEntry::Step::kSentAgain, key}); }
+
   static inline std::atomic<TraceSink*> sink_{nullptr};
 };
 

@@ -1,4 +1,4 @@
-#include "redis/base/types.h"
+#include "locks/base/types.h"
 
 #include <algorithm>
 #include <array>

@@ -4,11 +4,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "redis/base/report.h"
 
 namespace holdfast {
 
-// What a client reports to its application, of a hold or of a connection. Any layer can report one.
+// What a client reports to its application, of a hold or of a connection.
 struct Event {
   enum class Kind {
     kLost,              // the hold is gone: `reason` says how
@@ -46,10 +49,19 @@ struct Event {
 };
 
 // Where events go. Called on any thread, with locks held: it only puts the event away.
-class EventSink {
+class EventSink : public ReportSink {
  public:
-  virtual ~EventSink() = default;
   virtual void post(Event event) = 0;
+
+  void report(Report report) override {
+    Event event;
+    event.kind = report.kind == Report::Kind::kResolved ? Event::Kind::kResolved
+                                                        : Event::Kind::kProtocolError;
+    event.name = std::move(report.key);
+    event.reason = std::move(report.reason);
+    event.server = std::move(report.server);
+    post(std::move(event));
+  }
 };
 
 }  // namespace holdfast
