@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -28,6 +28,16 @@ def taken(request: pytest.FixtureRequest, bob: Any, client: Any) -> str:
     name: str = request.param
     bob.do(client.lock(name).acquire)
     return name
+
+
+@pytest.fixture(params=["found", "known"])
+def lose(
+    request: pytest.FixtureRequest, bob: Any, client: Any, server: Server
+) -> Callable[[], object]:
+    """Take the first member from its owner: so that its client gets to know, or unseen."""
+    if request.param == "known":
+        return lambda: bob.do(client.lock(A).force_release)
+    return lambda: server.inspect.delete(A)
 
 
 def subscribers(server: Server) -> int:
@@ -118,14 +128,21 @@ def test_a_release_goes_on_past_a_lost_member(
 @pytest.mark.parametrize("raised_by", ["acquire", "release"])
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside"])
 def test_when_a_loss_is_raised_all_nested_holds_of_the_other_members_end(
-    alice: Any, bob: Any, client: Any, multi: Any, server: Server, *, raised_by: str, beside: bool
+    alice: Any,
+    multi: Any,
+    server: Server,
+    lose: Callable[[], object],
+    *,
+    raised_by: str,
+    beside: bool,
 ) -> None:
     """But not what the owner holds of a member without the multi lock."""
+    third = multi._client.lock(C)
     if beside:
-        alice.do(client.lock(C).acquire)
+        alice.do(third.acquire)
     alice.do(multi.acquire)
     alice.do(multi.acquire)
-    assert bob.do(client.lock(A).force_release)
+    lose()
     with pytest.raises(holdfast.LockLostError):
         alice.do(getattr(multi, raised_by))
     kept = {b"c"} if beside else set()
@@ -133,7 +150,7 @@ def test_when_a_loss_is_raised_all_nested_holds_of_the_other_members_end(
     assert alice.do(multi.acquire, blocking=False) is True
     alice.do(multi.release)
     assert server.keys() == kept
-    assert alice.do(client.lock(C).hold_count) == len(kept)
+    assert alice.do(third.hold_count) == len(kept)
 
 
 def test_after_a_member_was_released_by_force_its_owner_begins_anew(

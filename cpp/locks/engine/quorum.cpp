@@ -181,6 +181,7 @@ sync::ExchangePtr Quorum::release_members(const Release& what) const {
   const auto combine = [this, owner](const Answers& answers) {
     Outcome outcome = common_release(rule(), answers);
     if (outcome.verdict == sync::Verdict::kGranted) forget_losses(owner);
+    if (outcome.verdict == sync::Verdict::kGone) release_rest(owner);
     return outcome;
   };
   auto next = if_held_once(first, std::move(second));
