@@ -5,6 +5,9 @@ if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   message(FATAL_ERROR "HOLDFAST_BUILD_FUZZERS needs Clang: libFuzzer is a part of it")
 endif()
 
+if(NOT HOLDFAST_UNITY)
+  message(FATAL_ERROR "HOLDFAST_BUILD_FUZZERS needs HOLDFAST_UNITY: one library is fuzzed")
+endif()
 target_compile_options(holdfast_engine PRIVATE -fsanitize=fuzzer-no-link)
 
 set(fuzz_dir "${PROJECT_SOURCE_DIR}/tests/torture/fuzz")

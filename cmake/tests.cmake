@@ -1,5 +1,7 @@
-# Each folder of tests/cpp/ with a *_test.cpp becomes one executable test_<its name>: these and
-# whatever lies beside them. tests/cpp/support/ is linked into all of them.
+# A house of tests/cpp/ becomes one executable test_<house>, and so does each other folder there with
+# a *_test.cpp: these and whatever lies beside them. tests/cpp/support/ is linked into all of them;
+# what the tests of redis/ use of it needs nothing of the locks, and these are linked with nothing of
+# them.
 find_package(GTest REQUIRED)
 # The double of the server runs the scripts as Redis does: on Lua 5.1.
 find_package(Lua 5.1 EXACT REQUIRED)
@@ -7,28 +9,22 @@ include(GoogleTest)
 
 set(cpp_tests_dir "${PROJECT_SOURCE_DIR}/tests/cpp")
 file(GLOB support_sources CONFIGURE_DEPENDS "${cpp_tests_dir}/support/*.cpp")
-file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS "${cpp_tests_dir}/*_test.cpp")
-
-add_library(holdfast_test_support INTERFACE)
-if(support_sources)
-  add_library(holdfast_test_support_objects STATIC ${support_sources})
-  holdfast_own(holdfast_test_support_objects)
-  target_include_directories(holdfast_test_support_objects PUBLIC "${cpp_tests_dir}")
-  target_link_libraries(holdfast_test_support_objects PUBLIC holdfast_engine GTest::gtest
-                                                      PRIVATE ${LUA_LIBRARIES})
-  target_include_directories(holdfast_test_support_objects SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
-  target_link_libraries(holdfast_test_support INTERFACE holdfast_test_support_objects)
-endif()
-target_include_directories(holdfast_test_support INTERFACE "${cpp_tests_dir}")
-target_link_libraries(holdfast_test_support
-                      INTERFACE holdfast_engine GTest::gtest GTest::gtest_main)
-
-set(test_folders)
-foreach(source IN LISTS test_sources)
-  get_filename_component(folder "${source}" DIRECTORY)
-  list(APPEND test_folders "${folder}")
+set(redis_support_sources)
+foreach(name echo_server network real_server world)
+  list(APPEND redis_support_sources "${cpp_tests_dir}/support/${name}.cpp")
 endforeach()
-list(REMOVE_DUPLICATES test_folders)
+list(REMOVE_ITEM support_sources ${redis_support_sources})
+
+add_library(holdfast_redis_test_support STATIC ${redis_support_sources})
+holdfast_own(holdfast_redis_test_support)
+target_include_directories(holdfast_redis_test_support PUBLIC "${cpp_tests_dir}")
+target_link_libraries(holdfast_redis_test_support PUBLIC holdfast_redis GTest::gtest
+                                                         GTest::gtest_main)
+add_library(holdfast_test_support STATIC ${support_sources})
+holdfast_own(holdfast_test_support)
+target_link_libraries(holdfast_test_support PUBLIC holdfast_redis_test_support holdfast_engine
+                                            PRIVATE ${LUA_LIBRARIES})
+target_include_directories(holdfast_test_support SYSTEM PRIVATE ${LUA_INCLUDE_DIR})
 
 # The engine once more, with points at which a scheduler chooses the thread that goes on: see
 # tests/cpp/interleavings/README.md. Compiled a layer at a time: it is not edited by itself.
@@ -52,24 +48,35 @@ if(HOLDFAST_SANITIZE STREQUAL "address")
                               PROPERTIES COMPILE_OPTIONS -fno-sanitize=vptr)
 endif()
 
-foreach(folder IN LISTS test_folders)
-  get_filename_component(name "${folder}" NAME)
-  file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.cpp")
-  add_executable(test_${name} ${sources})
+# An executable of these sources, and its tests, by name and with the label of its house.
+function(holdfast_test name house support)
+  add_executable(test_${name} ${ARGN})
   holdfast_own(test_${name})
-  if(name STREQUAL interleavings)
-    # It has the whole engine, so nothing of the usual one is linked.
-    target_sources(test_${name} PRIVATE "${cpp_tests_dir}/support/client.cpp")
-    target_link_libraries(test_${name} PRIVATE holdfast_engine_scheduled)
-  endif()
-  if(name STREQUAL guard)
-    add_dependencies(test_${name} holdfast-guard)
-    target_compile_definitions(test_${name}
-                               PRIVATE HOLDFAST_GUARD="$<TARGET_FILE:holdfast-guard>")
-  endif()
-  target_link_libraries(test_${name} PRIVATE holdfast_test_support)
+  target_link_libraries(test_${name} PRIVATE ${support})
   gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT 300)
+                       PROPERTIES TIMEOUT 300 LABELS ${house})
+endfunction()
+
+file(GLOB_RECURSE redis_tests CONFIGURE_DEPENDS "${cpp_tests_dir}/redis/*.cpp")
+holdfast_test(redis redis holdfast_redis_test_support ${redis_tests})
+add_executable(redis_example "${PROJECT_SOURCE_DIR}/cpp/redis/example.cpp")
+holdfast_own(redis_example)
+target_link_libraries(redis_example PRIVATE holdfast_redis)
+add_dependencies(test_redis redis_example)
+target_compile_definitions(test_redis PRIVATE REDIS_EXAMPLE="$<TARGET_FILE:redis_example>")
+foreach(folder locks guard simulation interleavings)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${cpp_tests_dir}/${folder}/*.cpp")
+  if(folder STREQUAL interleavings)
+    # It has the whole engine, so nothing of the usual one is linked.
+    list(APPEND sources "${cpp_tests_dir}/support/client.cpp")
+    holdfast_test(${folder} locks "holdfast_engine_scheduled;holdfast_test_support" ${sources})
+  elseif(folder STREQUAL guard)
+    holdfast_test(${folder} guard holdfast_test_support ${sources})
+    add_dependencies(test_guard holdfast-guard)
+    target_compile_definitions(test_guard PRIVATE HOLDFAST_GUARD="$<TARGET_FILE:holdfast-guard>")
+  else()
+    holdfast_test(${folder} locks holdfast_test_support ${sources})
+  endif()
 endforeach()
 
 # What sleeps, once more over the futex of systems that have none, which comes before the engine's.
@@ -77,11 +84,8 @@ endforeach()
 if(NOT HOLDFAST_UNITY)
   foreach(folder redis/base locks/engine)
     get_filename_component(name "${folder}" NAME)
+    get_filename_component(house "${folder}" DIRECTORY)
     file(GLOB sources CONFIGURE_DEPENDS "${cpp_tests_dir}/${folder}/*.cpp")
-    add_executable(test_${name}_portable ${sources} "${futex_portable}")
-    holdfast_own(test_${name}_portable)
-    target_link_libraries(test_${name}_portable PRIVATE holdfast_test_support)
-    gtest_discover_tests(test_${name}_portable TEST_PREFIX "${name}_portable."
-                         DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
+    holdfast_test(${name}_portable ${house} holdfast_test_support ${sources} "${futex_portable}")
   endforeach()
 endif()

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "bindings/waiting.h"
-#include "redis/client/event_loop_reader.h"
+#include "redis/client.h"
 
 namespace holdfast::bindings {
 

@@ -12,7 +12,7 @@
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "redis/base/process.h"
-#include "redis/client/event_loop_reader.h"
+#include "redis/client.h"
 
 namespace holdfast::bindings {
 

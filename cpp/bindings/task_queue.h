@@ -10,7 +10,7 @@
 #include "bindings/critical_section.h"
 #include "bindings/pending.h"
 #include "locks/base/types.h"
-#include "redis/client/busy_poll.h"
+#include "redis/client.h"
 
 namespace holdfast::bindings {
 

@@ -12,9 +12,7 @@
 #include "guard/settings.h"
 #include "locks/lease/hold.h"
 #include "redis/base/mutex.h"
-#include "redis/client/reconnecting_stream.h"
-#include "redis/net/endpoint.h"
-#include "redis/topology/topology.h"
+#include "redis/client.h"
 
 namespace holdfast::guard {
 

@@ -15,11 +15,10 @@
 #include "guard/settings.h"
 #include "locks/sync/recipes/kinds.h"
 #include "locks/sync/recipes/permit_semaphore.h"
-#include "redis/client/connection.h"
+#include "redis/client.h"
 #include "redis/net/pollable.h"
 #include "redis/resp/error_reply.h"
 #include "redis/script/writer.h"
-#include "redis/topology/topology.h"
 
 namespace holdfast::guard {
 

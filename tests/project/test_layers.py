@@ -41,6 +41,8 @@ FORBIDDEN = [
     ("locks/engine", "#include <Python.h>", "only bindings/ may include"),
     ("redis/client", "#include <hiredis/hiredis.h>", "only redis/resp/ may include"),
     ("redis/client", "#include <sys/epoll.h>", "which is Linux's"),
+    ("locks/lease", '#include "redis/client/connection.h"', 'connection.h" is not public'),
+    ("bindings", '#include "locks/lease/watchdog.h"', 'watchdog.h" is not public'),
     ("redis/client", "class ReaderLease;", "ReaderLease: a word of locks"),
     ("redis/topology", "ServerNumber owner_of(Slot);", "owner_of: a word of locks"),
     ("locks/engine", "#include <linux/futex.h>", "which is Linux's"),

@@ -37,11 +37,11 @@ BREAKS = ROOT / "tests" / "faults" / "breaks"
 BROKEN = ("cmake", "cpp", "lua", "python")
 BUILD = "pip install --quiet --editable ."
 SUITES = {
-    "calls": "test_sync:*CallTest*:*QueryTest*:*DeferredReleaseTest*:*UnwrittenReleaseTest*"
+    "calls": "test_locks:*CallTest*:*QueryTest*:*DeferredHoldReleaseTest*:*UnwrittenReleaseTest*"
     ":SeveralPermitsTest.*:*AcquireLife*:*AcquireByItsOwner*:AcquireAfterAReleaseTest.*"
     ":AcquireOfAThreadTest.*",
     "guard": "test_guard:*",
-    "records": "test_lease:*HeldRecordsTest*",
+    "records": "test_locks:*HeldRecordsTest*",
 }
 
 

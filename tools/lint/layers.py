@@ -17,6 +17,7 @@ RANKS = (
     {"redis/net", "redis/resp"},
     {"redis/client", "redis/script"},
     {"redis/topology"},
+    {"redis"},
     {"locks/base"},
     {"locks/lease", "locks/wait"},
     {"locks/sync/recipes"},
@@ -39,6 +40,25 @@ LINUX = re.compile(
     r"linux/.*|features\.h|malloc\.h|sys/(epoll|eventfd|inotify|pidfd|prctl|signalfd|syscall|timerfd)\.h"
 )
 FOR_LINUX = {"redis/base", "redis/net", "guard"}
+#: What other houses include of a house. A list may lose headers, and gets none without need.
+PUBLIC = {
+    "redis": (
+        "client.h client/request.h net/endpoint.h net/pollable.h net/transport.h resp/command.h "
+        "resp/error_reply.h resp/reply.h script/writer.h topology/slots_reply.h "
+        "base/clock.h base/cpus.h base/descriptor.h base/digits.h base/hash_index.h base/mutex.h "
+        "base/parker.h base/process.h base/ref.h base/report.h base/shown.h base/stats.h "
+        "base/status.h base/sync_points.h base/thread.h base/timer_wheel.h"
+    ),
+    "locks": (
+        "base/types.h engine/client.h engine/completion_queue.h engine/counter.h engine/engine.h "
+        "engine/guarded.h engine/lock.h engine/permit_semaphore.h engine/quorum.h lease/hold.h "
+        "sync/operation/command_operation.h sync/operation/keeping.h sync/operation/operation.h "
+        "sync/operation/query_operation.h sync/operation/release.h sync/operation/ticket.h "
+        "sync/quorum/quorum_round.h sync/recipes/keys.h sync/recipes/kinds.h "
+        "sync/recipes/permit_semaphore.h sync/recipes/recipe.h"
+    ),
+    "guard": "enrolment.h",
+}
 #: Words of locks, which no identifier of the client of Redis has.
 OF_LOCKS = {"hold", "lease", "owner", "permit", "watchdog"}
 NO_CODE = re.compile(r'//.*|"(?:\\.|[^"\\])*"')
@@ -94,6 +114,9 @@ def fault(layer: str, included: str, *, ours: bool) -> str | None:
     target = GENERATED.get(included) or layer_of(tuple(included.split("/")))
     if target not in RANK:
         return f'"{included}" names no layer: write "<layer>/<file>"'
+    house, _, header = included.partition("/")
+    if house in PUBLIC and house != layer.partition("/")[0] and header not in PUBLIC[house].split():
+        return f'"{included}" is not public: tools/lint/layers.py lists the headers that are'
     below = target == layer or RANK[target] < RANK[layer]
     return (
         None if below else f'{layer}/ may not include "{included}": {target}/ does not lie below it'

@@ -21,9 +21,7 @@
 #include "redis/base/mutex.h"
 #include "redis/base/process.h"
 #include "redis/base/shown.h"
-#include "redis/net/endpoint.h"
-#include "redis/topology/slot_map.h"
-#include "redis/topology/topology.h"
+#include "redis/client.h"
 
 namespace holdfast::engine {
 

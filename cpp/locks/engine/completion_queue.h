@@ -10,7 +10,7 @@
 #include "redis/base/descriptor.h"
 #include "redis/base/mutex.h"
 #include "redis/base/sync_points.h"
-#include "redis/client/event_loop_reader.h"
+#include "redis/client.h"
 
 namespace holdfast::engine {
 

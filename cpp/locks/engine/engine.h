@@ -10,8 +10,7 @@
 #include "redis/base/clock.h"
 #include "redis/base/mutex.h"
 #include "redis/base/process.h"
-#include "redis/net/event_loop.h"
-#include "redis/topology/topology.h"
+#include "redis/client.h"
 
 namespace holdfast::engine {
 

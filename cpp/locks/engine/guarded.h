@@ -6,8 +6,8 @@
 
 #include "locks/base/event.h"
 #include "locks/lease/lease_keeper.h"
+#include "redis/client.h"
 #include "redis/net/pollable.h"
-#include "redis/topology/topology.h"
 
 namespace holdfast::guard {
 class Enrolment;

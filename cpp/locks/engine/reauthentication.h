@@ -5,9 +5,8 @@
 
 #include "locks/base/event.h"
 #include "redis/base/mutex.h"
-#include "redis/net/endpoint.h"
+#include "redis/client.h"
 #include "redis/net/pollable.h"
-#include "redis/topology/topology.h"
 
 namespace holdfast::engine {
 

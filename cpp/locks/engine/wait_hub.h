@@ -7,9 +7,7 @@
 #include <string>
 
 #include "locks/wait/wait_registry.h"
-#include "redis/client/connection.h"
-#include "redis/client/subscriber.h"
-#include "redis/topology/topology.h"
+#include "redis/client.h"
 
 namespace holdfast::engine {
 

@@ -9,15 +9,6 @@
 
 namespace holdfast::lease {
 
-std::vector<std::int64_t> Renewal::renewed(const resp::Reply& reply, std::size_t holds) const {
-  std::vector<std::int64_t> all(holds, 1);
-  for (std::size_t i = 0; i < reply.size(); ++i) {
-    const auto place = static_cast<std::size_t>(reply.integer_at(i)) - 1;
-    if (place < holds) all[place] = 0;
-  }
-  return all;
-}
-
 void RenewalBatch::add(HoldPtr hold, TimePoint until) {
   deadline = std::min(deadline, until);
   // The client's key is removed by a call, behind which neither it nor its script's text may come.

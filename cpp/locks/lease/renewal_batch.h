@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "locks/lease/hold.h"
-#include "redis/client/request.h"
-#include "redis/topology/slot_map.h"
+#include "redis/client.h"
 
 namespace holdfast::lease {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "redis/base/hash_index.h"
-#include "redis/client/tracking.h"
+#include "redis/client.h"
 
 namespace holdfast::lease {
 

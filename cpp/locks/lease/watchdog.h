@@ -15,9 +15,8 @@
 #include "locks/lease/note_book.h"
 #include "locks/lease/renewal_batch.h"
 #include "redis/base/sync_points.h"
-#include "redis/client/tracking.h"
+#include "redis/client.h"
 #include "redis/net/pollable.h"
-#include "redis/topology/topology.h"
 
 namespace holdfast::lease {
 

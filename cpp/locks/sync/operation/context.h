@@ -12,8 +12,8 @@
 #include "redis/base/clock.h"
 #include "redis/base/process.h"
 #include "redis/base/stats.h"
+#include "redis/client.h"
 #include "redis/script/writer.h"
-#include "redis/topology/topology.h"
 
 namespace holdfast::sync {
 

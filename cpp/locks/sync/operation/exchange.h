@@ -14,8 +14,7 @@
 #include "redis/base/mutex.h"
 #include "redis/base/parker.h"
 #include "redis/base/process.h"
-#include "redis/client/reader_election.h"
-#include "redis/client/request.h"
+#include "redis/client.h"
 
 namespace holdfast::sync {
 

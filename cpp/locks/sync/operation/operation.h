@@ -9,7 +9,7 @@
 #include "locks/sync/operation/exchange.h"
 #include "redis/base/mutex.h"
 #include "redis/base/parker.h"
-#include "redis/client/direct_exchange.h"
+#include "redis/client.h"
 #include "redis/resp/error_reply.h"
 
 namespace holdfast::sync {

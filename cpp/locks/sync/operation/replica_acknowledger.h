@@ -13,8 +13,7 @@
 #include "locks/base/types.h"
 #include "locks/sync/recipes/recipe.h"
 #include "redis/base/mutex.h"
-#include "redis/client/connection.h"
-#include "redis/topology/topology.h"
+#include "redis/client.h"
 
 namespace holdfast::sync {
 

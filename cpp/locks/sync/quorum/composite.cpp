@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "redis/base/parker.h"
-#include "redis/client/connection.h"
+#include "redis/client.h"
 
 namespace holdfast::sync {
 

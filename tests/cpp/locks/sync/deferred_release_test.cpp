@@ -12,9 +12,10 @@ namespace {
 
 using Kind = Event::Kind;
 
-class DeferredReleaseTest : public CallFixture, public ::testing::WithParamInterface<CallerKind> {
+class DeferredHoldReleaseTest : public CallFixture,
+                                public ::testing::WithParamInterface<CallerKind> {
  protected:
-  DeferredReleaseTest() { set_up(GetParam(), kinds_with_holds().front()); }
+  DeferredHoldReleaseTest() { set_up(GetParam(), kinds_with_holds().front()); }
 
   // Alice has it, and nothing is to come.
   void hold() {
@@ -36,7 +37,7 @@ class DeferredReleaseTest : public CallFixture, public ::testing::WithParamInter
   }
 };
 
-TEST_P(DeferredReleaseTest, ItIsWrittenAndPending) {
+TEST_P(DeferredHoldReleaseTest, ItIsWrittenAndPending) {
   hold();
   release_deferred();
   EXPECT_EQ(verdict(), Verdict::kGranted);
@@ -48,7 +49,7 @@ TEST_P(DeferredReleaseTest, ItIsWrittenAndPending) {
   EXPECT_TRUE(reported().empty());
 }
 
-TEST_P(DeferredReleaseTest, ThenItsOwnerHoldsNothing) {
+TEST_P(DeferredHoldReleaseTest, ThenItsOwnerHoldsNothing) {
   hold();
   release_deferred();
   release({});
@@ -57,7 +58,7 @@ TEST_P(DeferredReleaseTest, ThenItsOwnerHoldsNothing) {
   EXPECT_EQ(verdict(), Verdict::kBusy);
 }
 
-TEST_P(DeferredReleaseTest, TheNextAttemptTakesItOver) {
+TEST_P(DeferredHoldReleaseTest, TheNextAttemptTakesItOver) {
   hold();
   for (int i = 0; i < 3; ++i) {
     release_deferred();
@@ -69,7 +70,7 @@ TEST_P(DeferredReleaseTest, TheNextAttemptTakesItOver) {
   EXPECT_TRUE(reported().empty());
 }
 
-TEST_P(DeferredReleaseTest, ARefusedAttemptSettlesItToo) {
+TEST_P(DeferredHoldReleaseTest, ARefusedAttemptSettlesItToo) {
   hold();
   release_deferred();
   acquire_behind(kReleased, kHeld);
@@ -77,7 +78,7 @@ TEST_P(DeferredReleaseTest, ARefusedAttemptSettlesItToo) {
   EXPECT_TRUE(keeper().idle());
 }
 
-TEST_P(DeferredReleaseTest, AnAttemptWhoseCallerLeavesKeepsIt) {
+TEST_P(DeferredHoldReleaseTest, AnAttemptWhoseCallerLeavesKeepsIt) {
   hold();
   release_deferred();
   leave(acquire_call());
@@ -86,7 +87,7 @@ TEST_P(DeferredReleaseTest, AnAttemptWhoseCallerLeavesKeepsIt) {
   EXPECT_TRUE(keeper().idle());
 }
 
-TEST_P(DeferredReleaseTest, ALossIsReportedByAnEvent) {
+TEST_P(DeferredHoldReleaseTest, ALossIsReportedByAnEvent) {
   hold();
   release_deferred();
   read(kNil);  // it was not there
@@ -95,7 +96,7 @@ TEST_P(DeferredReleaseTest, ALossIsReportedByAnEvent) {
   EXPECT_TRUE(keeper().known(lock->name(), kAlice).lost);
 }
 
-TEST_P(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
+TEST_P(DeferredHoldReleaseTest, ALossLeavesTheNextHoldAlone) {
   hold();
   release_deferred();
   acquire_behind(kNil, granted);
@@ -104,7 +105,7 @@ TEST_P(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {
   EXPECT_EQ(count(), 1);
 }
 
-TEST_P(DeferredReleaseTest, ARefusalIsReportedByAnEvent) {
+TEST_P(DeferredHoldReleaseTest, ARefusalIsReportedByAnEvent) {
   hold();
   release_deferred();
   read("-NOPERM no rights\r\n");
@@ -112,7 +113,7 @@ TEST_P(DeferredReleaseTest, ARefusalIsReportedByAnEvent) {
   EXPECT_TRUE(keeper().idle()) << "for good";
 }
 
-TEST_P(DeferredReleaseTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
+TEST_P(DeferredHoldReleaseTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
   hold();
   release_deferred();
   read(kNoScript);
@@ -121,7 +122,7 @@ TEST_P(DeferredReleaseTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
   EXPECT_EQ(script.count("\r\nEVAL\r\n"), 1);
 }
 
-TEST_P(DeferredReleaseTest, BehindItsOwnersNextAttemptItIsNotSentAgain) {
+TEST_P(DeferredHoldReleaseTest, BehindItsOwnersNextAttemptItIsNotSentAgain) {
   hold();
   release_deferred();
   acquire_behind(kNoScript, granted);
@@ -129,14 +130,14 @@ TEST_P(DeferredReleaseTest, BehindItsOwnersNextAttemptItIsNotSentAgain) {
   EXPECT_EQ(script.count("\r\nEVAL\r\n"), 0) << "it would free the new hold";
 }
 
-TEST_P(DeferredReleaseTest, WhereOtherClientsReceivedItTheClientYields) {
+TEST_P(DeferredHoldReleaseTest, WhereOtherClientsReceivedItTheClientYields) {
   hold();
   release_deferred();
   read(":2\r\n");
   EXPECT_GT(context->waits->holds_back(lock->channel()), script.clock.now());
 }
 
-TEST_P(DeferredReleaseTest, WithoutAReplyItGoesOnAndAnEventSaysSo) {
+TEST_P(DeferredHoldReleaseTest, WithoutAReplyItGoesOnAndAnEventSaysSo) {
   hold();
   release_deferred();
   script.clock.advance(kTimeout);
@@ -146,7 +147,7 @@ TEST_P(DeferredReleaseTest, WithoutAReplyItGoesOnAndAnEventSaysSo) {
   EXPECT_FALSE(keeper().idle());
 }
 
-TEST_P(DeferredReleaseTest, ClosedItIsLeftInTheLedger) {
+TEST_P(DeferredHoldReleaseTest, ClosedItIsLeftInTheLedger) {
   hold();
   release_deferred();
   context->topology->close(Status::closed("closed"));
@@ -154,7 +155,7 @@ TEST_P(DeferredReleaseTest, ClosedItIsLeftInTheLedger) {
   EXPECT_EQ(keeper().close(), std::vector<std::string>{lock->name().text()});
 }
 
-TEST_P(DeferredReleaseTest, ItsCallIsGoneWithItsReply) {
+TEST_P(DeferredHoldReleaseTest, ItsCallIsGoneWithItsReply) {
   hold();
   const auto before = context.use_count();
   release_deferred();
@@ -165,7 +166,7 @@ TEST_P(DeferredReleaseTest, ItsCallIsGoneWithItsReply) {
   EXPECT_LE(context.use_count(), before);
 }
 
-TEST_P(DeferredReleaseTest, ANestedHoldIsReleasedAndWaitedFor) {
+TEST_P(DeferredHoldReleaseTest, ANestedHoldIsReleasedAndWaitedFor) {
   hold();
   acquire({granted});
   EXPECT_EQ(count(), 2);
@@ -175,7 +176,7 @@ TEST_P(DeferredReleaseTest, ANestedHoldIsReleasedAndWaitedFor) {
   EXPECT_TRUE(keeper().idle());
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, DeferredReleaseTest,
+INSTANTIATE_TEST_SUITE_P(Of, DeferredHoldReleaseTest,
                          ::testing::Values(CallerKind::kThread, CallerKind::kTask),
                          [](const auto& of) {
                            return of.param == CallerKind::kThread ? "thread" : "task";
