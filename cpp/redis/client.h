@@ -13,13 +13,11 @@
 //   subscribe  topology->subscribe(channel): messages come to Setup::sink until its on_released()
 //              returns true, which release(channel, linger) asks for. The subscription outlives
 //              reconnects, and the sink learns when messages may have been missed.
-//   move       Connection::move(address): the server is elsewhere from now on. What is unanswered
-//   is
-//              sent again there, in order. Sentinel and Cluster call it by themselves.
+//   move       Connection::move(address): the server is elsewhere from now on. What has no answer
+//              is sent again there, in order. Sentinel and Replacement call it by themselves.
 //   revoke     request->revoke(): it is not put in line any more; abandon(): not sent (again).
-//   close      topology->close(why): all that is unanswered completes with `why`, and so does what
-//   is
-//              submitted later.
+//   close      topology->close(why): what has no answer completes with `why`, and submit() is
+//              refused from then on.
 
 #include "redis/client/busy_poll.h"
 #include "redis/client/connection.h"
