@@ -218,7 +218,7 @@ PROMISES: tuple[Promise, ...] = (
         "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
         "acquire-after-loss",
         first=1382,
-        lines=1505,
+        lines=1509,
         added=(
             "an undo beside a hold of its owner is the release of that hold; "
             "each hold is noted with its beginning and its end; what was taken for a lock made of "
@@ -344,7 +344,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/quorum/* locks/engine/quorum.*",
         "failed-members",
         first=1356,
-        lines=1413,
+        lines=1414,
         added=(
             "a red lock that lost its quorum releases its members though others hang; "
             "they take a `label`; what the other members have of a lost hold is released when the "

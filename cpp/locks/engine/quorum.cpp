@@ -120,7 +120,8 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
                                             static_cast<std::int64_t>(arguments.owner));
   const std::vector<int> counts = this->counts(arguments.owner);
   const int held = common(counts, options.rule.needed);
-  if (held == 0 && may_use(arguments.owner).ok()) release_rest(arguments.owner);
+  const bool rest = held == 0 && *std::max_element(counts.begin(), counts.end()) > 0;
+  if (rest && may_use(arguments.owner).ok()) release_rest(arguments.owner);
   // If a minority may be missing, the next round tries a server again that refuses to work or
   // refuses connections.
   const bool in_rounds = options.rule.spare() > 0;

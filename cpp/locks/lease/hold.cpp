@@ -22,19 +22,13 @@ Event::Cause cause_of(const std::string& reason) {
   return over || begins_with(reason, kNotRenewed) ? Event::Cause::kLeaseOver : Event::Cause::kOther;
 }
 
-void Levels::set_count(int count) {
+void Levels::resize(int count) {
   marks_.resize(static_cast<std::size_t>(count), mark(false, 0));
   note_renewed();
 }
 
-void Levels::push(bool renewed, WholeId whole) {
-  marks_ += mark(renewed, whole);
-  renewed_ = renewed_ || renewed;
-}
-
-int Levels::count_of(Ending ending) const {
+int Levels::count_of_several(Ending ending) const {
   if (ending.how == Ending::How::kAll) return count();
-  if (ending.how == Ending::How::kInnermost) return 1;
   const auto is_of = [&ending](Mark each) { return whole_of(each) == ending.whole; };
   return static_cast<int>(std::count_if(marks_.begin(), marks_.end(), is_of));
 }

@@ -113,9 +113,17 @@ class Levels {
     return (marks_[static_cast<std::size_t>(level)] & kRenewed) != 0;
   }
   // The inner ones end; or, if the server knows of more holds than we do, those have a lease.
-  void set_count(int count);
-  void push(bool renewed, WholeId whole);
-  int count_of(Ending ending) const;  // how many of them end
+  void set_count(int count) {
+    if (count != this->count()) resize(count);
+  }
+  void push(bool renewed, WholeId whole) {
+    marks_.push_back(mark(renewed, whole));
+    renewed_ = renewed_ || renewed;
+  }
+  // How many of them end.
+  int count_of(Ending ending) const {
+    return ending.how == Ending::How::kInnermost ? 1 : count_of_several(ending);
+  }
   void end(Ending ending);
   void all_leased();
 
@@ -127,6 +135,8 @@ class Levels {
     return (static_cast<Mark>(whole) << 1U) | (renewed ? kRenewed : 0U);
   }
   static constexpr WholeId whole_of(Mark mark) { return static_cast<WholeId>(mark >> 1U); }
+  void resize(int count);
+  int count_of_several(Ending ending) const;
   void note_renewed();
 
   std::u32string marks_;  // one for each, the outermost first
