@@ -101,6 +101,7 @@ AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now
 AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoint now) {
   using Kind = Event::Kind;
   const bool probed = std::exchange(probing_, false);
+  if (!probed && state_ != State::kConfirming) return {};  // nothing was asked
   // During the probe, no attempt was sent.
   if (event.kind == Kind::kAskFailed) return finish(Verdict::kFailed, event.why, !probed);
   if (event.kind == Kind::kForgotten) return now < trusted_until_ ? attempt() : confirmed(now);

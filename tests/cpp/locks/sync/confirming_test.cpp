@@ -99,6 +99,18 @@ TEST_F(AcquireMachineTest, AGrantThatIsForgottenMeanwhileIsTriedAgain) {
   EXPECT_EQ(forgotten(), "expired, give back");
 }
 
+TEST_F(AcquireMachineTest, AConfirmationThatNothingAsksForGrantsNothing) {
+  begin(confirming(false));
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_EQ(forgotten(), "try");
+  EXPECT_EQ(confirmed(), "go on");
+  EXPECT_EQ(forgotten(), "go on");
+  EXPECT_EQ(unconfirmed(), "go on");
+  EXPECT_EQ(granted(100), "confirm");
+  EXPECT_EQ(confirmed(), "granted");
+}
+
 TEST_F(AcquireMachineTest, WithoutBlockingAnUnconfirmedGrantFails) {
   begin(confirming(false));
   EXPECT_EQ(start(), "try");
