@@ -344,7 +344,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/quorum/* locks/engine/quorum.*",
         "failed-members",
         first=1356,
-        lines=1414,
+        lines=1415,
         added=(
             "a red lock that lost its quorum releases its members though others hang; "
             "they take a `label`; what the other members have of a lost hold is released when the "

@@ -120,7 +120,7 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
                                             static_cast<std::int64_t>(arguments.owner));
   const std::vector<int> counts = this->counts(arguments.owner);
   const int held = common(counts, options.rule.needed);
-  const bool rest = held == 0 && *std::max_element(counts.begin(), counts.end()) > 0;
+  const bool rest = *std::max_element(counts.begin(), counts.end()) > held;
   if (rest && may_use(arguments.owner).ok()) release_rest(arguments.owner);
   // If a minority may be missing, the next round tries a server again that refuses to work or
   // refuses connections.
@@ -197,6 +197,7 @@ sync::ExchangePtr Quorum::release_members(const Release& what) const {
 }
 
 void Quorum::release_rest(OwnerNumber owner) const {
+  if (known_count(owner) > 0) return;  // it was acquired meanwhile
   for (const auto& lock : members_) {
     if (lock->known_count(owner) == 0) continue;
     lock->release_unawaited({owner, {How::kWhole, id_}});
