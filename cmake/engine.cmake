@@ -55,19 +55,23 @@ holdfast_compile_together(sync locks/sync/recipes locks/sync/operation locks/syn
 holdfast_compile_together(client redis/client)
 holdfast_compile_together(holds redis/script locks/base locks/lease locks/wait)
 holdfast_compile_together(engine locks/engine)
-holdfast_compile_together(topology redis/topology redis/client/greeting redis/client/login
+# Where servers are found, what makes and ends clients, what follows a loss, notes, the tools'
+# commands, and the guard: compiled quickly rather than to be fast.
+holdfast_compile_together(cold redis/topology redis/base/shown redis/client/greeting
+                          redis/client/login redis/client/subscription_stream
+                          redis/client/unknown_command redis/net/address_memory
                           redis/net/endpoint redis/net/resolver redis/net/tls_transport
-                          locks/engine/closing locks/engine/engine locks/engine/guarded
-                          locks/engine/reauthentication locks/sync/operation/replica_acknowledger
-                          locks/sync/operation/ticket)
-holdfast_compile_together(guard guard/enrolment guard/guard guard/held_page guard/releases guard/settings)
-
-# Where servers are found, what makes and ends clients, and the guard: small rather than fast.
-foreach(group topology guard)
-  set_source_files_properties(
-    "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/holdfast_engine.dir/Unity/unity_${group}_cxx.cxx"
-    PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Os>")
-endforeach()
+                          locks/engine/client locks/engine/closing locks/engine/engine
+                          locks/engine/guarded locks/engine/reauthentication
+                          locks/lease/note_book locks/lease/notes
+                          locks/sync/operation/command_operation
+                          locks/sync/operation/command_replies
+                          locks/sync/operation/replica_acknowledger
+                          locks/sync/operation/ticket locks/sync/operation/transfer_operation
+                          guard/enrolment guard/guard guard/held_page guard/releases guard/settings)
+set_source_files_properties(
+  "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/holdfast_engine.dir/Unity/unity_cold_cxx.cxx"
+  PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Og>")
 
 # Header lua_scripts.h: the scripts of lua/, checked, stripped and hashed.
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lua/*.lua")
