@@ -32,7 +32,7 @@ bool Acquire::begin(TimePoint now) {
     contend().begin();
     return false;
   }
-  count_ = request_.again ? std::max(plan_.count - 1, 1) : plan_.count;
+  count_ = plan_.count;
   deadline = std::min(after(now, context().command_timeout), time_.latest());
   connect_deadline = request_.connect_deadline.value_or(time_.connect_deadline());
   if (request_.purpose) send_ahead(note());
@@ -80,11 +80,11 @@ void Acquire::cancel() {
     const bool begun = contended_ || attempt_.under_way();
     if (begun) {
       contended = &contend();
-    } else if (finished() && !std::exchange(given_back_, true) && !request_.again) {
-      give_back();  // with `again`, another acquisition does
+    } else if (finished() && !std::exchange(given_back_, true)) {
+      give_back();
     }
   }
-  if (contended != nullptr) contended->deliver({AcquireMachine::Event::Kind::kCancel});
+  if (contended != nullptr) contended->cancel();
 }
 
 void Acquire::time_is_up(TimePoint now) {
@@ -115,7 +115,8 @@ Acquire::Contended& Acquire::contend() {
 
 lease::AttemptPlan Acquire::begin_attempt() {
   lease::Attempts& attempts = context().keeper->attempts();
-  const lease::AttemptPlan plan = attempts.begin(attempt_);
+  lease::AttemptPlan plan = attempts.begin(attempt_);
+  if (request_.again) plan.count = std::max(plan.count - 1, 1);  // it is not a further hold
   if (attempts.recorded()) record();
   if (plan.noted && !request_.purpose) {
     send_beside(context().keeper->notes().remove(name(), request_.owner));
@@ -177,7 +178,9 @@ void Acquire::take_back(int remaining) {
   send_release(request_.owner, remaining, request_.amount);
 }
 
+// With `again`, another acquisition gives the hold back.
 void Acquire::give_back() const {
+  if (request_.again) return;
   if (!recipe().makes_holds()) return send_release(request_.owner, 0, request_.amount);
   if (request_.block) context().keeper->attempts().forget_block(name(), request_.owner);
   for (std::int64_t i = 0; i < request_.amount; ++i) {

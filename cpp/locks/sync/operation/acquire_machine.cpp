@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "locks/lease/hold.h"
+#include "locks/sync/operation/replica_acknowledger.h"
 
 namespace holdfast::sync {
 
@@ -16,253 +17,87 @@ constexpr Millis kNoTtl{5000};
 // A lease up to this, or twice the caller's, is not reported as long.
 constexpr Millis kUsual{60000};
 
-bool by_queue(AcquireMachine::Event::Kind kind) {
-  using Kind = AcquireMachine::Event::Kind;
-  return kind == Kind::kAhead || kind == Kind::kHead || kind == Kind::kTryNow ||
-         kind == Kind::kTurn || kind == Kind::kOffer;
-}
-
 }  // namespace
 
-AcquireMachine::Action AcquireMachine::resume(const Event& event, TimePoint now) {
-  const bool answer = event.kind == Event::Kind::kAnswer;
-  // An earlier hold is part of the grant now, or is gone.
-  const bool settles = answer && std::exchange(takes_over_, false);
-  Action action = over() ? after_end(event) : next(event, now);
-  action.settles = settles;
-  if (answer) note(event.answer, action);
-  return action;
-}
+// ---- Attempts
 
-// The further content of an answer, also after the caller has left.
-void AcquireMachine::note(const Answer& answer, Action& action) {
-  if (answer.kind != Answer::Kind::kHeld) return;
-  if (options_.by_count) action.left_over = answer.value.value_or(0);
-  // A server does not report that its clock was set back, but every lease lasts longer.
-  const Millis usual = std::max(kUsual, 2 * options_.lease);
-  const bool waits = options_.blocking && !over() && options_.lease > Millis(0);
-  const bool overlong = waits && answer.ttl > usual;
-  if (minded_ || (!overlong && !answer.foreign)) return;
-  minded_ = true;
-  if (overlong) action.overlong = answer.ttl;
-  action.foreign = answer.foreign;
-}
-
-// Handles events after the end.
-AcquireMachine::Action AcquireMachine::after_end(const Event& event) {
-  using Kind = Event::Kind;
-  const bool granted = verdict_ == Verdict::kGranted;
-  if (event.kind == Kind::kTryNow || event.kind == Kind::kTurn) {
-    // With a permit it is forwarded, too: the message may be about another permit.
-    if (!granted || options_.has_permits) return {Action::Verb::kForward};
-  }
-  if (event.kind == Kind::kCancel && granted && !given_back_) {
-    given_back_ = true;
-    // With `again`, another acquisition gives the hold back.
-    if (!options_.again) return {Action::Verb::kGiveBack};
-  }
-  return {};
-}
-
-AcquireMachine::Action AcquireMachine::next(const Event& event, TimePoint now) {
-  using Kind = Event::Kind;
-  switch (event.kind) {
-    case Kind::kBegun:
-      return begun(event, now);
-    case Kind::kFailed:
-      return finish(Verdict::kFailed, event.why,
-                    event.unknown && (open() || state_ == State::kKeeping));
-    case Kind::kCancel:
-      return finish(Verdict::kCancelled, {}, open());
-    case Kind::kTime:
-      return time(event, now);
-    default:
-      return replied(event, now);
-  }
-}
-
-// Handles replies of the server and of the LeaseKeeper.
-AcquireMachine::Action AcquireMachine::replied(const Event& event, TimePoint now) {
-  using Kind = Event::Kind;
-  in_doubt_ = in_doubt_ || (event.unknown && event.kind != Kind::kAnswer);
-  switch (event.kind) {
-    case Kind::kAnswer:
-      return answered(event, now);
-    case Kind::kRefused:
-      return refused(event.why, now);
-    case Kind::kKept:
-      return kept(now);
-    default:
-      return by_queue(event.kind) ? queued(event, now) : acknowledged(event, now);
-  }
-}
-
-// Handles the results of confirmations and probes.
-AcquireMachine::Action AcquireMachine::acknowledged(const Event& event, TimePoint now) {
-  using Kind = Event::Kind;
-  const bool probed = std::exchange(probing_, false);
-  if (!probed && state_ != State::kConfirming) return {};  // nothing was asked
-  // During the probe, no attempt was sent.
-  if (event.kind == Kind::kAskFailed) return finish(Verdict::kFailed, event.why, !probed);
-  if (event.kind == Kind::kForgotten) return now < trusted_until_ ? attempt() : confirmed(now);
-  if (event.kind == Kind::kConfirmed) return probed ? send() : confirmed(now);
-  return probed ? refused(event.why, now) : unconfirmed(event.why, now);
-}
-
-// Handles the events of the queue.
-AcquireMachine::Action AcquireMachine::queued(const Event& event, TimePoint now) {
-  using Kind = Event::Kind;
-  if (event.kind == Kind::kAhead) return ahead(event, now);
-  if (event.kind != Kind::kHead) return notified(event, now);
-  // The release that it waits for may have been answered before it joined.
-  return held_back_ && !event.release_in_flight ? attempt() : sleep();
-}
-
-// No message says that the server has lost the counter.
-TimePoint AcquireMachine::look_by(TimePoint at, TimePoint now) const {
-  return options_.sets_up ? std::min(at, after(now, kNoTtl)) : at;
-}
-
-// Handles signals of other waiters of this client and of the channel.
-AcquireMachine::Action AcquireMachine::notified(const Event& event, TimePoint now) {
-  const bool asleep = state_ == State::kAsleep;
-  if (event.kind == Event::Kind::kTryNow) {
-    if (asleep && !stand_back_.under_way()) return try_now();
-    signalled_ = true;
-  } else if (event.kind == Event::Kind::kOffer) {
-    state_ = State::kTrying;
-    woken_ = false;
-    stand_back_.end();
-    count_ = 1;
-    takes_over_ = takes_over_ || event.takes_over;
-  } else if (asleep) {
-    // For fewer permits than the last head wanted, its own attempt may have found an earlier end.
-    retry_at_ = event.at == kNever ? kNever : std::min(retry_at_, look_by(event.at, now));
-    return sleep();
-  } else if (event.at != kNever) {
-    signalled_ = true;  // the current attempt may have been too early
-  }
-  return {};
-}
-
-// A nested hold does not queue up. The waiters ahead may be gone before it has joined.
-AcquireMachine::Action AcquireMachine::ahead(const Event& event, TimePoint now) {
-  begun_ = now;
-  if (event.count > 0) return attempt();
-  if (event.at == kNever) {
+// A nested hold does not queue up.
+void AcquireMachine::start(TimePoint now, const Ahead& ahead) {
+  if (over()) return;
+  if (ahead.nested) return attempt();
+  if (ahead.until == kNever) {
     contended_ = true;
-    Action action = queue_up(kNever);
-    action.afresh = true;
-    return action;
+    return join(true);  // the waiters ahead may be gone before it has joined
   }
-  const bool turn_of_others = event.at > now && event.at < options_.deadline;
-  if (turn_of_others) return queue_up(event.at);
-  held_back_ = event.release_in_flight;
-  return held_back_ ? queue_up(kNever) : attempt();
+  const bool turn_of_others = ahead.until > now && ahead.until < options_.deadline;
+  if (turn_of_others) {
+    retry_at_ = ahead.until;
+    return join();
+  }
+  held_back_ = ahead.release_in_flight;
+  held_back_ ? join() : attempt();
 }
 
-AcquireMachine::Action AcquireMachine::queue_up(TimePoint until) {
-  joined_ = true;
-  state_ = State::kAsleep;
-  retry_at_ = until;
-  return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
-}
-
-AcquireMachine::Action AcquireMachine::attempt() {
+void AcquireMachine::sent(const Begun& begun) {
   state_ = State::kTrying;
-  signalled_ = woken_ = false;
+  takes_over_ = begun.takes_over;
+  count_ = begun.count;
+}
+
+void AcquireMachine::attempt(bool woken) {
+  state_ = State::kTrying;
+  signalled_ = false;
+  woken_ = woken;
   stand_back_.end();
-  return {Action::Verb::kTry, contended_ ? options_.deadline : kNever};
+  const Result<Begun> begun = driver_.begin_attempt(contended_ ? options_.deadline : kNever);
+  if (!begun.ok()) return finish(Verdict::kFailed, begun.status());
+  takes_over_ = takes_over_ || begun.value().takes_over;
+  if (count_ == 0) count_ = begun.value().count;  // a later attempt is for the hold of the first
+  probing_ = options_.confirms && !begun.value().probed;
+  probing_ ? asked(driver_.probe()) : send();
 }
 
-// After a signal.
-AcquireMachine::Action AcquireMachine::try_now() {
-  Action action = attempt();
-  woken_ = true;
-  return action;
-}
-
-AcquireMachine::Action AcquireMachine::begun(const Event& event, TimePoint now) {
-  if (state_ == State::kNew) begun_ = now;
-  state_ = State::kTrying;
-  takes_over_ = takes_over_ || event.takes_over;
-  // With `again`, it is not a further hold.
-  if (count_ == 0) count_ = options_.again ? std::max(event.count - 1, 1) : event.count;
-  probing_ = options_.confirms && !event.probed;
-  return probing_ ? Action{Action::Verb::kProbe} : send();
-}
-
-AcquireMachine::Action AcquireMachine::send() const {
-  Action action{Action::Verb::kSend};
-  action.count = count_;
+void AcquireMachine::send() {
   // The deadline itself is checked separately.
-  if (contended_ && options_.deadline != kNever) return action;
-  action.connect_deadline = options_.connect_deadline;
-  return action;
+  const bool counts = contended_ && options_.deadline != kNever;
+  const Status closed = driver_.send(count_, counts ? kNever : options_.connect_deadline);
+  if (!closed.ok()) finish(Verdict::kFailed, closed);
 }
 
-AcquireMachine::Action AcquireMachine::sleep() {
-  state_ = State::kAsleep;
-  return {Action::Verb::kSleep, std::min({retry_at_, options_.deadline, stand_back_.until()})};
-}
+// ---- What the server says
 
-AcquireMachine::Action AcquireMachine::sleep_unless_signalled() {
-  return signalled_ && !stand_back_.under_way() ? try_now() : sleep();
-}
-
-AcquireMachine::Action AcquireMachine::answered(const Event& event, TimePoint now) {
-  const bool to_offer = event.unknown;
-  if (!to_offer) in_doubt_ = false;
-  if (event.answer.kind == Answer::Kind::kGranted) return granted(event, now);
+void AcquireMachine::answered(TimePoint now, const Response& response) {
+  const Answer& answer = response.answer;
+  // An earlier hold is part of the grant now, or is gone.
+  if (std::exchange(takes_over_, false)) driver_.settled();
+  if (answer.kind == Answer::Kind::kHeld && !reported_) {
+    reported_ = answer.foreign || overlong(now, answer.ttl);
+    if (reported_) driver_.report(answer);
+  }
+  if (over()) return;
+  if (!response.to_offer || answer.kind == Answer::Kind::kGranted) in_doubt_ = false;
+  if (answer.kind == Answer::Kind::kGranted) {
+    grant_ = response;
+    if (!options_.confirms) return confirmed(now);
+    state_ = State::kConfirming;
+    return asked(driver_.confirm());
+  }
   refused_since_ = kNever;
   refusal_ = {};
-  if (event.answer.kind == Answer::Kind::kGone)
-    return finish(Verdict::kGone, Status::invalid(lease::kGoneAtAcquire));
-  return held(event, now);
+  if (answer.kind == Answer::Kind::kHeld) return held(now, response);
+  finish(Verdict::kGone, Status::invalid(lease::kGoneAtAcquire));
 }
 
-AcquireMachine::Action AcquireMachine::granted(const Event& event, TimePoint now) {
-  in_doubt_ = false;
-  grant_ = event.answer;
-  sent_ = event.sent;
-  trusted_until_ = event.at;
-  if (!options_.confirms) return confirmed(now);
-  state_ = State::kConfirming;
-  return {Action::Verb::kConfirm};
+// A server does not report that its clock was set back, but every lease lasts longer. That is no
+// matter for a caller that does not wait for its end.
+bool AcquireMachine::overlong(TimePoint now, Millis ttl) const {
+  const bool waits = !over() && options_.blocking && now < options_.deadline;
+  return waits && options_.lease > Millis(0) && ttl > std::max(kUsual, 2 * options_.lease);
 }
 
-AcquireMachine::Action AcquireMachine::confirmed(TimePoint now) {
-  if (now >= trusted_until_) return finish(Verdict::kExpired, {}, true);
-  if (grant_.ttl.count() > 0) retry_at_ = after(now, grant_.ttl + kAfterExpiry);
-  state_ = State::kKeeping;
-  Action action{Action::Verb::kKeep};
-  action.value = grant_.value;
-  action.count = count_;
-  action.sent = sent_;
-  return action;
-}
-
-AcquireMachine::Action AcquireMachine::unconfirmed(const Status& why, TimePoint now) {
-  if (now >= trusted_until_) return confirmed(now);
-  if (!options_.blocking) return finish(Verdict::kFailed, why, true);
-  Action action = refused(why, now);
-  action.give_back = true;
-  action.count = count_;
-  action.new_request = options_.undone_for_good && !over();
-  return action;
-}
-
-AcquireMachine::Action AcquireMachine::kept(TimePoint now) {
-  const bool by_lease = options_.lease > Millis(0) && grant_.ttl <= Millis(0);
-  if (by_lease) retry_at_ = after(now, options_.lease);
-  Action action = finish(Verdict::kGranted);
-  action.value = grant_.value;
-  return action;
-}
-
-AcquireMachine::Action AcquireMachine::held(const Event& event, TimePoint now) {
-  const Millis ttl = event.answer.ttl;
-  const bool was_sent = event.sent != TimePoint{};  // an offer of another owner's may not have been
+void AcquireMachine::held(TimePoint now, const Response& response) {
+  const Millis ttl = response.answer.ttl;
+  const bool was_sent = response.sent != TimePoint{};
   const bool too_late = options_.yields && was_sent && (woken_ || signalled_);
   contended_ = true;
   state_ = State::kAsleep;
@@ -270,65 +105,182 @@ AcquireMachine::Action AcquireMachine::held(const Event& event, TimePoint now) {
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
   if (options_.backoff) retry_at_ = std::min(retry_at_, now + options_.backoff->next());
-  if (!joined_) {
-    joined_ = true;
-    return {Action::Verb::kJoin, std::min(retry_at_, options_.deadline)};
-  }
-  if (too_late) stand_back_.refused(now - event.sent, event.others, now);
-  return sleep_unless_signalled();
+  if (!joined_) return join();
+  if (too_late) stand_back_.refused(now - response.sent, response.others, now);
+  sleep_unless_signalled();
 }
 
-AcquireMachine::Action AcquireMachine::refused(const Status& why, TimePoint now) {
+TimePoint AcquireMachine::look_by(TimePoint at, TimePoint now) const {
+  return options_.sets_up ? std::min(at, after(now, kNoTtl)) : at;
+}
+
+void AcquireMachine::refused(TimePoint now, const Status& why, bool unknown) {
+  if (over()) return;
+  in_doubt_ = in_doubt_ || unknown;
+  back_off(now, why, false);
+}
+
+// Before the next attempt, if there is time for one.
+void AcquireMachine::back_off(TimePoint now, const Status& why, bool take_back) {
   if (refused_since_ == kNever) refused_since_ = now;
   refusal_ = why;
-  if (now >= options_.deadline) return finish(Verdict::kTimedOut, why);
-  if (now >= refused_until()) return finish(Verdict::kFailed, why);
+  if (now >= options_.deadline) return finish(Verdict::kTimedOut, why, take_back);
+  const bool till_deadline = options_.blocking && options_.deadline != kNever;
+  if (!till_deadline && now >= after(refused_since_, options_.refusal_budget)) {
+    return finish(Verdict::kFailed, why, take_back);
+  }
   retry_at_ = after(now, kRefusalBackoff);
   signalled_ = false;
-  return sleep();
+  if (take_back) driver_.take_back(count_ - 1, options_.undone_for_good);
+  sleep();
 }
 
-TimePoint AcquireMachine::refused_until() const {
-  const bool till_deadline = options_.blocking && options_.deadline != kNever;
-  return till_deadline ? kNever : after(refused_since_, options_.refusal_budget);
+void AcquireMachine::failed(TimePoint /*now*/, const Status& why, bool unknown) {
+  if (!over()) finish(Verdict::kFailed, why, unknown && open());
 }
 
-AcquireMachine::Action AcquireMachine::time(const Event& event, TimePoint now) {
-  if (awaits_replicas()) return time_of_replicas(event.why, now);
+// ---- What replicas say
+
+// A probe or a confirmation, which needs an open client.
+void AcquireMachine::asked(const Status& closed) {
+  if (!closed.ok()) finish(Verdict::kFailed, closed, !std::exchange(probing_, false));
+}
+
+void AcquireMachine::acknowledged(TimePoint now, const Acknowledgement& outcome) {
+  using Kind = Acknowledgement::Kind;
+  if (over()) return;
+  const bool probed = std::exchange(probing_, false);
+  if (!probed && state_ != State::kConfirming) return;  // nothing was asked
+  const bool late = !probed && now >= grant_.trusted_until;
+  switch (outcome.kind) {
+    case Kind::kConfirmed:
+      return probed ? send() : confirmed(now);
+    case Kind::kFailed:
+      return finish(Verdict::kFailed, outcome.why, !probed);  // before a probe, none was sent
+    case Kind::kGone:
+      return late ? finish(Verdict::kExpired, {}, true) : attempt();
+    case Kind::kRefused:
+      if (late) return finish(Verdict::kExpired, {}, true);
+      if (!probed && !options_.blocking) return finish(Verdict::kFailed, outcome.why, true);
+      return back_off(now, outcome.why, !probed);
+  }
+}
+
+void AcquireMachine::confirmed(TimePoint now) {
+  if (now >= grant_.trusted_until) return finish(Verdict::kExpired, {}, true);
+  const Millis ttl = grant_.answer.ttl;
+  if (ttl > Millis(0)) retry_at_ = after(now, ttl + kAfterExpiry);
+  state_ = State::kKeeping;
+  const Status closed = driver_.keep(grant_, count_);
+  if (!closed.ok()) return finish(Verdict::kFailed, closed, true);
+  if (ttl <= Millis(0) && options_.lease > Millis(0)) retry_at_ = after(now, options_.lease);
+  finish(Verdict::kGranted);
+}
+
+// ---- The queue
+
+void AcquireMachine::join(bool afresh) {
+  using Where = wait::WaitRegistry::Place;
+  joined_ = true;
+  state_ = State::kAsleep;
+  const Result<Place> place = driver_.join(afresh);
+  if (!place.ok()) return finish(Verdict::kFailed, place.status());
+  const auto [where, release_in_flight] = place.value();
+  if (where == Where::kTryNow) return attempt(true);
+  // The release that it waits for may have been answered before it joined.
+  if (where == Where::kHead && held_back_ && !release_in_flight) return attempt();
+  if (where == Where::kQueued) retry_at_ = kNever;
+  sleep();
+}
+
+void AcquireMachine::signal(TimePoint /*now*/) {
+  if (over()) return signal_after_end();
+  if (state_ == State::kAsleep && !stand_back_.under_way()) return attempt(true);
+  signalled_ = true;
+}
+
+void AcquireMachine::turn(TimePoint now, TimePoint held_until) {
+  if (over()) return signal_after_end();
+  if (state_ != State::kAsleep) {
+    signalled_ = signalled_ || held_until != kNever;  // the current attempt may be too early
+    return;
+  }
+  // For fewer permits than the last head wanted, its own attempt may have found an earlier end.
+  retry_at_ = held_until == kNever ? kNever : std::min(retry_at_, look_by(held_until, now));
+  sleep();
+}
+
+// With a permit it is for the others, too: the message may be about another permit.
+void AcquireMachine::signal_after_end() {
+  if (verdict_ != Verdict::kGranted || options_.has_permits) driver_.pass_on();
+}
+
+void AcquireMachine::offer(bool takes_over) {
+  state_ = State::kTrying;
+  woken_ = false;
+  stand_back_.end();
+  count_ = 1;
+  takes_over_ = takes_over_ || takes_over;
+}
+
+// ---- Time
+
+void AcquireMachine::time_is_up(TimePoint now, const Status& late) {
+  if (over()) return;
+  if (state_ == State::kConfirming || probing_) {
+    // The server and its replicas have separate time-outs; a caller's latest moment ends them.
+    if (now < options_.latest) return driver_.sleep_until(options_.latest);
+    return contended_ ? finish(Verdict::kTimedOut, refusal_, true)
+                      : finish(Verdict::kFailed, late, true);
+  }
   const bool trying = state_ == State::kTrying;
-  if (untried() && now >= std::min(retry_at_, options_.deadline)) return attempt();
+  // Others go first, and it has not tried yet: the lock may be free.
+  const bool untried = !contended_ && count_ == 0;
+  if (untried && now >= std::min(retry_at_, options_.deadline)) return attempt();
   if (now >= options_.deadline && (contended_ || !trying)) {
     return finish(Verdict::kTimedOut, refusal_, trying);
   }
-  if (trying) return {Action::Verb::kSleep, contended_ ? options_.deadline : kNever};
+  if (trying) return driver_.sleep_until(contended_ ? options_.deadline : kNever);
   if (now >= retry_at_) return attempt();
   stand_back_.end_by(now);
-  return sleep_unless_signalled();
+  sleep_unless_signalled();
 }
 
-// The server and its replicas have separate time-outs; a caller's latest moment ends them.
-AcquireMachine::Action AcquireMachine::time_of_replicas(const Status& late, TimePoint now) {
-  if (now < options_.latest) return {Action::Verb::kSleep, options_.latest};
-  return contended_ ? finish(Verdict::kTimedOut, refusal_, true)
-                    : finish(Verdict::kFailed, late, true);
+void AcquireMachine::sleep() {
+  state_ = State::kAsleep;
+  driver_.sleep_until(std::min({retry_at_, options_.deadline, stand_back_.until()}));
 }
 
-AcquireMachine::Action AcquireMachine::finish(Verdict verdict, Status why, bool give_back) {
-  const bool more = state_ == State::kKeeping && grant_.more;
+void AcquireMachine::sleep_unless_signalled() {
+  signalled_ && !stand_back_.under_way() ? attempt(true) : sleep();
+}
+
+// ---- The end
+
+void AcquireMachine::cancel(TimePoint /*now*/) {
+  if (!over()) return finish(Verdict::kCancelled, {}, open());
+  const bool granted = verdict_ == Verdict::kGranted;
+  if (granted && !std::exchange(given_back_, true)) driver_.give_back();
+}
+
+void AcquireMachine::finish(Verdict verdict, Status why, bool take_back) {
+  const bool granted = verdict == Verdict::kGranted;
+  const bool more = state_ == State::kKeeping && grant_.answer.more;
   unsettled_ = signalled_ || open() || more;
   state_ = State::kOver;
   verdict_ = verdict;
-  const bool leaves_place = has_place() && verdict != Verdict::kGranted;
-  const bool gives_back = give_back || in_doubt_ || leaves_place || takes_over_;
-  Action action{Action::Verb::kFinish, retry_at_, verdict, gives_back, std::move(why)};
-  action.count = count_;
-  if (joined_) action.leave = leave_reason(verdict);
-  return action;
-}
-
-wait::LeaveReason AcquireMachine::leave_reason(Verdict verdict) const {
-  if (unsettled_) return wait::LeaveReason::kTrying;
-  return verdict == Verdict::kGranted ? wait::LeaveReason::kGranted : wait::LeaveReason::kGaveUp;
+  Rest rest;
+  rest.retry_at = retry_at_;
+  const bool leaves_place = options_.in_line && contended_ && !granted;
+  if (take_back || in_doubt_ || leaves_place || takes_over_) rest.take_back = count_ - 1;
+  if (joined_) {
+    rest.leave = unsettled_ ? wait::LeaveReason::kTrying
+                 : granted  ? wait::LeaveReason::kGranted
+                            : wait::LeaveReason::kGaveUp;
+  }
+  Outcome outcome{verdict, std::move(why)};
+  if (granted) outcome.value = grant_.answer.value;
+  driver_.finish(std::move(outcome), rest);
 }
 
 }  // namespace holdfast::sync

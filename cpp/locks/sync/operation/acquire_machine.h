@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include "locks/sync/recipes/backoff.h"
 #include "locks/sync/recipes/recipe.h"
@@ -11,6 +10,8 @@
 #include "redis/base/status.h"
 
 namespace holdfast::sync {
+
+struct Acknowledgement;
 
 // The pause between attempts at a server that refuses to work for the moment.
 inline constexpr Millis kRefusalBackoff{50};
@@ -26,14 +27,22 @@ enum class Verdict {
   kCancelled,  // by the caller
 };
 
+// How an operation ended: for an acquisition the verdict says how; for a call kGranted means that
+// it was done, with the server's answer in `value` (nothing: nil).
+struct Outcome {
+  Verdict verdict = Verdict::kGranted;
+  Status why{};
+  std::optional<std::int64_t> value{};
+};
+
 // The acquisition of anything that has an owner and a channel, as a machine: it reads no clock,
-// opens no socket and owns no thread. Its driver feeds events and carries out each action,
-// in order.
+// opens no socket and owns no thread. It is told events, each with its moment, and has its driver
+// do what follows from them.
 //
-//   new ──begun──> trying ──held (join the queue)──> asleep ──signal, time──> trying
-//    │               ├──granted──> [confirming ──>] keeping ──> over
-//    │               └──gone, failed, (not blocking) held──> over
-//    └──ahead (join the queue)──> asleep
+//   new ──sent──> trying ──held (join the queue)──> asleep ──signal, time──> trying
+//    │              ├──granted──> [confirming ──>] keeping ──> over
+//    │              └──gone, failed, (not blocking) held──> over
+//    └──start (others are ahead: join the queue)──> asleep
 // The first event says either that the first attempt has been sent, or which waiters are ahead of
 // it in the queue: if there are any, it joins at once. If replicas have to confirm a grant, the
 // first attempt follows a probe of the server, and a grant goes from trying to confirming: without
@@ -60,9 +69,7 @@ class AcquireMachine {
     std::uint64_t seed = 0;                    // of StandBack
     bool confirms = false;                     // a grant counts once replicas have confirmed it
     Millis lease{0};                           // of the new hold; 0: no hold
-    bool again = false;                        // not a further hold: the grant is never given back
     bool has_permits = false;                  // several owners may hold it at a time
-    bool by_count = false;                     // what a refusal finds free is for other waiters
     bool yields = false;                       // it queues up behind earlier waiters
     bool sets_up = false;          // what the server has lost, the next attempt sets up again
     bool undone_for_good = false;  // after giving back, the next attempt is a new request
@@ -70,88 +77,95 @@ class AcquireMachine {
     TimePoint latest = kNever;  // the end in any case, also of a confirmation (CallersTime)
   };
 
-  struct Event {
-    enum class Kind {
-      kAhead,   // earlier waiters: of this client (`at` is kNever), of other clients until `at`;
-                // `release_in_flight`: a release of this client is unanswered. `count`: the owner's
-                // holds
-      kBegun,   // the attempt: `count` holds with this one; it `takes_over` a pending release;
-                // `probed`: the server has WAIT. The first event if the attempt has been sent
-      kAnswer,  // `answer` to a command `sent` then; a grant is valid until `at`; `unknown`: to an
-                // offer, which does not show the result of an earlier attempt
-      kRefused,      // a temporary error: `why`; `unknown` as of kFailed
-      kFailed,       // a final error: `why`; `unknown` when the attempt may have been executed
-      kConfirmed,    // replicas have the grant; of a probe: the server has WAIT
-      kForgotten,    // the server no longer has the grant: released by force, or lost in a failover
-      kUnconfirmed,  // too few replicas have it, or WAIT failed for the moment: `why`
-      kAskFailed,    // WAIT failed: `why`
-      kKept,         // the grant is recorded; kFailed: it could not be
-      kTryNow,       // the lock may be free: a message, a new subscription
-      kHead,  // head of the queue since it joined, and no message came; `release_in_flight`: as of
-              // kAhead
-      kTurn,  // it is now the head of the queue; held until `at` at most (kNever: not the head yet)
-      kOffer,  // an owner of this client hands over: its attempt for this waiter is under way
-      kTime,   // `until` of the last kSleep has come; `why`: the caller's latest moment, too
-      kCancel,
-    };
-    Kind kind = Kind::kAhead;
+  // The waiters ahead of a newcomer.
+  struct Ahead {
+    TimePoint until{};  // kNever: some of this client are; else others go first until then
+    bool release_in_flight = false;  // a release of this client is unanswered
+    bool nested = false;             // the owner has holds: it goes past all of them
+  };
+  // The answer to an attempt.
+  struct Response {
     Answer answer{};
-    TimePoint at = kNever;
-    Status why{};
-    bool unknown = false;
-    TimePoint sent{};
-    int count = 0;
-    bool release_in_flight = false;
-    bool takes_over = false;
-    bool probed = false;
-    std::int64_t others = 0;  // of kAnswer: the other clients that wait, as far as is known
-
-    static Event of(Kind kind, Status why, bool unknown = false) {
-      return {kind, {}, kNever, std::move(why), unknown};
-    }
+    TimePoint trusted_until = kNever;  // of a grant
+    TimePoint sent{};                  // the epoch: an offer that may not have been sent
+    std::int64_t others = 0;           // the other clients that wait, as far as is known
+    bool to_offer = false;             // which does not show the result of an earlier attempt
   };
-
-  struct Action {
-    enum class Verb {
-      kNone,      // go on waiting
-      kTry,       // begin an attempt; kBegun or kFailed follows
-      kProbe,     // whether the server has WAIT; kConfirmed, kUnconfirmed or kAskFailed follows
-      kSend,      // the attempt; kAnswer, kRefused or kFailed follows
-      kConfirm,   // have replicas confirm; kConfirmed, kForgotten, kUnconfirmed or kAskFailed
-                  // follows
-      kKeep,      // record the grant; kKept or kFailed follows
-      kJoin,      // queue up at the channel; kTryNow, kHead, kTurn or kFailed follows
-      kSleep,     // wait for the next event, kTime at `until` at the latest
-      kFinish,    // over
-      kGiveBack,  // after the end: release the grant, which its caller never gets
-      kForward,   // after the end: this signal is for the remaining waiters
-    };
-    Verb verb = Verb::kNone;
-    TimePoint until = kNever;  // of an end: when the next waiter is to try again, if known
-    Verdict verdict = Verdict::kGranted;
-    bool give_back = false;  // first: take back what attempts have left, or may still be granted
-    Status why{};
-    std::optional<std::int64_t> value{};  // the value of a grant
-
-    int count = 0;                        // the holds with the grant; giving back leaves one less
-    bool new_request = false;             // of kSleep: the next attempt is another request
-    bool afresh = false;                  // of kJoin: ignore earlier events of the channel
-    TimePoint connect_deadline = kNever;  // of kSend: with servers that refuse connections
-    TimePoint sent{};                     // of kKeep: when the granted command was sent
-    // At an end: leave the queue, for this reason. Unset: it was not joined.
+  // An attempt that may be sent.
+  struct Begun {
+    int count = 0;            // the owner's holds with its grant
+    bool takes_over = false;  // a pending release of the owner's
+    bool probed = false;      // the server is known to have WAIT
+  };
+  struct Place {
+    wait::WaitRegistry::Place where = wait::WaitRegistry::Place::kHead;
+    bool release_in_flight = false;  // as of Ahead
+  };
+  // What an end leaves to others.
+  struct Rest {
+    // Attempts may have been granted, or have a place in line: to be taken back, down to so many
+    // holds.
+    std::optional<int> take_back{};
+    // Why it leaves the queue; unset: it has not joined.
     std::optional<wait::LeaveReason> leave{};
-
-    // To be done before the verb, also after the end.
-    bool settles = false;  // the answer settles the release that the attempt took over
-    std::optional<std::int64_t>
-        left_over{};       // free permits, too few for this waiter: for the others
-    Millis overlong{0};    // report a lease of this length
-    bool foreign = false;  // report that the key never expires
+    TimePoint retry_at = kNever;  // when the next waiter is to try again, if known
   };
 
-  explicit AcquireMachine(const Options& options) : options_(options), stand_back_(options.seed) {}
+  // What a machine has done, in order, while it handles an event: no further event may come from
+  // here. A failure of one of these ends the acquisition.
+  class Driver {
+   public:
+    virtual ~Driver() = default;
+    // The attempt is to be answered by `until`.
+    virtual Result<Begun> begin_attempt(TimePoint until) = 0;
+    // It asks for that many holds. answered(), refused() or failed() follows. `connect_deadline`:
+    // with servers that refuse connections.
+    virtual Status send(int count, TimePoint connect_deadline) = 0;
+    // Whether the server has WAIT; has replicas confirm the grant. acknowledged() follows.
+    virtual Status probe() = 0;
+    virtual Status confirm() = 0;
+    // The grant is recorded.
+    virtual Status keep(const Response& grant, int count) = 0;
+    // `afresh`: what has happened at its channel before is no reason to try.
+    virtual Result<Place> join(bool afresh) = 0;
+    // Until the next event; time_is_up() comes then at the latest.
+    virtual void sleep_until(TimePoint until) = 0;
+    // The grant of an attempt is taken back. `anew`: the next one is another request.
+    virtual void take_back(int remaining, bool anew) = 0;
+    // The server's answer settles the release that the attempt took over; also after the end.
+    virtual void settled() = 0;
+    // A refusal says that the key never expires, or that it lasts suspiciously long.
+    virtual void report(const Answer& refusal) = 0;
+    virtual void finish(Outcome outcome, const Rest& rest) = 0;
+    // After the end: the caller never gets the grant; the signal is for the remaining waiters.
+    virtual void give_back() = 0;
+    virtual void pass_on() = 0;
+  };
 
-  Action resume(const Event& event, TimePoint now);
+  // The driver outlives it.
+  AcquireMachine(const Options& options, Driver& driver)
+      : options_(options), driver_(driver), stand_back_(options.seed) {}
+
+  // ---- The first event
+  void start(TimePoint now, const Ahead& ahead);
+  void sent(const Begun& begun);  // the attempt is on its way already, or answered
+
+  // ---- Later ones
+  void answered(TimePoint now, const Response& response);
+  // By a temporary error. `unknown`, here and below: an attempt may have been executed.
+  void refused(TimePoint now, const Status& why, bool unknown);
+  void failed(TimePoint now, const Status& why, bool unknown);
+  void acknowledged(TimePoint now, const Acknowledgement& outcome);
+  // The lock may be free: a message, a new subscription.
+  void signal(TimePoint now);
+  // It is the head of the queue now; held until `held_until` at most (kNever: it is not known).
+  void turn(TimePoint now, TimePoint held_until);
+  // An owner of this client, which finds it open_to_offers(), hands over: an attempt for this
+  // waiter is under way.
+  void offer(bool takes_over);
+  // `late`: the error where the caller's latest moment has come.
+  void time_is_up(TimePoint now, const Status& late);
+  void cancel(TimePoint now);
 
   bool yields() const { return options_.yields; }
   bool over() const { return state_ == State::kOver; }
@@ -168,43 +182,25 @@ class AcquireMachine {
  private:
   enum class State { kNew, kTrying, kConfirming, kKeeping, kAsleep, kOver };
 
-  Action next(const Event& event, TimePoint now);
-  Action after_end(const Event& event);
-  void note(const Answer& answer, Action& action);
-  Action queued(const Event& event, TimePoint now);
-  Action notified(const Event& event, TimePoint now);
+  void attempt(bool woken = false);
+  void send();
+  void asked(const Status& closed);
+  void confirmed(TimePoint now);
+  void held(TimePoint now, const Response& response);
+  bool overlong(TimePoint now, Millis ttl) const;
+  void join(bool afresh = false);
+  void back_off(TimePoint now, const Status& why, bool take_back);
+  void sleep();
+  void sleep_unless_signalled();
+  void signal_after_end();
+  void finish(Verdict verdict, Status why = {}, bool take_back = false);
+  // No message says that the server has lost the counter.
   TimePoint look_by(TimePoint at, TimePoint now) const;
-  Action replied(const Event& event, TimePoint now);
-  Action acknowledged(const Event& event, TimePoint now);
-  Action ahead(const Event& event, TimePoint now);
-  Action queue_up(TimePoint until);
-  Action attempt();
-  Action try_now();
-  Action begun(const Event& event, TimePoint now);
-  Action send() const;
-  Action sleep();
-  Action sleep_unless_signalled();
-  Action answered(const Event& event, TimePoint now);
-  Action granted(const Event& event, TimePoint now);
-  Action confirmed(TimePoint now);
-  Action unconfirmed(const Status& why, TimePoint now);
-  Action kept(TimePoint now);
-  Action held(const Event& event, TimePoint now);
-  Action refused(const Status& why, TimePoint now);
-  TimePoint refused_until() const;
-  Action time(const Event& event, TimePoint now);
-  Action time_of_replicas(const Status& late, TimePoint now);
-  Action finish(Verdict verdict, Status why = {}, bool give_back = false);
-  wait::LeaveReason leave_reason(Verdict verdict) const;
-  bool has_place() const { return options_.in_line && contended_; }
-  // Others go first, and it has not tried yet: the lock may be free.
-  bool untried() const { return state_ == State::kAsleep && !contended_ && count_ == 0; }
-  // Whether it awaits a confirmation, or whether the server has WAIT.
-  bool awaits_replicas() const { return state_ == State::kConfirming || probing_; }
   // An attempt may have been granted, and the outcome is not known yet.
   bool open() const { return state_ == State::kTrying || state_ == State::kConfirming; }
 
   Options options_;
+  Driver& driver_;
   State state_ = State::kNew;
   bool joined_ = false;
   bool contended_ = false;   // the server, or the queue, has shown that another owner holds it
@@ -216,17 +212,14 @@ class AcquireMachine {
   bool takes_over_ = false;  // a release of the owner, until the server answers
   bool unsettled_ = false;
   bool given_back_ = false;              // the grant, after the end
-  bool minded_ = false;                  // the long lease has been reported
+  bool reported_ = false;                // Driver::report(), which comes once
   Verdict verdict_ = Verdict::kGranted;  // of the end
   int count_ = 0;                        // the holds with the grant; 0 before the first attempt
-  TimePoint begun_{};
   TimePoint retry_at_ = kNever;
   StandBack stand_back_;
   TimePoint refused_since_ = kNever;
   Status refusal_;
-  Answer grant_;  // to be confirmed and recorded; sent at sent_, valid until trusted_until_
-  TimePoint sent_{};
-  TimePoint trusted_until_ = kNever;
+  Response grant_;  // to be confirmed and recorded
 };
 
 }  // namespace holdfast::sync

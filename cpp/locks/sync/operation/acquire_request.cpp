@@ -43,9 +43,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   // With `again`, the grant has been confirmed before.
   options.confirms = context.acknowledger && recipe.takes() && !request.again;
   options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
-  options.again = request.again;
   options.has_permits = recipe.has_permits();
-  options.by_count = by_count(recipe, request.name());
   options.yields = options.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
   options.sets_up = request.setup != nullptr;
   options.undone_for_good = recipe.undone_for_good();

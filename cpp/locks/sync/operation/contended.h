@@ -12,13 +12,13 @@
 
 namespace holdfast::sync {
 
-// What only an acquisition needs that its first command has not ended: it reports events to the
-// machine and carries out its actions. It is a waiter in the registry, to which another owner of
-// the client may hand the lock over. Its acquisition, whose lock it uses, owns it.
-class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
+// What only an acquisition needs that its first command has not ended: it tells the machine what
+// happens, and does what the machine decides. It is a waiter in the registry, to which another
+// owner of the client may hand the lock over. Its acquisition, whose lock it uses, owns it.
+class Acquire::Contended final : public wait::Waiter,
+                                 public wait::NextWaiter,
+                                 private AcquireMachine::Driver {
  public:
-  using Event = AcquireMachine::Event;
-
   // `sent`: the first attempt is on its way, or answered; else begin() follows.
   Contended(Acquire& acquire, bool sent) HOLDFAST_UNCHECKED;
 
@@ -26,13 +26,13 @@ class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
   void complete(Result<resp::Reply> reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(acquire_.mutex_);
   void time_is_up(TimePoint now) HOLDFAST_EXCLUDES(acquire_.mutex_);
-  void deliver(Event event) HOLDFAST_EXCLUDES(acquire_.mutex_);
+  void cancel() HOLDFAST_EXCLUDES(acquire_.mutex_) { tell(&AcquireMachine::cancel); }
 
-  void on_signal() override { deliver({Event::Kind::kTryNow}); }
+  void on_signal() override { tell(&AcquireMachine::signal); }
   void on_message(std::string_view payload) override;
-  void on_turn(TimePoint retry_at) override { deliver({Event::Kind::kTurn, {}, retry_at}); }
+  void on_turn(TimePoint retry_at) override { tell(&AcquireMachine::turn, retry_at); }
   void on_failure(const Status& why) override {
-    deliver(Event::of(Event::Kind::kFailed, unreachable_status(why, acquire_.name()), true));
+    tell(&AcquireMachine::failed, unreachable_status(why, acquire_.name()), true);
   }
   std::shared_ptr<wait::NextWaiter> next_waiter() override { return self(); }
 
@@ -43,26 +43,38 @@ class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
   }
 
  private:
-  using Action = AcquireMachine::Action;
-  using Next = std::optional<Event>;
+  using Begun = AcquireMachine::Begun;
+  using Place = AcquireMachine::Place;
+  using Response = AcquireMachine::Response;
 
+  // An event of the machine, with the lock; what it has for other waiters comes without it.
+  template <typename... Takes, typename... Arguments>
+  void tell(void (AcquireMachine::*event)(TimePoint, Takes...), Arguments&&... arguments)
+      HOLDFAST_EXCLUDES(acquire_.mutex_);
   void start() HOLDFAST_EXCLUDES(acquire_.mutex_);
-  Event ahead() HOLDFAST_EXCLUDES(acquire_.mutex_);
-  Event begun(const lease::AttemptPlan& plan) const;
-  Event failed(const Status& why, bool unknown) const;
-  Event answer(const Answer& answer, const client::Sent& sent) const;
+  AcquireMachine::Ahead ahead() HOLDFAST_EXCLUDES(acquire_.mutex_);
+  Response heard(const Answer& answer, const client::Sent& sent) const;
+  Status unanswered(const Status& why) const;
 
-  // Carry out an action; what it leads to at once.
-  Next perform(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(acquire_.mutex_);
-  Next ask(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
-  Event attempt(TimePoint until) HOLDFAST_REQUIRES(acquire_.mutex_);
-  Next send(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
-  Event join(bool afresh) HOLDFAST_REQUIRES(acquire_.mutex_);
-  Event keep(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
-  void sleep(const Action& action) HOLDFAST_REQUIRES(acquire_.mutex_);
-  void conclude(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(acquire_.mutex_);
-  void notify_others(const Action& action, wait::Calls& calls) HOLDFAST_REQUIRES(acquire_.mutex_);
+  Result<Begun> begin_attempt(TimePoint until) HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  Status send(int count, TimePoint connect_deadline) HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  Status probe() HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  Status confirm() HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  Status keep(const Response& grant, int count) HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  Result<Place> join(bool afresh) HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  void sleep_until(TimePoint until) HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  void take_back(int remaining, bool anew) HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  void settled() HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  void report(const Answer& refusal) HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  void finish(Outcome outcome, const AcquireMachine::Rest& rest)
+      HOLDFAST_REQUIRES(acquire_.mutex_) override;
+  void give_back() HOLDFAST_REQUIRES(acquire_.mutex_) override { acquire_.give_back(); }
+  void pass_on() HOLDFAST_REQUIRES(acquire_.mutex_) override {
+    calls_.append(context().waits->not_for(channel_, *this));
+  }
 
+  // Tells the machine what replicas say; once.
+  Confirmed acknowledged();
   // Lives as long as its acquisition.
   std::shared_ptr<Contended> self() { return {acquire_.shared_from_this(), this}; }
   const AcquireRequest& request() const { return acquire_.request(); }
@@ -73,6 +85,7 @@ class Acquire::Contended final : public wait::Waiter, public wait::NextWaiter {
   const std::string beside_;  // Recipe::channel_beside()
   AcquireMachine machine_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
   AcquireStats stats_ HOLDFAST_GUARDED_BY(acquire_.mutex_);
+  wait::Calls calls_ HOLDFAST_GUARDED_BY(acquire_.mutex_);     // to be run without the lock
   bool held_up_ HOLDFAST_GUARDED_BY(acquire_.mutex_) = false;  // by a renewal of the owner's
   // The sequences of the channels before the attempt.
   std::optional<std::uint64_t> seen_ HOLDFAST_GUARDED_BY(acquire_.mutex_);

@@ -18,14 +18,6 @@
 
 namespace holdfast::sync {
 
-// How an operation ended: for an acquisition the verdict says how; for a call kGranted means that
-// it was done, with the server's answer in `value` (nothing: nil).
-struct Outcome {
-  Verdict verdict = Verdict::kGranted;
-  Status why{};
-  std::optional<std::int64_t> value{};
-};
-
 // The number that a reply is, or its text says; nothing: nil.
 std::optional<std::int64_t> number_of(const resp::Reply& reply);
 

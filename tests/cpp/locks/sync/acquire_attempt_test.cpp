@@ -28,7 +28,6 @@ TEST_F(NewcomerTest, QueuesUpBehindOthersOfItsClient) {
 TEST_F(NewcomerTest, WaitsInTheQueueForTheTurnOfOtherClients) {
   EXPECT_EQ(ahead(at(100)), "join until 100");
   EXPECT_FALSE(last().afresh);
-  EXPECT_EQ(head(), "sleep until 100");
   now = 100;
   EXPECT_EQ(time(), "try");
 }
@@ -45,70 +44,65 @@ TEST_F(NewcomerTest, DoesNotWaitForATurnThatLastsUntilItsDeadline) {
 }
 
 TEST_F(NewcomerTest, WaitsInTheQueueForAReleaseInFlight) {
+  driver.place.release_in_flight = true;
   EXPECT_EQ(ahead(at(0), true), "join until 300");
   EXPECT_FALSE(last().afresh);
-  EXPECT_EQ(head(true), "sleep until 300");
   EXPECT_EQ(signal(), "try");
 }
 
 TEST_F(NewcomerTest, TriesOnceWhereTheReleaseIsNotAnsweredByTheDeadline) {
+  driver.place.release_in_flight = true;
   EXPECT_EQ(ahead(at(0), true), "join until 300");
   now = 300;
   EXPECT_EQ(time(), "try");
 }
 
 TEST_F(NewcomerTest, TriesWhereTheAnswerCameBeforeItStoodInLine) {
-  EXPECT_EQ(ahead(at(0), true), "join until 300");
-  EXPECT_EQ(head(false), "try");
+  EXPECT_EQ(ahead(at(0), true), "join, try");
 }
 
-TEST_F(NewcomerTest, WaitsForNoneWithANestedHold) { EXPECT_EQ(ahead(kNever, true, 1), "try"); }
+TEST_F(NewcomerTest, TriesWhereAMessageCameBeforeItStoodInLine) {
+  driver.place.where = wait::WaitRegistry::Place::kTryNow;
+  EXPECT_EQ(ahead(kNever), "join, try until 300");
+}
+
+TEST_F(NewcomerTest, BehindAnotherItWaitsForItsTurn) {
+  driver.place.where = wait::WaitRegistry::Place::kQueued;
+  EXPECT_EQ(start(), "try");
+  EXPECT_EQ(held(100), "join until 300");
+  EXPECT_EQ(turn(200), "sleep until 200");
+}
+
+TEST_F(NewcomerTest, WaitsForNoneWithANestedHold) { EXPECT_EQ(ahead(kNever, true, true), "try"); }
 
 // ---- what is sent
 
 TEST_F(AcquireMachineTest, AnAttemptIsForOneHoldMore) {
-  begun.count = 3;
+  driver.begun.count = 3;
   start();
   EXPECT_EQ(last().count, 3);
 }
 
-TEST_F(AcquireMachineTest, WhatIsAskedForAgainIsNoHoldMore) {
-  AcquireMachine::Options options;
-  options.again = true;
-  begin(options);
-  begun.count = 3;
-  start();
-  EXPECT_EQ(last().count, 2);
-}
-
-TEST_F(AcquireMachineTest, WhatIsAskedForAgainAndWasLostIsOneHold) {
-  AcquireMachine::Options options;
-  options.again = true;
-  begin(options);
-  start();
-  EXPECT_EQ(last().count, 1);
-}
-
 TEST_F(AcquireMachineTest, ALaterAttemptIsForTheHoldOfTheFirst) {
-  begun.count = 2;
+  driver.begun.count = 2;
   start();
   held(100);
-  begun.count = 1;
+  driver.begun.count = 1;
   signal();
   EXPECT_EQ(last().count, 2);
 }
 
 TEST_F(AcquireMachineTest, AnAttemptThatWasSentAlreadyGoesOn) {
-  EXPECT_EQ(resume(begun), "send");
+  machine().sent({2});
   EXPECT_EQ(held(500), "join until 502");
+  signal();
+  EXPECT_EQ(last().count, 2);
 }
 
 TEST_F(AcquireMachineTest, TheGrantIsRecordedWithItsCountAndTheTimeOfItsCommand) {
-  begun.count = 2;
+  driver.begun.count = 2;
   start();
-  AcquireMachine::Event answer{Kind::kAnswer, {Answer::Kind::kGranted, {}, 7}, at(1000)};
-  answer.sent = at(5);
-  EXPECT_EQ(resume(answer), "keep");
+  EXPECT_EQ(answered({{Answer::Kind::kGranted, {}, 7}, at(1000), at(5)}), "granted");
   EXPECT_EQ(last().count, 2);
   EXPECT_EQ(last().sent, at(5));
   EXPECT_EQ(last().value, 7);
@@ -151,49 +145,49 @@ TEST_F(AcquireMachineTest, AnOfferThatIsGrantedSettlesWhatAnEarlierAttemptDid) {
 // ---- what is left to be released
 
 TEST_F(AcquireMachineTest, WhatIsGivenBackLeavesTheHoldsFromBefore) {
-  begun.count = 3;
+  driver.begun.count = 3;
   start();
   EXPECT_EQ(cancel(), "cancelled, give back");
-  EXPECT_EQ(last().count - 1, 2);
+  EXPECT_EQ(last().take_back, 2);
 }
 
 TEST_F(AcquireMachineTest, AnOfferIsForTheFirstHold) {
   queue_up();
   offer();
   EXPECT_EQ(cancel(), "cancelled, give back");
-  EXPECT_EQ(last().count - 1, 0);
+  EXPECT_EQ(last().take_back, 0);
 }
 
 TEST_F(AcquireMachineTest, AReleaseThatWasTakenOverIsPendingUntilTheServerAnswers) {
-  begun.takes_over = true;
+  driver.begun.takes_over = true;
   start();
   EXPECT_EQ(failed(false), "failed, give back: no server");
 }
 
 TEST_F(AcquireMachineTest, AnAnswerSettlesTheReleaseThatWasTakenOver) {
-  begun.takes_over = true;
+  driver.begun.takes_over = true;
   start();
   held(500);
-  EXPECT_TRUE(last().settles);
-  begun.takes_over = false;
+  EXPECT_TRUE(last().settled);
+  driver.begun.takes_over = false;
   EXPECT_EQ(cancel(), "cancelled");
 }
 
 TEST_F(AcquireMachineTest, AnAnswerAfterTheEndSettlesTheReleaseThatWasTakenOver) {
-  begun.takes_over = true;
+  driver.begun.takes_over = true;
   start();
   cancel();
   EXPECT_EQ(held(500), "go on");
-  EXPECT_TRUE(last().settles);
+  EXPECT_TRUE(last().settled);
   held(500);
-  EXPECT_FALSE(last().settles);
+  EXPECT_FALSE(last().settled);
 }
 
 TEST_F(AcquireMachineTest, AnOfferMayTakeOverAReleaseToo) {
   queue_up();
   offer(true);
   offer_in_vain();
-  EXPECT_TRUE(last().settles);
+  EXPECT_TRUE(last().settled);
 }
 
 TEST_F(AcquireMachineTest, WhatIsUndoneForGoodIsAskedForByANewRequest) {
@@ -203,13 +197,13 @@ TEST_F(AcquireMachineTest, WhatIsUndoneForGoodIsAskedForByANewRequest) {
   start();
   granted(1000);
   EXPECT_EQ(unconfirmed(), "give back, sleep until 50");
-  EXPECT_FALSE(last().new_request);
+  EXPECT_FALSE(last().anew);
   options.undone_for_good = true;
   begin(options);
   start();
   granted(1000);
   EXPECT_EQ(unconfirmed(), "give back, sleep until 50");
-  EXPECT_TRUE(last().new_request);
+  EXPECT_TRUE(last().anew);
 }
 
 }  // namespace

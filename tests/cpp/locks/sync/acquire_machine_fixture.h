@@ -2,16 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "locks/sync/operation/acquire_machine.h"
+#include "locks/sync/operation/replica_acknowledger.h"
 
 namespace holdfast::sync {
-using Kind = AcquireMachine::Event::Kind;
-using Verb = AcquireMachine::Action::Verb;
 
 inline constexpr TimePoint kZero{std::chrono::hours(1)};
 
@@ -42,21 +41,6 @@ inline std::string text(Verdict verdict) {
   return "?";
 }
 
-inline std::string text(Verb verb) {
-  constexpr std::array<const char*, 11> kVerbs{"go on",   "try",       "probe",  "send",
-                                               "confirm", "keep",      "join",   "sleep",
-                                               "finish",  "give back", "forward"};
-  return kVerbs.at(static_cast<std::size_t>(verb));
-}
-
-inline std::string text(const AcquireMachine::Action& action) {
-  if (action.verb != Verb::kFinish) {
-    return (action.give_back ? "give back, " : "") + text(action.verb) + text(action.until);
-  }
-  const std::string why = action.why.ok() ? "" : ": " + action.why.message();
-  return text(action.verdict) + (action.give_back ? ", give back" : "") + why;
-}
-
 inline std::string text(const std::optional<wait::LeaveReason>& reason) {
   if (!reason) return "it stays";
   switch (*reason) {
@@ -70,104 +54,163 @@ inline std::string text(const std::optional<wait::LeaveReason>& reason) {
   return "?";
 }
 
-// A machine at a moment, in milliseconds; what it wants done reads as text. An attempt is begun at
-// once, as `begun` says, and a grant is recorded at once, unless the client is being closed.
+// Records what the machine does while it handles an event, also as a text. An attempt is begun at
+// once, as `begun` says; it joins the queue in `place`; and a grant is recorded, unless the client
+// is being closed.
+class RecordingDriver final : public AcquireMachine::Driver {
+ public:
+  struct Done {
+    std::string text;
+    TimePoint until = kNever;  // of a sleep, and of an end
+    Verdict verdict = Verdict::kGranted;
+    int count = 0;
+    std::optional<int> take_back{};
+    std::optional<std::int64_t> value{};
+    std::optional<wait::LeaveReason> leave{};
+    TimePoint connect_deadline = kNever;
+    TimePoint sent{};
+    bool anew = false;
+    bool afresh = false;
+    bool settled = false;
+    std::optional<Answer> reported{};
+  };
+
+  AcquireMachine::Begun begun{1, false, true};
+  AcquireMachine::Place place{};
+  bool closing = false;
+  Done done;
+
+ private:
+  Result<AcquireMachine::Begun> begin_attempt(TimePoint until) override {
+    say("try" + text(until));
+    return begun;
+  }
+  // An attempt that is begun is sent, too.
+  Status send(int count, TimePoint connect_deadline) override {
+    if (done.text.empty()) say("send");
+    done.count = count;
+    done.connect_deadline = connect_deadline;
+    return {};
+  }
+  Status probe() override {
+    say("probe");
+    return {};
+  }
+  Status confirm() override {
+    say("confirm");
+    return {};
+  }
+  Status keep(const AcquireMachine::Response& grant, int count) override {
+    done.count = count;
+    done.sent = grant.sent;
+    if (closing) return Status::closed("closed");
+    return {};
+  }
+  Result<AcquireMachine::Place> join(bool afresh) override {
+    say("join");
+    done.afresh = afresh;
+    return place;
+  }
+  // It joins until the end of its first sleep.
+  void sleep_until(TimePoint until) override {
+    if (done.text == "join") {
+      done.text += text(until);
+    } else {
+      say("sleep" + text(until));
+    }
+    done.until = until;
+  }
+  void take_back(int remaining, bool anew) override {
+    say("give back");
+    done.take_back = remaining;
+    done.anew = anew;
+  }
+  void settled() override { done.settled = true; }
+  void report(const Answer& refusal) override { done.reported = refusal; }
+  void finish(Outcome outcome, const AcquireMachine::Rest& rest) override {
+    const std::string why = outcome.why.ok() ? "" : ": " + outcome.why.message();
+    say(text(outcome.verdict) + (rest.take_back ? ", give back" : "") + why);
+    done.verdict = outcome.verdict;
+    done.value = outcome.value;
+    done.take_back = rest.take_back;
+    done.leave = rest.leave;
+    done.until = rest.retry_at;
+  }
+  void give_back() override { say("give back"); }
+  void pass_on() override { say("forward"); }
+
+  void say(const std::string& what) { done.text += (done.text.empty() ? "" : ", ") + what; }
+};
+
+// A machine at a moment, in milliseconds; what it does at an event reads as text.
 class AcquireMachineTest : public ::testing::Test {
  protected:
-  void begin(const AcquireMachine::Options& options) { machine_.emplace(options); }
+  using Response = AcquireMachine::Response;
+
+  void begin(const AcquireMachine::Options& options) { machine_.emplace(options, driver); }
 
   // None is ahead.
   std::string start() { return ahead(TimePoint{}); }
-  std::string queue_up() { return feed({Kind::kAhead}); }
-  std::string ahead(TimePoint until, bool release_in_flight = false, int holds = 0) {
-    AcquireMachine::Event event{Kind::kAhead, {}, until};
-    event.release_in_flight = release_in_flight;
-    event.count = holds;
-    return feed(event);
+  std::string queue_up() { return ahead(kNever); }
+  std::string ahead(TimePoint until, bool release_in_flight = false, bool nested = false) {
+    return tell(&AcquireMachine::start, AcquireMachine::Ahead{until, release_in_flight, nested});
   }
-  std::string head(bool release_in_flight = false) {
-    AcquireMachine::Event event{Kind::kHead};
-    event.release_in_flight = release_in_flight;
-    return feed(event);
+  std::string answered(const Response& response) {
+    return tell(&AcquireMachine::answered, response);
   }
   std::string granted(int trusted_until) {
-    return feed({Kind::kAnswer, {Answer::Kind::kGranted, {}}, at(trusted_until)});
+    return answered({{Answer::Kind::kGranted, {}}, at(trusted_until)});
   }
-  std::string held(int ttl) {
-    return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(ttl)}, kNever});
-  }
-  std::string held_with_free(std::int64_t permits) {
-    return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(-1), permits}, kNever});
-  }
-  std::string gone() { return feed({Kind::kAnswer, {Answer::Kind::kGone, {}}, kNever}); }
+  std::string held(int ttl) { return answered({{Answer::Kind::kHeld, Millis(ttl)}}); }
+  std::string gone() { return answered({{Answer::Kind::kGone, {}}}); }
   std::string refused(bool unknown = false) {
-    return feed({Kind::kRefused, {}, kNever, Status::server("LOADING", "loading"), unknown});
+    return tell(&AcquireMachine::refused, Status::server("LOADING", "loading"), unknown);
   }
   std::string failed(bool unknown) {
-    return feed({Kind::kFailed, {}, kNever, Status::unreachable("no server"), unknown});
+    return tell(&AcquireMachine::failed, Status::unreachable("no server"), unknown);
   }
-  std::string forgotten() { return feed({Kind::kForgotten}); }
-  std::string confirmed() { return feed({Kind::kConfirmed}); }
+  std::string forgotten() { return acknowledged({Acknowledgement::Kind::kGone}); }
+  std::string confirmed() { return acknowledged({}); }
   std::string unconfirmed() {
-    return feed({Kind::kUnconfirmed, {}, kNever, Status::server("NOREPLICAS", "too few")});
-  }
-  std::string signal() { return feed({Kind::kTryNow}); }
-  std::string turn(int held_until) { return feed({Kind::kTurn, {}, at(held_until)}); }
-  std::string offer(bool takes_over = false) {
-    AcquireMachine::Event event{Kind::kOffer};
-    event.takes_over = takes_over;
-    return feed(event);
-  }
-  std::string offer_in_vain() {
-    return feed({Kind::kAnswer, {Answer::Kind::kHeld, Millis(0)}, kNever, {}, true});
-  }
-  std::string offer_granted() {
-    return feed({Kind::kAnswer, {Answer::Kind::kGranted, {}}, at(1000), {}, true});
+    return acknowledged({Acknowledgement::Kind::kRefused, Status::server("NOREPLICAS", "too few")});
   }
   std::string ask_failed() {
-    return feed(Event::of(Kind::kAskFailed, Status::unreachable("no server")));
+    return acknowledged({Acknowledgement::Kind::kFailed, Status::unreachable("no server")});
   }
-  std::string time() { return feed({Kind::kTime}); }
-  std::string time(const char* why) {
-    return feed(Event::of(Kind::kTime, Status::unreachable(why)));
+  std::string signal() { return tell(&AcquireMachine::signal); }
+  std::string turn(int held_until) { return tell(&AcquireMachine::turn, at(held_until)); }
+  std::string offer(bool takes_over = false) {
+    driver.done = {};
+    machine().offer(takes_over);
+    return said();
   }
-  std::string cancel() { return feed({Kind::kCancel}); }
+  std::string offer_in_vain() {
+    return answered({{Answer::Kind::kHeld, Millis(0)}, kNever, {}, 0, true});
+  }
+  std::string offer_granted() {
+    return answered({{Answer::Kind::kGranted, {}}, at(1000), {}, 0, true});
+  }
+  std::string time(const Status& late = {}) { return tell(&AcquireMachine::time_is_up, late); }
+  std::string cancel() { return tell(&AcquireMachine::cancel); }
 
   AcquireMachine& machine() { return *machine_; }
-  const AcquireMachine::Action& last() const { return last_; }
+  const RecordingDriver::Done& last() const { return driver.done; }
   int now = 0;
-  bool closing = false;
-  AcquireMachine::Event begun = first_hold();
-
-  // As it is: what the machine says is not carried out.
-  std::string resume(const AcquireMachine::Event& event) {
-    last_ = machine_->resume(event, at(now));
-    return text(last_);
-  }
+  RecordingDriver driver;
 
  private:
-  using Event = AcquireMachine::Event;
+  template <typename... Takes, typename... Arguments>
+  std::string tell(void (AcquireMachine::*event)(TimePoint, Takes...), Arguments&&... arguments) {
+    driver.done = {};
+    (machine().*event)(at(now), std::forward<Arguments>(arguments)...);
+    return said();
+  }
+  std::string acknowledged(const Acknowledgement& outcome) {
+    return tell(&AcquireMachine::acknowledged, outcome);
+  }
+  std::string said() const { return last().text.empty() ? "go on" : last().text; }
 
-  std::string feed(const AcquireMachine::Event& event) {
-    const std::string wanted = resume(event);
-    if (last_.verb == Verb::kKeep) return resume(kept());
-    if (last_.verb != Verb::kTry) return wanted;
-    const std::string next = resume(begun);
-    return last_.verb == Verb::kSend ? wanted : next;
-  }
-  static Event first_hold() {
-    Event event{Kind::kBegun};
-    event.count = 1;
-    event.probed = true;
-    return event;
-  }
-  AcquireMachine::Event kept() const {
-    if (!closing) return {Kind::kKept};
-    return {Kind::kFailed, {}, kNever, Status::closed("closed"), true};
-  }
-
-  std::optional<AcquireMachine> machine_{AcquireMachine::Options{}};
-  AcquireMachine::Action last_;
+  std::optional<AcquireMachine> machine_{std::in_place, AcquireMachine::Options{}, driver};
 };
 
 }  // namespace holdfast::sync

@@ -272,7 +272,8 @@ TEST_F(AcquireMachineTest, NothingFollowsTheEnd) {
   EXPECT_EQ(start(), "try");
   EXPECT_EQ(cancel(), "cancelled, give back");
   EXPECT_EQ(granted(1000), "go on");
-  EXPECT_EQ(offer(), "go on");
+  EXPECT_FALSE(machine().open_to_offers());
+  EXPECT_EQ(start(), "go on");
   EXPECT_EQ(time(), "go on");
   EXPECT_EQ(cancel(), "go on");
 }

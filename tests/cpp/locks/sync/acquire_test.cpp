@@ -240,6 +240,39 @@ TEST_F(AcquireAfterAReleaseTest, WithoutAnAnswerItIsTakenBack) {
   EXPECT_EQ(count(), 0);
 }
 
+// A lock made of locks sets the lease of the members' holds anew.
+class AcquireAgainTest : public CallFixture {
+ protected:
+  AcquireAgainTest() { set_up(CallerKind::kTask, kinds_with_holds().front()); }
+
+  ExchangePtr again() const {
+    AcquireArguments arguments{kAlice, kLease};
+    arguments.again = true;
+    return simulation::acquire_call(context, {lock, arguments});
+  }
+};
+
+TEST_F(AcquireAgainTest, AHoldStaysTheOnlyOne) {
+  acquire({granted});
+  script.got.clear();
+  run(again(), {granted});
+  EXPECT_EQ(script.got, acquire_command());
+  EXPECT_EQ(count(), 1);
+}
+
+TEST_F(AcquireAgainTest, AHoldThatWasLostIsOne) {
+  run(again(), {granted});
+  EXPECT_EQ(script.got, acquire_command());
+  EXPECT_EQ(count(), 1);
+}
+
+TEST_F(AcquireAgainTest, WhatIsGrantedIsNotGivenBackToo) {
+  acquire({granted});
+  run(again(), {granted});
+  begun->cancel();
+  EXPECT_EQ(count(), 1);
+}
+
 TEST(AcquireOfAThreadTest, AGrantThatComesWhileASignalHandlerRunsIsNotTheHandlers) {
   class Thread : public CallFixture {
    public:

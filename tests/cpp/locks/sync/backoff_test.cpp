@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "locks/sync/acquire_machine_fixture.h"
 #include "locks/sync/recipes/kinds.h"
 #include "support/calls.h"
 #include "support/client.h"
@@ -18,7 +19,6 @@
 namespace holdfast::sync {
 namespace {
 
-constexpr TimePoint kZero{std::chrono::hours(1)};
 constexpr Backoff kHour{Millis(3600000), Millis(3600000), 1};
 
 std::vector<Duration> backoff(const Backoff& backoff, std::uint64_t seed, int many) {
@@ -74,85 +74,69 @@ TEST(BackoffSequenceTest, TheyAreNeverZeroAndNeverAboveTheMaximum) {
 
 // ---- the machine
 
-class BackingOffTest : public ::testing::Test {
+class BackingOffTest : public AcquireMachineTest {
  protected:
-  using Event = AcquireMachine::Event;
-  using Verb = AcquireMachine::Action::Verb;
-
   void begin(const Backoff& backoff, TimePoint deadline = kNever) {
     AcquireMachine::Options options;
     options.deadline = deadline;
     options.backoff = BackoffSequence(backoff, 1);
-    machine.emplace(options);
-    EXPECT_EQ(feed({Event::Kind::kAhead, {}, TimePoint{}}).verb, Verb::kTry);
+    AcquireMachineTest::begin(options);
+    EXPECT_EQ(start(), "try");
   }
-  AcquireMachine::Action feed(const Event& event) { return machine->resume(event, now); }
-  AcquireMachine::Action held(Millis ttl) {
-    return feed({Event::Kind::kAnswer, {Answer::Kind::kHeld, ttl}});
+  // A refusal: how long it rests.
+  Duration rest(int ttl) {
+    held(ttl);
+    return last().until - at(now);
   }
-  // The first refusal, and what the registry says to those apart.
-  AcquireMachine::Action stand_apart(Millis ttl) {
-    EXPECT_EQ(held(ttl).verb, Verb::kJoin);
-    return feed({Event::Kind::kHead});
-  }
-
-  TimePoint now = kZero;
-  std::optional<AcquireMachine> machine;
 };
 
 TEST_F(BackingOffTest, ARefusalIsFollowedByABackoffAndAnAttempt) {
   begin({Millis(50), Millis(50), 1});
-  const AcquireMachine::Action pause = stand_apart(Millis(9000));
-  EXPECT_EQ(pause.verb, Verb::kSleep);
-  EXPECT_EQ(pause.until, kZero + Millis(50));
-  now = pause.until - Duration(1);
-  EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kSleep);
-  now = pause.until;
-  EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kTry);
-  EXPECT_EQ(held(Millis(8950)).until, kZero + Millis(100));
+  EXPECT_EQ(held(9000), "join until 50");
+  now = 49;
+  EXPECT_EQ(time(), "sleep until 50");
+  now = 50;
+  EXPECT_EQ(time(), "try");
+  EXPECT_EQ(held(8950), "sleep until 100");
 }
 
 TEST_F(BackingOffTest, ThePausesGrow) {
   begin({Millis(1), Millis(128), 2});
-  TimePoint until = stand_apart(Millis(9000)).until;
-  EXPECT_LE(until - now, Millis(1));
+  EXPECT_LE(rest(9000), Millis(1));
   for (int i = 0; i < 10; ++i) {
-    now = until;
-    EXPECT_EQ(feed({Event::Kind::kTime}).verb, Verb::kTry);
-    until = held(Millis(9000)).until;
+    now = static_cast<int>(std::chrono::ceil<Millis>(last().until - kZero).count());
+    EXPECT_EQ(time().substr(0, 3), "try");
+    held(9000);
   }
-  EXPECT_GE(until - now, Millis(64));
+  EXPECT_GE(last().until - at(now), Millis(64));
 }
 
 TEST_F(BackingOffTest, ARestIsNoLongerThanTheHoldersTime) {
   begin(kHour);
-  EXPECT_EQ(stand_apart(Millis(500)).until, kZero + Millis(502));
+  EXPECT_EQ(held(500), "join until 502");
 }
 
 TEST_F(BackingOffTest, ARestIsNoLongerThanTheCallersTime) {
-  begin(kHour, kZero + Millis(300));
-  EXPECT_EQ(stand_apart(Millis(500)).until, kZero + Millis(300));
-  now = kZero + Millis(300);
-  EXPECT_EQ(feed({Event::Kind::kTime}).verdict, Verdict::kTimedOut);
+  begin(kHour, at(300));
+  EXPECT_EQ(held(500), "join until 300");
+  now = 300;
+  EXPECT_EQ(time(), "timed out");
 }
 
 TEST_F(BackingOffTest, ARestIsNeverZero) {
   begin({});
-  EXPECT_GT(stand_apart(Millis(0)).until, now);
+  EXPECT_GT(rest(0), Duration::zero());
 }
 
 TEST_F(BackingOffTest, AKeyWithoutATimeLimitIsAskedForAfterTheRest) {
   begin({Millis(50), Millis(50), 1});
-  EXPECT_EQ(stand_apart(Millis(-1)).until, kZero + Millis(50));
+  EXPECT_EQ(held(-1), "join until 50");
 }
 
 TEST_F(BackingOffTest, AFailureEndsARest) {
   begin(kHour);
-  (void)stand_apart(Millis(9000));
-  const Event closed{Event::Kind::kFailed, {}, kNever, Status::closed("closed"), true};
-  const AcquireMachine::Action end = feed(closed);
-  EXPECT_EQ(end.verdict, Verdict::kFailed);
-  EXPECT_FALSE(end.give_back);
+  EXPECT_EQ(held(9000), "join until 9002");
+  EXPECT_EQ(failed(true), "failed: no server");
 }
 
 // ---- the operation, against a simulated server

@@ -62,7 +62,7 @@ TEST_F(AcquireMachineTest, AConfirmationEndsAtTheLatestMomentOfItsCaller) {
   now = 300;
   EXPECT_EQ(time(), "sleep until 500");
   now = 500;
-  EXPECT_EQ(time("no reply"), "failed, give back: no reply");
+  EXPECT_EQ(time(Status::unreachable("no reply")), "failed, give back: no reply");
 }
 
 TEST_F(AcquireMachineTest, AConfirmationThatIsLateAfterARefusalTimesOut) {
@@ -74,7 +74,7 @@ TEST_F(AcquireMachineTest, AConfirmationThatIsLateAfterARefusalTimesOut) {
   EXPECT_EQ(signal(), "try until 300");
   EXPECT_EQ(granted(1000), "confirm");
   now = 500;
-  EXPECT_EQ(time("no reply"), "timed out, give back");
+  EXPECT_EQ(time(Status::unreachable("no reply")), "timed out, give back");
 }
 
 TEST_F(AcquireMachineTest, ReplicasThatDoNotConfirmAreAskedUntilTheRefusalBudget) {
@@ -140,27 +140,27 @@ class ProbingTest : public AcquireMachineTest {
  protected:
   ProbingTest() {
     begin(confirming());
-    begun.probed = false;
+    driver.begun.probed = false;
   }
 };
 
 TEST_F(ProbingTest, TheAttemptIsSentOnceReplicasCanBeAsked) {
-  EXPECT_EQ(start(), "probe");
+  EXPECT_EQ(start(), "try, probe");
   EXPECT_EQ(confirmed(), "send");
   EXPECT_EQ(granted(100), "confirm");
   EXPECT_EQ(confirmed(), "granted");
 }
 
 TEST_F(ProbingTest, AServerThatCannotAskForNowIsProbedAgain) {
-  EXPECT_EQ(start(), "probe");
+  EXPECT_EQ(start(), "try, probe");
   EXPECT_EQ(unconfirmed(), "sleep until 50");
   now = 50;
-  EXPECT_EQ(time(), "probe");
+  EXPECT_EQ(time(), "try, probe");
   EXPECT_EQ(confirmed(), "send");
 }
 
 TEST_F(ProbingTest, AProbeThatFailsHasLeftNothingBehind) {
-  EXPECT_EQ(start(), "probe");
+  EXPECT_EQ(start(), "try, probe");
   EXPECT_EQ(ask_failed(), "failed: no server");
 }
 

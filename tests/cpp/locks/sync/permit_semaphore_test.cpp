@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "locks/sync/operation/acquire_machine.h"
+#include "locks/sync/acquire_machine_fixture.h"
 
 namespace holdfast::sync {
 namespace {
@@ -45,33 +45,21 @@ TEST(PermitIdTest, IsWhatTheStepsSend) {
   EXPECT_NE(renew.find(permit), std::string::npos);
 }
 
-// A waiter at the head of the line, which has just tried.
-class PermitGrantTest : public ::testing::Test {
- protected:
-  using Event = AcquireMachine::Event;
-
-  AcquireMachine::Action answered(const Answer& answer) {
-    (void)machine_.resume({Event::Kind::kAhead, {}, TimePoint{}}, now_);
-    (void)machine_.resume({Event::Kind::kBegun}, now_);
-    (void)machine_.resume({Event::Kind::kAnswer, answer, after(now_, Millis(1000))}, now_);
-    return machine_.resume({Event::Kind::kKept}, now_);
-  }
-
-  const TimePoint now_{std::chrono::hours(1)};
-  AcquireMachine machine_{AcquireMachine::Options{}};
-};
+class PermitGrantTest : public AcquireMachineTest {};
 
 TEST_F(PermitGrantTest, LetsTheNextInLineTryWhenSomeAreLeft) {
   Answer answer{Answer::Kind::kGranted, Millis(500)};
   answer.more = true;
-  EXPECT_EQ(answered(answer).verdict, Verdict::kGranted);
-  EXPECT_TRUE(machine_.unsettled());
+  start();
+  EXPECT_EQ(answered({answer}), "granted");
+  EXPECT_TRUE(machine().unsettled());
 }
 
 TEST_F(PermitGrantTest, SaysWhenTheNextInLineIsToLookAgain) {
-  const AcquireMachine::Action action = answered({Answer::Kind::kGranted, Millis(500)});
-  EXPECT_FALSE(machine_.unsettled());
-  EXPECT_EQ(action.until, after(now_, Millis(502)));
+  start();
+  EXPECT_EQ(answered({{Answer::Kind::kGranted, Millis(500)}}), "granted");
+  EXPECT_FALSE(machine().unsettled());
+  EXPECT_EQ(last().until, at(502));
 }
 
 }  // namespace

@@ -60,5 +60,22 @@ TEST_F(SeveralPermitsTest, AllGoBackByOneCommandWhenTheirCallerLeavesBeforeTheRe
   EXPECT_NE(script.got.find(all), std::string::npos);
 }
 
+TEST_F(SeveralPermitsTest, TooFewForOneWaiterAreForTheNext) {
+  AcquireRequest many(lock, AcquireArguments{kAlice, kLease});
+  many.amount = 3;
+  const auto first = simulation::acquire_call(context, std::move(many));
+  const auto next = acquire_call(kBob, true);
+  for (const ExchangePtr& each : {first, next}) {
+    each->finish_to(std::make_shared<KeptOutcome>(), kId);
+    serve({kHeld});
+  }
+  script.got.clear();
+  context->waits->message(lock->channel()).run();
+  serve({"*2\r\n:-1\r\n:2000\r\n", granted});
+  EXPECT_EQ(count(kBob), 1);
+  EXPECT_EQ(count(kAlice), 0);
+  first->cancel();
+}
+
 }  // namespace
 }  // namespace holdfast::sync

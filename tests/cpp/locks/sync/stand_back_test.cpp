@@ -19,16 +19,13 @@ class StandBackTest : public AcquireMachineTest {
     begin(options);
     EXPECT_EQ(start(), "try");
     EXPECT_EQ(held(kTtl), "join until 3002");
-    EXPECT_EQ(head(), "sleep until 3002");
   }
 
   // The attempt is refused after kExchange.
   std::string too_late(std::int64_t others) {
-    AcquireMachine::Event event{Kind::kAnswer, {Answer::Kind::kHeld, Millis(kTtl)}, kNever};
-    event.sent = at(now);
-    event.others = others;
+    const TimePoint sent = at(now);
     now += kExchange;
-    return resume(event);
+    return answered({{Answer::Kind::kHeld, Millis(kTtl)}, kNever, sent, others});
   }
 
   // A message has come too late, where `others` wait.
@@ -72,7 +69,7 @@ TEST_F(StandBackTest, ThenItTriesIfAMessageHasComeMeanwhile) {
   stand_back();
   const TimePoint until = last().until;
   EXPECT_EQ(signal(), "go on");
-  EXPECT_EQ(resume({Kind::kTime}), "sleep" + text(until));
+  EXPECT_EQ(time(), "sleep" + text(until));
   pass();
   EXPECT_EQ(time(), "try");
 }
@@ -94,20 +91,16 @@ TEST_F(StandBackTest, AMessageDuringTheAttemptDoesNotEndIt) {
 }
 
 TEST_F(StandBackTest, AnOfferThatWasNeverSentIsNoAttemptThatCameTooLate) {
-  AcquireMachine::Event answer{Kind::kAnswer, {Answer::Kind::kHeld, Millis(kTtl)}, kNever};
-  answer.others = kMany;
   EXPECT_EQ(offer(), "go on");
   EXPECT_EQ(signal(), "go on");
-  EXPECT_EQ(resume(answer), "try");
+  EXPECT_EQ(answered({{Answer::Kind::kHeld, Millis(kTtl)}, kNever, {}, kMany}), "try");
 }
 
 TEST_F(StandBackTest, TheEndOfTheHoldersLeaseEndsIt) {
   EXPECT_EQ(signal(), "try");
   now = kTtl;
-  AcquireMachine::Event event{Kind::kAnswer, {Answer::Kind::kHeld, Millis(0)}, kNever};
-  event.sent = at(0);
-  event.others = kMany;
-  EXPECT_EQ(resume(event).substr(0, 5), "sleep");
+  const Response response{{Answer::Kind::kHeld, Millis(0)}, kNever, at(0), kMany};
+  EXPECT_EQ(answered(response).substr(0, 5), "sleep");
   now += 2;  // kAfterExpiry
   EXPECT_EQ(time(), "try");
 }
