@@ -248,12 +248,12 @@ std::shared_ptr<engine::Closing> close_client(Client& client, std::optional<Mill
 
 py::tuple stats(Client& client) {
   const auto context = client.context();
-  return stats_to_python(*context->stats, context->keeper->watchdog().tracked());
+  return stats_to_python(*context->stats, context->keeper->tracked());
 }
 
 void explain_loss(Client& client, const py::bytes& name, std::uint64_t owner,
                   const std::string& reason) {
-  client.context()->keeper->explain(std::string_view(name), OwnerNumber{owner}, reason);
+  client.context()->keeper->explain(name, OwnerNumber{owner}, reason);
 }
 
 // Empty: a guard can run on this system.

@@ -13,6 +13,7 @@
 #include "locks/engine/loss_signals.h"
 #include "locks/engine/reauthentication.h"
 #include "locks/engine/wait_hub.h"
+#include "locks/lease/watchdog.h"
 #include "locks/sync/operation/query_operation.h"
 #include "locks/sync/recipes/keys.h"
 #include "locks/sync/recipes/kinds.h"
@@ -81,7 +82,7 @@ void greet(topology::Setup& setup, const ClientOptions& options, const std::stri
 }
 
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
-                               const std::shared_ptr<lease::LeaseKeeper>& keeper,
+                               const std::shared_ptr<lease::Keeper>& keeper,
                                const std::shared_ptr<Stats>& stats,
                                const std::string& connection_name) {
   const net::Endpoint& endpoint = options.endpoint;
@@ -102,13 +103,13 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   using Driver = client::Connection::Driver;
   setup.driver = options.asynchronous ? Driver::kLoop : Driver::kCallers;
   setup.sink = hub;
-  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
+  setup.on_lost = [weak = std::weak_ptr<lease::Keeper>(keeper)] {
     if (const auto strong = weak.lock()) strong->watchdog().verify();
   };
   setup.pubsub = options.pubsub;
   setup.tracking = options.tracking;
   setup.renewal_timeout = std::max(options.lease.time / 3, kShortestRenewalTimeout);
-  setup.on_changes = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)](const auto& changes) {
+  setup.on_changes = [weak = std::weak_ptr<lease::Keeper>(keeper)](const auto& changes) {
     if (const auto strong = weak.lock()) strong->watchdog().changed(changes);
   };
   return setup;
@@ -158,8 +159,7 @@ struct Client::Part {
     setup.link.reauthenticates = true;
     setup.link.credential_source = reauthentication->source();
   }
-  void attach(const std::shared_ptr<topology::Topology>& topology,
-              lease::LeaseKeeper& keeper) const {
+  void attach(const std::shared_ptr<topology::Topology>& topology, lease::Keeper& keeper) const {
     if (guarded) guarded->attach(topology, keeper);
     if (reauthentication) reauthentication->set_topology(topology);
   }
@@ -218,7 +218,7 @@ Client::Core* Client::make_core(bool first) {
   const auto hub = std::make_shared<WaitHub>();
   const auto signals = std::make_shared<LossSignals>(events, hub, loops.io);
   const auto keeper =
-      std::make_shared<lease::LeaseKeeper>(engine.clock(), loops.renewals, id, signals, stats);
+      std::make_shared<lease::Keeper>(engine.clock(), loops.renewals, id, signals, stats);
   topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, connection_name(options_.client_name, id));
   setup.link.reports = events;

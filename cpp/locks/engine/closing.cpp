@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/lease/overview.h"
 #include "locks/sync/operation/hold_release.h"
 #include "locks/sync/operation/keeping.h"
 
@@ -43,12 +44,12 @@ void Closing::begin() {
   context().waits->closed(closed()).run();
   context().keepings->close();
   if (options_.release_held) release_held(false);
-  const bool only_key = context().keeper->idle();
+  const bool only_key = context().keeper->is_idle();
   release_held(true);
   const TimePoint until =
       end_by(only_key ? std::min(options_.timeout, kKeyTime) : options_.timeout);
   (void)move_on(Stage::kStarting, Stage::kFinishing);
-  if (context().keeper->idle()) return end();
+  if (context().keeper->is_idle()) return end();
   context().timers->arm(shared_from_this(), until);
 }
 
@@ -58,7 +59,7 @@ TimePoint Closing::end_by(Millis timeout) {
 }
 
 void Closing::release_held(bool internal) {
-  for (const lease::LeaseKeeper::Held& held : context().keeper->held()) {
+  for (const lease::Held& held : lease::all_held(*context().keeper)) {
     if (held.internal != internal) continue;
     // Only a HoldRecipe makes holds.
     const auto& recipe = static_cast<const sync::HoldRecipe&>(*held.renewal);
@@ -71,7 +72,7 @@ void Closing::release_held(bool internal) {
 // happen while begin() still looks for holds to release.
 void Closing::time_is_up(TimePoint now) {
   settle();
-  if (is_late(now) || context().keeper->idle()) end();
+  if (is_late(now) || context().keeper->is_idle()) end();
 }
 
 bool Closing::is_late(TimePoint now) {
@@ -101,7 +102,7 @@ void Closing::end() {
 void Closing::settle() {
   if (!move_on(Stage::kSettling, Stage::kEnding)) return;
   const TimePoint now = this->now();
-  if (!context().keeper->attempts().any() || now >= settled_by_) return close_records();
+  if (!lease::acquiring(*context().keeper) || now >= settled_by_) return close_records();
   (void)move_on(Stage::kEnding, Stage::kSettling);
   context().timers->arm(shared_from_this(), after(now, kLook));
 }
@@ -129,7 +130,7 @@ std::vector<std::string> Closing::names() {
     if (stage_ == Stage::kOver) return names_;
   }
   std::vector<std::string> names;
-  for (const auto& held : context().keeper->held()) {
+  for (const lease::Held& held : lease::all_held(*context().keeper)) {
     if (!held.internal) names.push_back(held.name.text());
   }
   return names;

@@ -13,14 +13,14 @@ namespace holdfast::engine {
 // loop, which does all of it. All waits end with kClosed. Pending releases are finished, and grants
 // that still arrive, or that a call has not kept yet (sync::Keepings), are given back, for
 // `timeout` at most; then the connections are closed, and within 100 ms more all attempts have
-// ended. What is held then is lost later: see LeaseKeeper::close(). Thread-safe.
+// ended. What is held then is lost later: see Keeper::close(). Thread-safe.
 class Closing final : public sync::Exchange, public std::enable_shared_from_this<Closing> {
  public:
   struct Options {
     Millis timeout{0};
     bool release_held = false;        // releases all holds first
     std::shared_ptr<void> usage{};    // kept until the end
-    std::shared_ptr<void> reports{};  // kept until what is held is lost: see LeaseKeeper::close()
+    std::shared_ptr<void> reports{};  // kept until what is held is lost: see Keeper::close()
   };
 
   static std::shared_ptr<Closing> begin(std::shared_ptr<const sync::Context> context,

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "locks/lease/overview.h"
 #include "redis/base/parker.h"
 #include "redis/base/process.h"
 #include "redis/base/thread.h"
@@ -162,21 +163,21 @@ net::EventLoop& Engine::assign_watchdog() {
   return *watchdog_[next_++ % wanted];
 }
 
-void Engine::add(std::weak_ptr<lease::LeaseKeeper> keeper) {
+void Engine::add(std::weak_ptr<lease::Keeper> keeper) {
   const MutexLock lock(mutex_);
-  const auto gone = [](const std::weak_ptr<lease::LeaseKeeper>& k) { return k.expired(); };
+  const auto gone = [](const std::weak_ptr<lease::Keeper>& k) { return k.expired(); };
   keepers_.erase(std::remove_if(keepers_.begin(), keepers_.end(), gone), keepers_.end());
   keepers_.push_back(std::move(keeper));
 }
 
 void Engine::owner_ended(OwnerNumber owner, const std::string& what) {
-  std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers;
+  std::vector<std::weak_ptr<lease::Keeper>> keepers;
   {
     const MutexLock lock(mutex_);
     keepers = keepers_;
   }
   for (const auto& weak : keepers) {
-    if (const auto keeper = weak.lock()) keeper->owner_ended(owner, what);
+    if (const auto keeper = weak.lock()) lease::owner_ended(*keeper, owner, what);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "locks/engine/event_queue.h"
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/keeper.h"
 #include "redis/base/clock.h"
 #include "redis/base/mutex.h"
 #include "redis/base/process.h"
@@ -69,7 +69,7 @@ class Engine {
   void await_end_of_threads(Duration longest);
 
   // The owner's thread or task has ended: every added client stops renewing its holds.
-  void add(std::weak_ptr<lease::LeaseKeeper> keeper);
+  void add(std::weak_ptr<lease::Keeper> keeper);
   void owner_ended(OwnerNumber owner, const std::string& what);
 
  private:
@@ -93,7 +93,7 @@ class Engine {
   std::size_t next_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   int usages_ HOLDFAST_GUARDED_BY(mutex_) = 0;
   std::vector<const net::Loop*> reporting_ HOLDFAST_GUARDED_BY(mutex_);  // each as often as kept
-  std::vector<std::weak_ptr<lease::LeaseKeeper>> keepers_ HOLDFAST_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<lease::Keeper>> keepers_ HOLDFAST_GUARDED_BY(mutex_);
 };
 
 // The calling thread as an owner: a unique number from its first use to its end, of which the

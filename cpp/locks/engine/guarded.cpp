@@ -109,8 +109,7 @@ void Guarded::prepare(topology::Setup& setup) {
   };
 }
 
-void Guarded::attach(const std::shared_ptr<topology::Topology>& topology,
-                     lease::LeaseKeeper& keeper) {
+void Guarded::attach(const std::shared_ptr<topology::Topology>& topology, lease::Keeper& keeper) {
   enrolment_->set_topology(topology);
   keeper.set_records(enrolment_);
 }
@@ -131,7 +130,7 @@ std::unique_ptr<Guarded> Guarded::begin(const Client& client,
 void Guarded::prepare(topology::Setup& /*setup*/) {}
 
 void Guarded::attach(const std::shared_ptr<topology::Topology>& /*topology*/,
-                     lease::LeaseKeeper& /*keeper*/) {}
+                     lease::Keeper& /*keeper*/) {}
 
 #endif
 

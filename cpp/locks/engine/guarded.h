@@ -5,7 +5,7 @@
 #include <string>
 
 #include "locks/base/event.h"
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/keeper.h"
 #include "redis/client.h"
 #include "redis/net/pollable.h"
 
@@ -41,7 +41,7 @@ class Guarded {
 
   // For the making of the client's topology, and then with it.
   void prepare(topology::Setup& setup);
-  void attach(const std::shared_ptr<topology::Topology>& topology, lease::LeaseKeeper& keeper);
+  void attach(const std::shared_ptr<topology::Topology>& topology, lease::Keeper& keeper);
 
  private:
   Guarded(std::shared_ptr<guard::Enrolment> enrolment, std::shared_ptr<GuardWatch> watch,

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "locks/lease/overview.h"
 #include "locks/sync/operation/acquire.h"
 #include "locks/sync/operation/calls.h"
 #include "locks/sync/operation/query_operation.h"
@@ -86,7 +87,7 @@ void Lock::give_back(const sync::Ticket& ticket, OwnerNumber owner) const {
 }
 
 Status Lock::may_use(OwnerNumber owner) const {
-  if (!client_->context()->keeper->attempts().under_way(name(), owner)) return {};
+  if (!client_->context()->keeper->acquiring(name(), owner)) return {};
   return sync::under_way_status(name(), !client_->options().asynchronous);
 }
 
@@ -103,7 +104,7 @@ lease::Known Lock::known(OwnerNumber owner) const {
 }
 
 std::vector<lease::Holder> Lock::known_owners() const {
-  return client_->context()->keeper->holders(name());
+  return lease::holders(*client_->context()->keeper, name());
 }
 
 void Lock::forget_listener(OwnerNumber owner, std::uint64_t listener) const {
@@ -115,7 +116,7 @@ void Lock::forget_loss(OwnerNumber owner) const {
 }
 
 void Lock::forget_loss_in_acquire(OwnerNumber owner) const {
-  (void)client_->context()->keeper->attempts().refuse(name(), owner);
+  (void)lease::Attempt(*client_->context()->keeper, name(), owner).refuse();
 }
 
 std::shared_ptr<Lock> new_lock(std::shared_ptr<Client> client, std::string_view word,

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "locks/engine/client.h"
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/keeper.h"
 #include "locks/sync/operation/acquire_request.h"
 #include "locks/sync/operation/hold_release.h"
 #include "locks/sync/operation/operation.h"
@@ -132,7 +132,7 @@ class Lock : public Lockable {
 
   // As of lease::Known.
   std::optional<Duration> left(OwnerNumber owner) const {
-    return client_->context()->keeper->left(name(), owner);
+    return client_->context()->keeper->known(name(), owner).left;
   }
   // Suppresses the report of a loss: any; to the owner's next acquire.
   void forget_loss(OwnerNumber owner) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/lease/overview.h"
 #include "locks/sync/operation/acquire.h"
 #include "locks/sync/operation/calls.h"
 #include "locks/sync/operation/hold_release.h"
@@ -38,7 +39,7 @@ sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const 
   // A hold without a listener is left to the server, unless a guard is to release it, or the
   // client's key says since when it lasts.
   const bool watched = given.lease.renewed || given.listener != 0 || purpose ||
-                       client_->options().label || context->keeper->attempts().recorded();
+                       client_->options().label || context->keeper->recorded;
   sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
                                    given.listener};
   arguments.callers_time = given.time;
@@ -56,7 +57,7 @@ std::string PermitSemaphore::permit(OwnerNumber number) const {
 sync::ExchangePtr PermitSemaphore::release(const std::string& permit) const {
   auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
-  if (!number || !context->keeper->knows(name_, *number)) return release_by_id(permit);
+  if (!number || !context->keeper->known(name_, *number).any) return release_by_id(permit);
   return std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
                                              sync::HoldRelease::What{*number});
 }
@@ -202,7 +203,7 @@ sync::ExchangePtr PermitSemaphore::remove() const {
   sync::Query query = sync::query_of(sync::permit_steps().remove, name_);
   query.answered = [keeper = context->keeper, name = name_](std::optional<std::int64_t> /*value*/,
                                                             const client::Sent& sent) {
-    keeper->forced(name, sent.last);
+    lease::forced(*keeper, name, sent.last);
   };
   return sync::call_of(context, std::move(query));
 }

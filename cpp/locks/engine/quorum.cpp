@@ -72,7 +72,7 @@ class Quorum::Acquired final : public sync::QuorumMembers {
 
   lease::Attempt attempt(std::size_t member, lease::Attempt::Kind kind) const override {
     const auto context = lock(member).client().started();
-    return {context->keeper->attempts(), lock(member).name(), arguments_.owner, kind};
+    return {*context->keeper, lock(member).name(), arguments_.owner, kind};
   }
 
   Status under_way(std::size_t member, bool by_thread) const override {

@@ -375,7 +375,7 @@ class Hold final : public Timer {
   bool joint = false;     // a release of several holds is under way
   bool reported = false;  // the loss, by a release
   bool refused = false;   // an acquire, for the loss
-  bool internal = false;  // the client's key, which no caller holds: see Attempts::introduce()
+  bool internal = false;  // the client's key, which no caller holds: see Notes::introduce()
   bool excused = false;   // its owner releases it by force: the loss refuses no acquire
   bool in_flight = false;
   bool alone = false;         // the server has refused the batch that it was in

@@ -18,6 +18,37 @@ Event event_about(const Subject& subject, Event::Kind kind, const std::string& r
 
 }  // namespace
 
+void Notices::overlong(const Subject& subject, Millis remaining) {
+  if (!overlong_.admits(subject.name.text(), clock_.now())) return;
+  const std::string seconds = std::to_string(remaining.count() / 1000);
+  sink_->post(
+      event_about(subject, Event::Kind::kOverlong,
+                  "is held for another " + seconds +
+                      " s: its owner set a lease of that length, or the server's clock was set "
+                      "back; `holdfast show` says whose it is, and force_release() frees it"));
+}
+
+void Notices::foreign(const Subject& subject) {
+  if (!foreign_.admits(subject.name.text(), clock_.now())) return;
+  sink_->post(event_about(subject, Event::Kind::kForeign, {}));
+}
+
+void Notices::permits(const LockName& name, std::int64_t there, std::int64_t wanted) {
+  const std::string other = std::to_string(wanted);
+  if (!permits_.admits(name.text() + ' ' + other, clock_.now())) return;
+  sink_->post({Event::Kind::kPermits,
+               name.text(),
+               0,
+               {},
+               "has " + std::to_string(there) + " permits on the server, not " + other +
+                   ": that number stands; set_permits() or add_permits() changes it"});
+}
+
+void Notices::unlabelled(const std::string& reason) {
+  if (!unlabelled_.admits({}, clock_.now())) return;
+  sink_->post({Event::Kind::kUnlabelled, {}, 0, {}, reason});
+}
+
 void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
   Event event = event_about({hold.name, hold.owner, hold.renewal->word()}, kind, hold.reason());
   if (hold.few() != nullptr) event.listeners = hold.few()->listeners;
@@ -30,40 +61,7 @@ void HoldEvents::post_unreleased(const Subject& subject, const std::string& reas
   sink_->post(event_about(subject, Event::Kind::kUnreleased, reason));
 }
 
-void HoldEvents::post_overlong(const Subject& subject, Millis remaining, TimePoint now) {
-  if (!overlong_.admits(subject.name.text(), now)) return;
-  const std::string seconds = std::to_string(remaining.count() / 1000);
-  sink_->post(
-      event_about(subject, Event::Kind::kOverlong,
-                  "is held for another " + seconds +
-                      " s: its owner set a lease of that length, or the server's clock was set "
-                      "back; `holdfast show` says whose it is, and force_release() frees it"));
-}
-
 void HoldEvents::post_closed() const { sink_->post({Event::Kind::kClosed, {}, 0, {}, {}}); }
-
-void HoldEvents::post_foreign(const Subject& subject, TimePoint now) {
-  if (!foreign_.admits(subject.name.text(), now)) return;
-  sink_->post(event_about(subject, Event::Kind::kForeign, {}));
-}
-
-void HoldEvents::post_unlabelled(const std::string& reason) {
-  if (!std::exchange(unlabelled_, true)) {
-    sink_->post({Event::Kind::kUnlabelled, {}, 0, {}, reason});
-  }
-}
-
-void HoldEvents::post_permits(const LockName& name, std::int64_t there, std::int64_t wanted,
-                              TimePoint now) {
-  const std::string other = std::to_string(wanted);
-  if (!permits_.admits(name.text() + ' ' + other, now)) return;
-  sink_->post({Event::Kind::kPermits,
-               name.text(),
-               0,
-               {},
-               "has " + std::to_string(there) + " permits on the server, not " + other +
-                   ": that number stands; set_permits() or add_permits() changes it"});
-}
 
 void HoldEvents::abandoned(const Hold& hold, const std::string& what) {
   post(hold, Event::Kind::kAbandoned);

@@ -14,6 +14,7 @@
 #include "locks/base/event.h"
 #include "locks/lease/hold.h"
 #include "redis/base/clock.h"
+#include "redis/base/mutex.h"
 #include "redis/base/stats.h"
 #include "redis/resp/reply.h"
 
@@ -33,8 +34,8 @@ struct Subject {
 };
 
 // Limits a notice to once in a time for each lock, usually a minute. It remembers the latest names
-// only, so that with more than kMostNames in that time a notice may be repeated sooner. Not
-// thread-safe.
+// only, so that with more than kMostNames in that time a notice may be repeated sooner.
+// Thread-safe.
 class NoticeLimit {
  public:
   static constexpr std::size_t kMostNames = 1000;
@@ -44,6 +45,7 @@ class NoticeLimit {
 
   // Whether the notice may be given about this lock now; if so, not again for that time.
   bool admits(const std::string& name, TimePoint now) {
+    const MutexLock guard(mutex_);
     while (!notices_.empty() && now - notices_.front().at >= pause_) forget_oldest();
     if (!names_.insert(name).second) return false;
     notices_.push_back({now, name});
@@ -52,7 +54,7 @@ class NoticeLimit {
   }
 
  private:
-  void forget_oldest() {
+  void forget_oldest() HOLDFAST_REQUIRES(mutex_) {
     names_.erase(notices_.front().name);
     notices_.pop_front();
   }
@@ -62,12 +64,38 @@ class NoticeLimit {
     std::string name;
   };
   const Duration pause_;
-  std::deque<Notice> notices_;             // the oldest first
-  std::unordered_set<std::string> names_;  // of these
+  Mutex mutex_;
+  std::deque<Notice> notices_ HOLDFAST_GUARDED_BY(mutex_);             // the oldest first
+  std::unordered_set<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);  // of these
+};
+
+// What one client reports of others' holds and settings, as events, so that many waiters do not
+// fill a log. Thread-safe.
+class Notices {
+ public:
+  Notices(const Clock& clock, std::shared_ptr<EventSink> sink)
+      : clock_(clock), sink_(std::move(sink)) {}
+
+  // The hold that the owner waits for will last suspiciously long; once a minute for a name.
+  void overlong(const Subject& subject, Millis remaining);
+  // The owner was refused by a key that never expires; once a minute for a name.
+  void foreign(const Subject& subject);
+  // A semaphore has another number of permits than was wanted; once for the latter.
+  void permits(const LockName& name, std::int64_t there, std::int64_t wanted);
+  // The server does not take the client's key; once.
+  void unlabelled(const std::string& reason);
+
+ private:
+  const Clock& clock_;
+  const std::shared_ptr<EventSink> sink_;
+  NoticeLimit overlong_;
+  NoticeLimit foreign_;
+  NoticeLimit permits_{kNever - TimePoint{}};
+  NoticeLimit unlabelled_{kNever - TimePoint{}};
 };
 
 // What the holds of one client report: events for their listeners and the log, and the client's
-// figures. Not thread-safe: see HoldBook.
+// figures. Not thread-safe: see Keeper.
 class HoldEvents {
  public:
   HoldEvents(std::shared_ptr<EventSink> sink, std::shared_ptr<Stats> stats)
@@ -77,16 +105,8 @@ class HoldEvents {
   void post(const Hold& hold, Event::Kind kind) const;
   // A deferred release has failed, or goes on in the background.
   void post_unreleased(const Subject& subject, const std::string& reason) const;
-  // The hold that the owner waits for will last suspiciously long; once a minute for a name.
-  void post_overlong(const Subject& subject, Millis remaining, TimePoint now);
   // The client is closed, and its last hold was reported.
   void post_closed() const;
-  // The owner was refused by a key that never expires; once a minute for a name.
-  void post_foreign(const Subject& subject, TimePoint now);
-  // The server does not take the client's key; once.
-  void post_unlabelled(const std::string& reason);
-  // A semaphore has another number of permits than was wanted; once for the latter.
-  void post_permits(const LockName& name, std::int64_t there, std::int64_t wanted, TimePoint now);
   // Its owner, a thread or task, has ended.
   void abandoned(const Hold& hold, const std::string& what);
 
@@ -109,10 +129,6 @@ class HoldEvents {
   const std::shared_ptr<EventSink> sink_;
   const std::shared_ptr<Stats> stats_;
   std::deque<Ended> ended_;  // the oldest first
-  NoticeLimit overlong_;
-  NoticeLimit foreign_;
-  bool unlabelled_ = false;  // was posted
-  NoticeLimit permits_{kNever - TimePoint{}};
 };
 
 }  // namespace holdfast::lease

@@ -48,12 +48,6 @@ void Holds::remove(Entry& entry, Where where) {
   if (place.next != nullptr) (place.next->*where).link = place.link;
 }
 
-Holds::Entry* Holds::open_at(const LockName& name, OwnerNumber owner,
-                             const client::Request* command) const {
-  Entry* const entry = find(name, owner);
-  return entry != nullptr && entry->is_open(command) ? entry : nullptr;
-}
-
 Hold* Holds::hold(const LockName& name, OwnerNumber owner) const {
   const Entry* const entry = find(name, owner);
   return entry == nullptr ? nullptr : entry->current();

@@ -49,10 +49,10 @@ inline std::uint64_t hash_of(const LockName& name, OwnerNumber owner) {
 //
 // The revocation is checked under the lock of the connection's queue, which decides the order: a
 // thread that is suspended between a check elsewhere and the sending would send the release behind
-// the owner's next attempt, and free that attempt's grant. The book's lock is not held while a
+// the owner's next attempt, and free that attempt's grant. The keeper's lock is not held while a
 // command is submitted: that writes to a socket, for which the watchdog must not wait.
 //
-// A machine without I/O and without a clock. Not thread-safe: see HoldBook.
+// A machine without I/O and without a clock. Not thread-safe: see Keeper.
 class Holds {
  public:
   using Command = std::shared_ptr<client::Request>;
@@ -83,6 +83,7 @@ class Holds {
     }
     // Not answered yet: it may still be there on the server.
     bool pending() const { return release == Release::kOpen || release == Release::kTakenOver; }
+    // That command carries its release.
     bool is_open(const client::Request* by) const {
       return release == Release::kOpen && command.get() == by;
     }
@@ -116,8 +117,6 @@ class Holds {
   // Null: there is none.
   Entry* find(const LockName& name, OwnerNumber owner) const;
   Entry& at(const LockName& name, OwnerNumber owner);
-  // Whose release that command carries; null: there is none, or it is another command's.
-  Entry* open_at(const LockName& name, OwnerNumber owner, const client::Request* command) const;
   // The current hold.
   Hold* hold(const LockName& name, OwnerNumber owner) const;
   bool empty() const { return entries_.empty(); }
@@ -216,6 +215,12 @@ class UsedEntry {
     if (entry_ != nullptr) holds_.tidy(*entry_);
   }
   explicit operator bool() const { return entry_ != nullptr; }
+  // The hold that is current, or is held; null: there is no such hold.
+  Hold* current() const { return entry_ != nullptr ? entry_->current() : nullptr; }
+  Hold* held() const {
+    Hold* const hold = current();
+    return hold != nullptr && hold->held() ? hold : nullptr;
+  }
   Holds::Entry* get() const { return entry_; }
   Holds::Entry& operator*() const { return *entry_; }
   Holds::Entry* operator->() const { return entry_; }

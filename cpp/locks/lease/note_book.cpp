@@ -124,7 +124,7 @@ void NoteBook::unsaid(const Note& note, Hold* hold) {
 }
 
 void NoteBook::said(Hold& hold, Purpose purpose) {
-  (void)take(hold);
+  (void)take_noted(hold);
   hold.noted = Noted::kSaid;
   hold.extras().purpose = std::move(purpose);
   if (unsaid_.empty()) return;
@@ -155,6 +155,16 @@ bool NoteBook::take_noted(Hold& hold) {
   if (was == Noted::kWritten) --written_;
   if (was == Noted::kLeftOut && --left_out_ == 0) key_written_ = false;
   return was == Noted::kSaid || was == Noted::kWritten;
+}
+
+bool NoteBook::end_noted(Hold& hold, std::optional<TimePoint> at) {
+  if (!take_noted(hold)) return false;
+  if (at) {
+    later_.emplace(*at, Note{hold.name, hold.owner});
+  } else {
+    remove(hold.name, hold.owner);
+  }
+  return true;
 }
 
 void NoteBook::remove(const LockName& name, OwnerNumber owner) {

@@ -82,7 +82,7 @@ class NoteRequest final : public client::Request {
 // purpose gets its note with its acquire. Where the client has a label, the watchdog notes the
 // others once they have lasted for kPeriod, with one command in each kPeriod: the key then says
 // within which time a hold gets its note, so that one without a note is younger. A machine without
-// I/O and without a clock. Not thread-safe: see HoldBook.
+// I/O and without a clock. Not thread-safe: see Keeper.
 class NoteBook {
  public:
   static constexpr Millis kPeriod{1000};
@@ -131,13 +131,14 @@ class NoteBook {
       if (entry->hold && entry->hold->held()) write_again(*entry->hold);
     }
   }
-  // A hold ends: whether the key has a note of it, which the caller removes.
-  bool take(Hold& hold) { return hold.noted != Noted::kNever && take_noted(hold); }
-  // The note of an owner that holds the name no more is removed with the next command, and at
-  // kPeriod at the latest, unless the owner gets another one before, which spares both; of an owner
-  // that has ended, at that time.
+  // The note of an owner that holds the name no more: as that of a hold that ends.
   void remove(const LockName& name, OwnerNumber owner);
-  void remove_at(Note note, TimePoint at) { later_.emplace(at, std::move(note)); }
+  // A hold ends. The note of an owner that holds the name no more is removed with the next command,
+  // and at kPeriod at the latest, unless the owner gets another one before, which spares both; of
+  // an owner that has ended, at that time. False: the key has none.
+  bool end(Hold& hold, std::optional<TimePoint> at = {}) {
+    return hold.noted != Noted::kNever && end_noted(hold, at);
+  }
   // The owner gets another note now. Whether one was to be removed.
   bool replace(const LockName& name, OwnerNumber owner) {
     return !(soon_.empty() && removed_.empty()) && replace_in_both(name, owner);
@@ -158,6 +159,7 @@ class NoteBook {
  private:
   using Removals = std::unordered_multimap<std::uint64_t, Note>;
 
+  bool end_noted(Hold& hold, std::optional<TimePoint> at);
   bool take_noted(Hold& hold);
   bool replace_in_both(const LockName& name, OwnerNumber owner);
   static bool replace_in(Removals& removals, const LockName& name, OwnerNumber owner);

@@ -3,19 +3,35 @@
 #include <algorithm>
 #include <memory>
 
-#include "locks/lease/hold.h"
+#include "locks/lease/attempt.h"
+#include "locks/lease/watchdog.h"
 
 namespace holdfast::lease {
 
+namespace {
+
+client::RequestPtr request(Keeper& keeper, NoteRequest::Notes notes, NoteRequest::What what,
+                           Millis timeout) HOLDFAST_REQUIRES(keeper.mutex) {
+  return std::make_shared<NoteRequest>(keeper.watchdog().weak(), keeper.note_book.key(),
+                                       std::move(notes), std::move(what),
+                                       after(keeper.clock.now(), timeout));
+}
+
+}  // namespace
+
 bool Notes::introduce() {
   if (introduced_.exchange(true)) return false;
-  const TimePoint now = book_.clock.now();
-  Grant grant{LockName(key_of(book_.client_id)), next_owner_number(), 1, Lease{setup_.lease, true},
-              now};
+  const TimePoint now = keeper_.clock.now();
+  Grant grant{LockName(key_of(keeper_.client_id)), next_owner_number(), 1,
+              Lease{setup_.lease, true}, now};
   grant.at = now;
   grant.renewal = setup_.renewal;
   grant.counted = false;
-  attempts_.introduce(grant, setup_.about, setup_.all);
+  grant.about = &setup_.about;
+  Attempt attempt(keeper_, grant.name, grant.owner, Attempt::Kind::kAround);
+  if (!attempt.granted(grant)) return true;
+  const EntryLock entry(keeper_, grant.name, grant.owner);
+  if (Hold* const key = entry.current()) keeper_.note_book.begin(HoldPtr(key), setup_.all);
   return true;
 }
 
@@ -24,15 +40,15 @@ client::RequestPtr Notes::say(const Said& said) {
   if (introduce()) what.about = setup_.about;
   what.lease = std::max(setup_.lease, said.lease);
   what.verb = NoteRequest::Verb::kSay;
-  const MutexLock guard(book_.mutex);
-  NoteBook& notes = book_.notes;
-  if (!notes.key() || book_.closing) return nullptr;
+  const MutexLock guard(keeper_.mutex);
+  NoteBook& notes = keeper_.note_book;
+  if (!notes.key() || keeper_.closing) return nullptr;
   NoteRequest::Notes all;
   for (std::int64_t i = 0; i < said.amount; ++i) {
     const OwnerNumber owner = owner_after(said.owner, i);
     (void)notes.replace(said.name, owner);
     all.push_back({said.name, owner, said.purpose});
-    Hold* const hold = book_.holds.hold(said.name, owner);
+    Hold* const hold = keeper_.holds.hold(said.name, owner);
     if (hold == nullptr || !hold->held()) continue;
     what.verb = NoteRequest::Verb::kWrite;
     all.back().hold = HoldPtr(hold);
@@ -40,29 +56,23 @@ client::RequestPtr Notes::say(const Said& said) {
   }
   if (what.verb == NoteRequest::Verb::kSay) {
     what.by_text = notes.take_unknown_script();
-    what.lives = notes.lives(book_.clock.now(), what.lease);
+    what.lives = notes.lives(keeper_.clock.now(), what.lease);
   }
-  return request(std::move(all), std::move(what));
-}
-
-client::RequestPtr Notes::request(NoteRequest::Notes notes, NoteRequest::What what) const {
-  return std::make_shared<NoteRequest>(book_.watchdog(), book_.notes.key(), std::move(notes),
-                                       std::move(what),
-                                       after(book_.clock.now(), setup_.command_timeout));
+  return request(keeper_, std::move(all), std::move(what), setup_.command_timeout);
 }
 
 client::RequestPtr Notes::remove(const LockName& name, OwnerNumber owner, std::int64_t amount) {
-  const MutexLock guard(book_.mutex);
-  NoteBook& notes = book_.notes;
+  const MutexLock guard(keeper_.mutex);
+  NoteBook& notes = keeper_.note_book;
   if (!notes.key()) return nullptr;
   NoteRequest::Notes all;
   for (std::int64_t i = 0; i < amount; ++i) {
     const OwnerNumber each = owner_after(owner, i);
-    const Hold* const hold = book_.holds.hold(name, each);
+    const Hold* const hold = keeper_.holds.hold(name, each);
     if (hold == nullptr || !hold->held()) all.push_back({name, each});
   }
   if (all.empty()) return nullptr;
-  return request(std::move(all), {});
+  return request(keeper_, std::move(all), {}, setup_.command_timeout);
 }
 
 }  // namespace holdfast::lease

@@ -14,7 +14,7 @@ namespace holdfast::lease {
 // The open `with` blocks of one client's owners without the grant that they began with: it was
 // lost, or was released inside the block. The blocks of a hold are counted by the hold
 // (Hold::blocks). Of nested blocks the newest one ends first: those that were released are newer
-// than each loss. Not thread-safe: see HoldBook. The rules for users, and why: docs/losses.md.
+// than each loss. Not thread-safe: see Keeper. The rules for users, and why: docs/losses.md.
 class OpenBlocks {
  public:
   // A loss that open blocks have not raised yet.

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "locks/lease/hold.h"
+#include "locks/lease/keeper.h"
 
 namespace holdfast::lease {
 
@@ -33,89 +33,44 @@ ReleasePlan report_loss(Hold& hold) {
   return plan;
 }
 
-ReleasePlan under_way() {
-  ReleasePlan plan;
-  plan.verdict = ReleasePlan::Verdict::kUnderWay;
-  return plan;
-}
-
 Subject subject_of(const Holds::Entry& entry) {
   return {entry.name, entry.owner, entry.hold ? entry.hold->renewal->word() : std::string_view()};
 }
 
-}  // namespace
-
-Millis ReleasePlan::closed_for(TimePoint now) const {
-  if (closed_until <= now) return Millis(0);
-  return std::chrono::ceil<Millis>(closed_until - now);
+// The release of the entry begins with that plan.
+void open(Keeper& keeper, Holds::Entry& entry, ReleasePlan& plan, ReleaseStart& start,
+          TimePoint until) HOLDFAST_REQUIRES(keeper.mutex) {
+  plan.command = start.command.get();
+  keeper.holds.open(entry, std::move(start.command), until);
+  plan.until = entry.until;
 }
 
-ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, Ending ending, Start start) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  if (!entry) return {};
-  if (entry->attempts > 0) return under_way();
-  return begin_with(*entry, ending, start);
-}
-
-ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Ending ending,
-                                Start start) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  Hold* const hold = entry ? entry->current() : nullptr;
-  if (!start.at) start.at = book_.clock.now();
-  if (hold != nullptr) book_.lose_if_over(*hold, *start.at);
-  std::optional<std::string> lost;
-  if (hold != nullptr && hold->blocks > 0) {
-    --hold->blocks;
-  } else if (!book_.blocks.empty()) {
-    lost = book_.blocks.end(name, owner);
-  }
-  if (lost) return lost_block(entry.get(), std::move(*lost));
-  if (!entry) return {};
-  if (entry->attempts > 0) return under_way();
-  return begin_with(*entry, ending, start);
-}
-
-// `entry`: its owner's; null: none.
-ReleasePlan Releases::lost_block(Holds::Entry* entry, std::string reason) {
+// The owner holds nothing, but may have begun to release, and releases again.
+ReleasePlan plan_pending(Keeper& keeper, Holds::Entry& entry, ReleaseStart& start)
+    HOLDFAST_REQUIRES(keeper.mutex) {
   ReleasePlan plan;
-  plan.verdict = ReleasePlan::Verdict::kLost;
-  plan.reason = std::move(reason);
-  if (entry == nullptr) return plan;
-  Hold* const hold = entry->current();
-  if (hold != nullptr && !hold->held()) hold->reported = true;
-  plan.held_again = entry->in_use();
-  return plan;
-}
-
-ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, Ending ending,
-                                        Start start) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  if (!entry) return {};
-  ReleasePlan plan = begin_with(*entry, ending, start);
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
-    book_.count_released(book_.holds.take_leaving(*entry).get(), entry->caller);
+  const bool known = entry.leaves() && entry.release != Holds::Release::kTakenOver;
+  if (!known || entry.caller == Holds::Caller::kLeft) return plan;
+  if (entry.release == Holds::Release::kReleased) {
+    plan.verdict = ReleasePlan::Verdict::kDone;
+    keeper.holds.drop(entry);
+    return plan;
   }
+  describe(plan, *entry.hold);
+  plan.verdict = ReleasePlan::Verdict::kFinal;
+  plan.repeated = true;
+  open(keeper, entry, plan, start, entry.until);
   return plan;
 }
 
-std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNumber owner,
-                                                   Start start) {
-  const MutexLock guard(book_.mutex);
-  Holds::Entry* const entry = book_.holds.find(name, owner);
-  if (entry == nullptr || entry->current() == nullptr) return std::nullopt;
-  return begin_with(*entry, {Ending::How::kAll}, start);
-}
-
-ReleasePlan Releases::begin_with(Holds::Entry& entry, Ending ending, Start& start) {
+ReleasePlan begin_with(Keeper& keeper, Holds::Entry& entry, Ending ending, ReleaseStart& start)
+    HOLDFAST_REQUIRES(keeper.mutex) {
   Hold* const hold = entry.current();
-  if (hold == nullptr) return plan_pending(entry, start);
-  const TimePoint now = start.at ? *start.at : book_.clock.now();
-  book_.lose_if_over(*hold, now);
+  if (hold == nullptr) return plan_pending(keeper, entry, start);
+  const TimePoint now = start.at ? *start.at : keeper.clock.now();
+  keeper.lose_if_over(*hold, now);
   if (!hold->held()) return report_loss(*hold);
-  if (book_.closed) return {};  // it stays, until it is lost
+  if (keeper.closed) return {};  // it stays, until it is lost
   ReleasePlan plan;
   describe(plan, *hold);
   plan.ended = hold->levels.count_of(ending);
@@ -127,174 +82,233 @@ ReleasePlan Releases::begin_with(Holds::Entry& entry, Ending ending, Start& star
     plan.verdict = ReleasePlan::Verdict::kPartial;
     plan.hold = entry.hold;
     hold->levels.end(ending);
-    book_.drop_release(entry);
-    book_.notify_if_idle();
+    keeper.drop_release(entry);
+    keeper.notify_if_idle();
     return plan;
   }
   plan.verdict = ReleasePlan::Verdict::kFinal;
-  book_.end_note(*hold);
-  book_.events.count_end(*hold, now);
+  keeper.end_note(*hold);
+  keeper.events.count_end(*hold, now);
   hold->trace(Hold::Step::kReleased);
-  book_.note_late_renewal(*hold, now);
-  book_.blocks.release(entry.name, entry.owner, std::exchange(hold->blocks, 0));
-  book_.holds.leave(entry);
+  keeper.late_renewals.note(*hold, now);
+  keeper.blocks.release(entry.name, entry.owner, std::exchange(hold->blocks, 0));
+  keeper.holds.leave(entry);
   entry.caller = start.caller;
-  open(entry, plan, start, surely_over(*hold, now));
+  open(keeper, entry, plan, start, surely_over(*hold, now));
   return plan;
 }
 
-void Releases::open(Holds::Entry& entry, ReleasePlan& plan, Start& start, TimePoint until) {
-  plan.command = start.command.get();
-  book_.holds.open(entry, std::move(start.command), until);
-  plan.until = entry.until;
-}
-
-// The owner holds nothing, but may have begun to release, and releases again.
-ReleasePlan Releases::plan_pending(Holds::Entry& entry, Start& start) {
-  using Verdict = ReleasePlan::Verdict;
+// For an owner's own call, which may come while it is acquiring: from a signal handler.
+ReleasePlan begin_own(Keeper& keeper, const UsedEntry& entry, Ending ending, ReleaseStart& start)
+    HOLDFAST_REQUIRES(keeper.mutex) {
   ReleasePlan plan;
-  const bool known = entry.leaves() && entry.release != Holds::Release::kTakenOver;
-  if (!known || entry.caller == Caller::kLeft) return plan;
-  if (entry.release == Holds::Release::kReleased) {
-    plan.verdict = Verdict::kDone;
-    book_.holds.drop(entry);
-    return plan;
-  }
-  describe(plan, *entry.hold);
-  plan.verdict = Verdict::kFinal;
-  plan.repeated = true;
-  open(entry, plan, start, entry.until);
+  if (!entry) return plan;
+  if (entry->attempts == 0) return begin_with(keeper, *entry, ending, start);
+  plan.verdict = ReleasePlan::Verdict::kUnderWay;
   return plan;
+}
+
+// It turned out during its release that the hold is lost; that release reports it. The loss may
+// have been found on another way meanwhile.
+void lose_in_release(Keeper& keeper, Hold& hold, const std::string& reason)
+    HOLDFAST_REQUIRES(keeper.mutex) {
+  if (hold.state != HoldState::kLost) keeper.lose(hold, reason);
+  hold.reported = true;
+}
+
+// The loss of a hold that had left the table is in its entry from now on.
+void keep_loss(Keeper& keeper, Holds::Entry& entry, const HoldPtr& hold)
+    HOLDFAST_REQUIRES(keeper.mutex) {
+  keeper.holds.put_back(entry, hold);
+  keeper.holds.lose(*hold);
+}
+
+// A deferred release has found it, so no caller is left to raise it. `newest`: the owner has done
+// nothing else since; the entry is there.
+void lose_after_release(Keeper& keeper, Holds::Entry* entry, bool newest, const HoldPtr& hold,
+                        const std::string& reason) HOLDFAST_REQUIRES(keeper.mutex) {
+  keeper.records.end(hold->record);
+  if (hold->state == HoldState::kLost) return;
+  keeper.events.count(*hold, Stats::Counter::kLost);
+  hold->extras().reason = reason;
+  hold->reported = true;
+  keeper.events.post(*hold, Event::Kind::kLostAfterRelease);
+  const bool stays = newest && !keeper.closed && !entry->hold;
+  if (stays) return keep_loss(keeper, *entry, hold);
+  hold->state = HoldState::kLost;
+}
+
+// Its holds end where they are, and count as released: the server has them no more under this
+// owner.
+void end_released(Keeper& keeper, Holds::Entry& entry, Hold& hold) HOLDFAST_REQUIRES(keeper.mutex) {
+  keeper.events.count(hold, Stats::Counter::kReleased);
+  keeper.events.count_end(hold, keeper.clock.now());
+  keeper.records.end(hold.record);
+  keeper.end_note(hold);
+  keeper.holds.end(entry);
+}
+
+}  // namespace
+
+Millis ReleasePlan::closed_for(TimePoint now) const {
+  if (closed_until <= now) return Millis(0);
+  return std::chrono::ceil<Millis>(closed_until - now);
+}
+
+ReleasePlan Releases::begin(const LockName& name, OwnerNumber owner, Ending ending, Start start) {
+  const EntryLock entry(keeper_, name, owner);
+  return begin_own(keeper_, entry, ending, start);
+}
+
+ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Ending ending,
+                                Start start) {
+  const EntryLock entry(keeper_, name, owner);
+  Hold* const hold = entry.current();
+  if (!start.at) start.at = keeper_.clock.now();
+  if (hold != nullptr) keeper_.lose_if_over(*hold, *start.at);
+  std::optional<std::string> lost;
+  if (hold != nullptr && hold->blocks > 0) {
+    --hold->blocks;
+  } else if (!keeper_.blocks.empty()) {
+    lost = keeper_.blocks.end(name, owner);
+  }
+  if (!lost) return begin_own(keeper_, entry, ending, start);
+  // The block has lost its grant. What its owner has acquired since is not the block's.
+  if (hold != nullptr && !hold->held()) hold->reported = true;
+  ReleasePlan plan;
+  plan.verdict = ReleasePlan::Verdict::kLost;
+  plan.reason = std::move(*lost);
+  plan.held_again = entry && entry->in_use();
+  return plan;
+}
+
+ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner, Ending ending,
+                                        Start start) {
+  const EntryLock entry(keeper_, name, owner);
+  if (!entry) return {};
+  ReleasePlan plan = begin_with(keeper_, *entry, ending, start);
+  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
+    keeper_.count_released(keeper_.holds.take_leaving(*entry).get(), entry->caller);
+  }
+  return plan;
+}
+
+std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNumber owner,
+                                                   Start start) {
+  const EntryLock entry(keeper_, name, owner);
+  if (entry.current() == nullptr) return std::nullopt;
+  return begin_with(keeper_, *entry, {Ending::How::kAll}, start);
 }
 
 void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                     const std::string& lost) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  if (plan.verdict != ReleasePlan::Verdict::kFinal) return done_in_part(entry.get(), plan, lost);
-  Released settled;
+  const EntryLock entry(keeper_, name, owner);
+  if (plan.verdict != ReleasePlan::Verdict::kFinal) {
+    Hold* const hold = entry.current();
+    if (hold == nullptr || hold != plan.hold.get()) return;
+    if (!lost.empty()) return lose_in_release(keeper_, *hold, lost);
+    return keeper_.events.count(*hold, Stats::Counter::kReleased, plan.ended);
+  }
+  Holds::Released settled;
   const bool newest = entry && entry->is_open(plan.command);
   if (newest) {
-    settled = book_.holds.settle(*entry);
+    settled = keeper_.holds.settle(*entry);
   } else if (entry && entry->leaves_with(plan.hold)) {
     // An attempt of the owner's has taken it over: what it may be granted stays pending.
-    settled = {book_.holds.take_leaving(*entry), entry->caller};
+    settled = {keeper_.holds.take_leaving(*entry), entry->caller};
   }
-  if (lost.empty()) {
-    book_.count_released(settled.hold.get(), settled.caller);
-    if (settled.hold) book_.end_record(settled.hold->record);
-  } else if (plan.deferred()) {
-    lose_after_release(entry.get(), newest, plan.hold, lost);
+  if (!lost.empty() && plan.deferred()) {
+    lose_after_release(keeper_, entry.get(), newest, plan.hold, lost);
   } else if (settled.hold) {
-    lose(*entry, std::move(settled.hold), lost);
+    if (lost.empty()) keeper_.count_released(settled.hold.get(), settled.caller);
+    keeper_.records.end(settled.hold->record);
+    if (!lost.empty() && !keeper_.closed) {
+      keeper_.holds.put_back(*entry, settled.hold);
+      lose_in_release(keeper_, *settled.hold, lost);
+    }
   }
-  book_.notify_if_idle();
-}
-
-void Releases::done_in_part(const Holds::Entry* entry, const ReleasePlan& plan,
-                            const std::string& lost) {
-  Hold* const hold = entry == nullptr ? nullptr : entry->current();
-  if (hold == nullptr || hold != plan.hold.get()) return;
-  if (!lost.empty()) return lose_in_release(*hold, lost);
-  book_.events.count(*hold, Stats::Counter::kReleased, plan.ended);
-}
-
-// It turned out during its release that the hold is lost; that release reports it.
-void Releases::lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason) {
-  book_.end_record(hold->record);
-  if (book_.closed) return;
-  book_.holds.put_back(entry, hold);
-  lose_in_release(*hold, reason);
-}
-
-// The loss may have been found on another way meanwhile.
-void Releases::lose_in_release(Hold& hold, const std::string& reason) {
-  if (hold.state != HoldState::kLost) book_.lose(hold, reason);
-  hold.reported = true;
+  keeper_.notify_if_idle();
 }
 
 bool Releases::take_back(const LockName& name, OwnerNumber owner, Command command,
                          TimePoint until) {
-  const MutexLock guard(book_.mutex);
-  if (book_.closed) return false;
-  book_.holds.open(book_.holds.at(name, owner), std::move(command), until);
+  const MutexLock guard(keeper_.mutex);
+  if (keeper_.closed) return false;
+  keeper_.holds.open(keeper_.holds.at(name, owner), std::move(command), until);
   return true;
 }
 
 void Releases::ended(const LockName& name, OwnerNumber owner, const client::Request* command,
                      End how, const std::string& why) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.open_at(name, owner, command));
-  if (!entry) return;
-  if (entry->caller == Caller::kLeft) {
-    end_deferred(*entry, how, why);
-  } else if (how == End::kRefused) {
-    book_.holds.keep(*entry, Holds::Release::kRefused);
+  const EntryLock entry(keeper_, name, owner);
+  if (!entry || !entry->is_open(command)) return;
+  const bool left = entry->caller == Caller::kLeft;
+  if (how == End::kRefused) {
+    keeper_.holds.keep(*entry, Holds::Release::kRefused);
+    if (left) keeper_.events.post_unreleased(subject_of(*entry), why);
   } else if (how == End::kDone && entry->leaves()) {
-    book_.count_released(entry->hold.get(), entry->caller);
-    book_.end_record(entry->hold->record);
-    book_.holds.keep(*entry, Holds::Release::kReleased);
-  } else if (HoldPtr hold = book_.holds.settle(*entry).hold) {
-    expire(*entry, std::move(hold));
+    keeper_.count_released(entry->hold.get(), entry->caller);
+    keeper_.records.end(entry->hold->record);
+    // Where its caller waited in vain, the owner's next release reports it.
+    left ? (void)keeper_.holds.settle(*entry)
+         : keeper_.holds.keep(*entry, Holds::Release::kReleased);
+  } else if (const HoldPtr hold = keeper_.holds.settle(*entry).hold) {
+    if (left) {
+      lose_after_release(keeper_, entry.get(), true, hold, kReleaseExpired);
+    } else {  // the owner's next release reports it
+      keeper_.records.end(hold->record);
+      keeper_.events.count(*hold, Stats::Counter::kLost);
+      hold->extras().reason = kReleaseExpired;
+      keep_loss(keeper_, *entry, hold);
+    }
   }
-  book_.notify_if_idle();
-}
-
-// Its owner's next release reports it.
-void Releases::expire(Holds::Entry& entry, HoldPtr hold) {
-  book_.end_record(hold->record);
-  book_.events.count(*hold, Stats::Counter::kLost);
-  hold->extras().reason = kReleaseExpired;
-  book_.holds.put_back(entry, hold);
-  book_.holds.lose(*hold);
+  keeper_.notify_if_idle();
 }
 
 std::optional<Releases::Lost> Releases::begin_together(const LockName& name, const Owners& owners) {
-  const MutexLock guard(book_.mutex);
+  const MutexLock guard(keeper_.mutex);
+  const TimePoint now = keeper_.clock.now();
   for (const OwnerNumber owner : owners) {
-    Hold* const hold = book_.holds.hold(name, owner);
+    Hold* const hold = keeper_.holds.hold(name, owner);
     if (hold == nullptr) continue;
-    (void)book_.lose_if_over(*hold);
+    keeper_.lose_if_over(*hold, now);
     const bool unreported = !hold->held() && !std::exchange(hold->reported, true);
     if (unreported) return Lost{owner, hold->reason()};
   }
-  const TimePoint now = book_.clock.now();
   for (const OwnerNumber owner : owners) {
-    Hold* const hold = book_.holds.hold(name, owner);
+    Hold* const hold = keeper_.holds.hold(name, owner);
     if (hold == nullptr || !hold->held()) continue;
     hold->joint = true;
     hold->trace(Hold::Step::kReleased);
-    book_.arm(*hold, now);
+    keeper_.arm(*hold, now);
   }
   return std::nullopt;
 }
 
 void Releases::end_together(const LockName& name, const Owners& owners, bool released) {
-  const MutexLock guard(book_.mutex);
+  const MutexLock guard(keeper_.mutex);
   for (const OwnerNumber owner : owners) {
-    const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-    Hold* const hold = entry ? entry->current() : nullptr;
+    const UsedEntry entry(keeper_.holds, keeper_.holds.find(name, owner));
+    Hold* const hold = entry.current();
     if (hold == nullptr || !std::exchange(hold->joint, false) || !hold->held()) continue;
     if (released) {
-      book_.events.count(*hold, Stats::Counter::kReleased);
-      const TimePoint now = book_.clock.now();
-      book_.events.count_end(*hold, now);
-      book_.end_record(hold->record);
-      book_.end_note(*hold);
-      book_.holds.end(*entry);
-    } else {
-      book_.resume(*hold);
+      end_released(keeper_, *entry, *hold);
+    } else {  // the renewal, or the look, that was put off meanwhile is due now
+      const TimePoint now = keeper_.clock.now();
+      (hold->renewed() ? hold->next_renewal : hold->next_look) = now;
+      keeper_.arm(*hold, now);
     }
   }
 }
 
 ReleasePlan Releases::begin_detach(const LockName& name, OwnerNumber owner, Millis lease) {
-  const MutexLock guard(book_.mutex);
-  Hold* hold = book_.holds.hold(name, owner);
+  const EntryLock entry(keeper_, name, owner);
+  Hold* const hold = entry.current();
   if (hold == nullptr) return {};
-  const TimePoint now = book_.lose_if_over(*hold);
+  const TimePoint now = keeper_.clock.now();
+  keeper_.lose_if_over(*hold, now);
   if (!hold->held()) return report_loss(*hold);
-  if (book_.closed) return {};
+  if (keeper_.closed) return {};
   ReleasePlan plan;
   plan.verdict = ReleasePlan::Verdict::kFinal;
   describe(plan, *hold);
@@ -305,31 +319,25 @@ ReleasePlan Releases::begin_detach(const LockName& name, OwnerNumber owner, Mill
   }
   move->lease = lease;
   move->minimum = plan.closed_for(now);
-  book_.begin_lease(*hold, lease, now);
+  keeper_.begin_lease(*hold, lease, now);
   plan.other = move->other;
   return plan;
 }
 
 bool Releases::end_detach(const LockName& name, OwnerNumber owner) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  Hold* const hold = entry ? entry->current() : nullptr;
-  if (hold == nullptr || !hold->held()) return false;
-  book_.events.count(*hold, Stats::Counter::kReleased);
-  const TimePoint now = book_.clock.now();
-  book_.events.count_end(*hold, now);
+  const EntryLock entry(keeper_, name, owner);
+  Hold* const hold = entry.held();
+  if (hold == nullptr) return false;
   hold->trace(Hold::Step::kReleased);
-  book_.end_record(hold->record);
-  book_.end_note(*hold);
-  book_.holds.end(*entry);
+  end_released(keeper_, *entry, *hold);
   return true;
 }
 
 std::optional<Releases::Detached> Releases::detached(const LockName& name,
                                                      OwnerNumber owner) const {
-  const MutexLock guard(book_.mutex);
-  const Hold* hold = book_.holds.hold(name, owner);
-  if (hold == nullptr || hold->move() == nullptr || !hold->held()) return std::nullopt;
+  const EntryLock entry(keeper_, name, owner);
+  const Hold* const hold = entry.held();
+  if (hold == nullptr || hold->move() == nullptr) return std::nullopt;
   const Hold::Move& move = *hold->move();
   std::optional<std::int64_t> token;
   if (hold->token != 0) token = hold->token;
@@ -337,25 +345,23 @@ std::optional<Releases::Detached> Releases::detached(const LockName& name,
 }
 
 void Releases::leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease) {
-  const MutexLock guard(book_.mutex);
-  const UsedEntry entry(book_.holds, book_.holds.find(name, owner));
-  Hold* const hold = entry ? entry->current() : nullptr;
-  if (hold == nullptr || !hold->held()) return;
-  const TimePoint now = book_.clock.now();
-  book_.events.count_end(*hold, now);
-  book_.events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
+  const EntryLock entry(keeper_, name, owner);
+  Hold* const hold = entry.held();
+  if (hold == nullptr) return;
+  const TimePoint now = keeper_.clock.now();
+  keeper_.events.count_end(*hold, now);
+  keeper_.events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
   hold->trace(Hold::Step::kReleased);
   hold->set_until = std::max(hold->set_until, after(now, lease));
-  book_.renew_record(*hold);
-  book_.end_note(*hold, hold->set_until);
-  book_.note_late_renewal(*hold, now);
-  book_.holds.end(*entry);
+  keeper_.records.renew(*hold);
+  keeper_.end_note(*hold, hold->set_until);
+  if (!keeper_.closed) keeper_.late_renewals.note(*hold, now);
+  keeper_.holds.end(*entry);
 }
 
 bool Releases::defer(const LockName& name, OwnerNumber owner, ReleasePlan& plan) {
-  const MutexLock guard(book_.mutex);
-  Holds::Entry* const entry = book_.holds.open_at(name, owner, plan.command);
-  if (entry == nullptr) return false;
+  const EntryLock entry(keeper_, name, owner);
+  if (!entry || !entry->is_open(plan.command)) return false;
   entry->caller = Caller::kLeft;
   if (entry->leaves()) plan.hold = entry->hold;
   return plan.deferred();
@@ -363,39 +369,9 @@ bool Releases::defer(const LockName& name, OwnerNumber owner, ReleasePlan& plan)
 
 void Releases::report_trouble(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                               const std::string& reason) {
-  const MutexLock guard(book_.mutex);
-  const Holds::Entry* const entry = book_.holds.open_at(name, owner, plan.command);
-  if (entry != nullptr) book_.events.post_unreleased(subject_of(*entry), reason);
-}
-
-// `newest`: the owner has done nothing else since; the entry is there.
-void Releases::lose_after_release(Holds::Entry* entry, bool newest, const HoldPtr& hold,
-                                  const std::string& reason) {
-  book_.end_record(hold->record);
-  if (hold->state == HoldState::kLost) return;
-  book_.events.count(*hold, Stats::Counter::kLost);
-  hold->extras().reason = reason;
-  hold->reported = true;
-  book_.events.post(*hold, Event::Kind::kLostAfterRelease);
-  const bool stays = newest && !book_.closed && !entry->hold;
-  if (!stays) {
-    hold->state = HoldState::kLost;
-    return;
-  }
-  book_.holds.put_back(*entry, hold);
-  book_.holds.lose(*hold);
-}
-
-void Releases::end_deferred(Holds::Entry& entry, End how, const std::string& why) {
-  if (how == End::kRefused) {
-    book_.holds.keep(entry, Holds::Release::kRefused);
-    return book_.events.post_unreleased(subject_of(entry), why);
-  }
-  const Released settled = book_.holds.settle(entry);
-  if (!settled.hold) return;
-  if (how == End::kExpired) return lose_after_release(&entry, true, settled.hold, kReleaseExpired);
-  book_.end_record(settled.hold->record);
-  book_.count_released(settled.hold.get(), settled.caller);
+  const EntryLock entry(keeper_, name, owner);
+  const bool open = entry && entry->is_open(plan.command);
+  if (open) keeper_.events.post_unreleased(subject_of(*entry), reason);
 }
 
 }  // namespace holdfast::lease

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "locks/lease/hold_book.h"
+#include "locks/lease/hold.h"
+#include "locks/lease/holds.h"
 #include "redis/base/clock.h"
-#include "redis/base/mutex.h"
 
 namespace holdfast::lease {
+
+class Keeper;
 
 // What a release has to do, by what the client knows.
 struct ReleasePlan {
@@ -47,49 +49,45 @@ struct ReleaseStart {
 };
 
 // The releases of one client: what each has to do, and what has become of it: see Holds. A part of
-// the client's LeaseKeeper. Thread-safe.
+// the client's Keeper. Thread-safe: each takes the keeper's lock.
 class Releases {
  public:
   using Caller = Holds::Caller;
   using Command = Holds::Command;
   using Start = ReleaseStart;
 
-  explicit Releases(HoldBook& book) : book_(book) {}
+  explicit Releases(Keeper& keeper) : keeper_(keeper) {}
 
   // The first half of a release: a last one ends the hold, and from then on its command acts for
   // the entry.
-  ReleasePlan begin(const LockName& name, OwnerNumber owner, Ending ending, Start start = {})
-      HOLDFAST_EXCLUDES(book_.mutex);
+  ReleasePlan begin(const LockName& name, OwnerNumber owner, Ending ending, Start start = {});
   // Begins the release of a `with` block that ends. If that block has lost its grant: kLost, and
   // nothing is released.
-  ReleasePlan end_block(const LockName& name, OwnerNumber owner, Ending ending, Start start = {})
-      HOLDFAST_EXCLUDES(book_.mutex);
+  ReleasePlan end_block(const LockName& name, OwnerNumber owner, Ending ending, Start start = {});
   // Begins the release of a grant that no caller has got, also while the owner is acquiring it. The
   // owner's next release does not report it.
   ReleasePlan begin_giving_back(const LockName& name, OwnerNumber owner, Ending ending,
-                                Start start = {}) HOLDFAST_EXCLUDES(book_.mutex);
+                                Start start = {});
   // Begins the release of all holds of the owner for another caller; nothing if the owner has begun
   // to release.
   std::optional<ReleasePlan> begin_of_held(const LockName& name, OwnerNumber owner,
-                                           Start start = {}) HOLDFAST_EXCLUDES(book_.mutex);
+                                           Start start = {});
   // The second half, after the server has answered. `lost`: not empty: the owner's field was not
   // there, so the hold is lost, for that reason, which this release reports.
   void done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
-            const std::string& lost = {}) HOLDFAST_EXCLUDES(book_.mutex);
+            const std::string& lost = {});
 
   // The caller of that last release leaves without waiting for the answer: from now on its end is
   // posted (Event::kLostAfterRelease, kReleased, kUnreleased), and another release of the owner's
   // finds nothing. False: a newer command of the owner acts, and the caller stays.
-  bool defer(const LockName& name, OwnerNumber owner, ReleasePlan& plan)
-      HOLDFAST_EXCLUDES(book_.mutex);
+  bool defer(const LockName& name, OwnerNumber owner, ReleasePlan& plan);
   // Posts what has gone wrong with a deferred release, unless its owner has the lock again.
   void report_trouble(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
-                      const std::string& reason) HOLDFAST_EXCLUDES(book_.mutex);
+                      const std::string& reason);
 
   // What an attempt may have been granted is about to be taken back by `command`, at most until
   // `until`. False: the client is closed.
-  bool take_back(const LockName& name, OwnerNumber owner, Command command, TimePoint until)
-      HOLDFAST_EXCLUDES(book_.mutex);
+  bool take_back(const LockName& name, OwnerNumber owner, Command command, TimePoint until);
   // How a release ended that has gone on without a caller; the owner's next release reports it.
   enum class End {
     kDone,     // the server has answered
@@ -98,7 +96,7 @@ class Releases {
   };
   // `command`: which has carried it. `why`: of kRefused.
   void ended(const LockName& name, OwnerNumber owner, const client::Request* command, End how,
-             const std::string& why = {}) HOLDFAST_EXCLUDES(book_.mutex);
+             const std::string& why = {});
 
   // The holds that one command releases, all or none: permits that are given back together. The
   // command is about to be sent: until end_together(), those of the owners that hold the name are
@@ -109,21 +107,18 @@ class Releases {
     OwnerNumber owner;
     std::string reason;
   };
-  std::optional<Lost> begin_together(const LockName& name, const Owners& owners)
-      HOLDFAST_EXCLUDES(book_.mutex);
+  std::optional<Lost> begin_together(const LockName& name, const Owners& owners);
   // The server has answered. Released, they end without a loss; else they are held as before. No
   // effect on holds that another release, or leave_to_lease(), has ended since.
-  void end_together(const LockName& name, const Owners& owners, bool released)
-      HOLDFAST_EXCLUDES(book_.mutex);
+  void end_together(const LockName& name, const Owners& owners, bool released);
 
   // The hold is to be given the field of a ticket, with another lease, and ends here then: see
   // locks/sync/operation/transfer_operation.h. From now on (even if it fails) it is not renewed,
   // and is trusted for the shorter one of both leases; a release gives it back under either field.
   // The verdict: kFinal, and the field is in `other`; kNotOwned, kLost.
-  ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease)
-      HOLDFAST_EXCLUDES(book_.mutex);
+  ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease);
   // Its caller gets the ticket: the hold ends. False: it has been lost.
-  bool end_detach(const LockName& name, OwnerNumber owner) HOLDFAST_EXCLUDES(book_.mutex);
+  bool end_detach(const LockName& name, OwnerNumber owner);
   // What a ticket has to contain of a hold whose detach was begun; nothing when it is not held.
   struct Detached {
     std::string field;
@@ -131,37 +126,13 @@ class Releases {
     Millis lease;
     Millis minimum;  // that the lock is to stay closed, from the beginning of the detaching
   };
-  std::optional<Detached> detached(const LockName& name, OwnerNumber owner) const
-      HOLDFAST_EXCLUDES(book_.mutex);
+  std::optional<Detached> detached(const LockName& name, OwnerNumber owner) const;
 
   // The hold is left to its lease, which may be set anew to `lease`, without a release.
-  void leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease)
-      HOLDFAST_EXCLUDES(book_.mutex);
+  void leave_to_lease(const LockName& name, OwnerNumber owner, Millis lease);
 
  private:
-  using Released = Holds::Released;
-
-  static ReleasePlan lost_block(Holds::Entry* entry, std::string reason);
-  ReleasePlan begin_with(Holds::Entry& entry, Ending ending, Start& start)
-      HOLDFAST_REQUIRES(book_.mutex);
-  // The release of the entry begins with that plan.
-  void open(Holds::Entry& entry, ReleasePlan& plan, Start& start, TimePoint until)
-      HOLDFAST_REQUIRES(book_.mutex);
-  ReleasePlan plan_pending(Holds::Entry& entry, Start& start) HOLDFAST_REQUIRES(book_.mutex);
-  void lose(Holds::Entry& entry, HoldPtr hold, const std::string& reason)
-      HOLDFAST_REQUIRES(book_.mutex);
-  void lose_in_release(Hold& hold, const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
-  void expire(Holds::Entry& entry, HoldPtr hold) HOLDFAST_REQUIRES(book_.mutex);
-
-  // The ends of deferred releases.
-  void done_in_part(const Holds::Entry* entry, const ReleasePlan& plan, const std::string& lost)
-      HOLDFAST_REQUIRES(book_.mutex);
-  void lose_after_release(Holds::Entry* entry, bool newest, const HoldPtr& hold,
-                          const std::string& reason) HOLDFAST_REQUIRES(book_.mutex);
-  void end_deferred(Holds::Entry& entry, End how, const std::string& why)
-      HOLDFAST_REQUIRES(book_.mutex);
-
-  HoldBook& book_;
+  Keeper& keeper_;
 };
 
 }  // namespace holdfast::lease

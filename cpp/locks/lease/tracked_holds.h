@@ -15,7 +15,7 @@ class Hold;
 
 // The holds of one client of whose keys the server will say when they change. It knows the keys by
 // their hashes only: where two are the same, a hold is looked at for nothing. Not thread-safe: see
-// HoldBook.
+// Keeper.
 class TrackedHolds {
  public:
   // The server has been asked about the keys of the hold, which is not here.

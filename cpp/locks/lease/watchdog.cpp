@@ -66,19 +66,14 @@ std::shared_ptr<client::Connection> way_of(topology::Topology& topology,
 }  // namespace
 
 void Watchdog::set_topology(std::weak_ptr<topology::Topology> topology, Millis command_timeout) {
-  const MutexLock guard(book_->mutex);
+  const MutexLock guard(keeper_.mutex);
   topology_ = std::move(topology);
   command_timeout_ = command_timeout;
 }
 
 void Watchdog::track() {
-  const MutexLock guard(book_->mutex);
-  book_->tracks = true;
-}
-
-std::size_t Watchdog::tracked() const {
-  const MutexLock guard(book_->mutex);
-  return book_->holds.tracked.size();
+  const MutexLock guard(keeper_.mutex);
+  keeper_.tracks = true;
 }
 
 net::Interest Watchdog::step(TimePoint now) {
@@ -87,20 +82,20 @@ net::Interest Watchdog::step(TimePoint now) {
   NoteBook::Work notes;
   std::shared_ptr<void> reports;  // destroyed without the lock
   {
-    const MutexLock guard(book_->mutex);
-    while (Timer* timer = book_->wheel.pop_due(now)) {
+    const MutexLock guard(keeper_.mutex);
+    while (Timer* timer = keeper_.wheel.pop_due(now)) {
       due(*static_cast<Hold*>(timer), now, renewals);
     }
-    if (std::exchange(verify_, false) && !book_->closed) {
-      for (const Holds::Entry* const entry : book_->holds.all()) {
+    if (std::exchange(verify_, false) && !keeper_.closed) {
+      for (const Holds::Entry* const entry : keeper_.holds.all()) {
         if (entry->hold) request(*entry->hold, entry->hold->renewed(), now, renewals);
       }
     }
     count_overdue(now);
-    if (!book_->closing) notes = book_->notes.work(now);
+    if (!keeper_.closing) notes = keeper_.note_book.work(now);
     next = next_step(now);
-    if (next.done) reports.swap(book_->reports);
-    if (reports) book_->events.post_closed();
+    if (next.done) reports.swap(keeper_.reports);
+    if (reports) keeper_.events.post_closed();
   }
   next.until = std::min(next.until, submit(renewals));
   write_notes(std::move(notes));
@@ -116,52 +111,53 @@ void Watchdog::count_overdue(TimePoint now) {
     if (batch) batch->overdue = true;
     for (const HoldPtr& hold : batch ? batch->holds() : std::vector<HoldPtr>()) {
       const bool waits = hold->in_flight && hold->serial != 0 && hold->held();
-      if (waits) book_->events.count_renewal(*hold, std::nullopt);
+      if (waits) keeper_.events.count_renewal(*hold, std::nullopt);
     }
     submitted_.erase(submitted_.begin());
   }
 }
 
 net::Interest Watchdog::next_step(TimePoint now) {
-  const std::uint64_t grants = book_->holds.grants();
+  const std::uint64_t grants = keeper_.holds.grants();
   if (std::exchange(grants_, grants) != grants) busy_until_ = after(now, kIdle);
   const bool busy = now < busy_until_;
-  const bool empty = book_->wheel.size() == 0;
+  const bool empty = keeper_.wheel.size() == 0;
   net::Interest next;
-  const bool notes = !book_->closing && book_->notes.next() != kNever;
-  next.done = empty && (book_->closed || !busy) && !notes;
-  next.until = empty ? busy_until_ : book_->wheel.next();
+  const bool notes = !keeper_.closing && keeper_.note_book.next() != kNever;
+  next.done = empty && (keeper_.closed || !busy) && !notes;
+  next.until = empty ? busy_until_ : keeper_.wheel.next();
   if (!submitted_.empty()) next.until = std::min(next.until, submitted_.begin()->first);
   // No grant is due for its first look before the next step, so none has to wake the thread; nor
   // for its note.
-  if (busy && book_->tracks) next.until = std::min(next.until, after(now, kYoung));
-  if (busy && book_->notes.all()) next.until = std::min(next.until, after(now, NoteBook::kPeriod));
-  if (!book_->closing) next.until = std::min(next.until, book_->notes.next());
-  book_->next_step = next.done ? kNever : next.until;
+  if (busy && keeper_.tracks) next.until = std::min(next.until, after(now, kYoung));
+  if (busy && keeper_.note_book.all())
+    next.until = std::min(next.until, after(now, NoteBook::kPeriod));
+  if (!keeper_.closing) next.until = std::min(next.until, keeper_.note_book.next());
+  keeper_.next_step = next.done ? kNever : next.until;
   return next;
 }
 
 void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
-  if (NoteBook::due(hold) <= now) book_->notes.add(hold);
+  if (NoteBook::due(hold) <= now) keeper_.note_book.add(hold);
   // It is never lost: the next renewal makes it again.
   if (hold.internal && now >= hold.trusted()) hold.set_until = after(now, hold.lease);
   if (now >= hold.trusted()) {
-    book_->lose(hold, book_->ran_out(hold));
-  } else if (book_->closed) {
-    book_->arm(hold, now);
+    keeper_.lose(hold, keeper_.ran_out(hold));
+  } else if (keeper_.closed) {
+    keeper_.arm(hold, now);
   } else if (hold.renewed() && hold.next_renewal <= now) {
     request(hold, true, now, renewals);
   } else if (hold.next_look <= now) {
     request(hold, false, now, renewals);
   } else {
-    book_->arm(hold, now);
+    keeper_.arm(hold, now);
   }
 }
 
 void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewals) {
   if (!hold.held()) return;
   hold.next_look = kNever;  // a renewal is one, too
-  if (hold.may_be_gone()) return book_->arm(hold, now);
+  if (hold.may_be_gone()) return keeper_.arm(hold, now);
   if (paused_) {
     hold.next_renewal = after(now, retry_after(hold.lease));
   } else if (!std::exchange(hold.in_flight, true)) {
@@ -169,12 +165,17 @@ void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewal
     // An outer hold with a longer lease must not be cut short.
     const Millis lease = std::max(hold.lease, lease_until(now, hold.set_until));
     hold.prepare(renews, lease);
-    if (renews) book_->plan_renewal(hold, now, now);
+    if (renews) plan_renewal(hold, now, now);
     hold.set_until_when_sent = hold.set_until;
     if (renewals.empty()) renewals.reserve(RenewalBatch::kMostKeys);
     renewals.push_back({HoldPtr(&hold), hold.trusted()});
   }
-  book_->arm(hold, now);
+  keeper_.arm(hold, now);
+}
+
+void Watchdog::plan_renewal(Hold& hold, TimePoint sent, TimePoint now) {
+  const Millis lease = hold.part_of(hold.lease, now);
+  hold.next_renewal = keeper_.grid.next(sent, lease, hold.group, keeper_.holds.size());
 }
 
 TimePoint Watchdog::submit(const Renewals& renewals) {
@@ -183,19 +184,19 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
   std::shared_ptr<topology::Topology> topology;
   std::size_t most_keys = 0;
   {
-    const MutexLock guard(book_->mutex);
+    const MutexLock guard(keeper_.mutex);
     topology = topology_.lock();
-    most_keys = book_->clock.now() < alone_until_ ? 1 : most_keys_;
+    most_keys = keeper_.clock.now() < alone_until_ ? 1 : most_keys_;
   }
   if (!topology) return overdue;
-  RenewalBatches batches(weak_from_this(), most_keys);
+  RenewalBatches batches(weak(), most_keys);
   std::vector<client::RequestPtr> requests;
   requests.reserve(renewals.size());
   for (const RenewalBatches::Due& each : renewals) {
     if (each.hold->sent_renewal) {
       batches.add(each, topology->slot(each.hold->name.bytes()));
     } else {
-      requests.push_back(std::make_shared<HoldRequest>(weak_from_this(), each.hold, each.until));
+      requests.push_back(std::make_shared<HoldRequest>(weak(), each.hold, each.until));
     }
   }
   for (auto& batch : batches.take()) {
@@ -214,9 +215,9 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
 
 // Its renewal is counted as failed from the moment that this returns.
 TimePoint Watchdog::expect(const std::shared_ptr<const RenewalBatch>& batch) {
-  const MutexLock guard(book_->mutex);
+  const MutexLock guard(keeper_.mutex);
   const Millis timeout = std::min(kOverdue, batch->lease() / 3);
-  const TimePoint overdue = after(book_->clock.now(), timeout);
+  const TimePoint overdue = after(keeper_.clock.now(), timeout);
   submitted_.emplace(overdue, batch);
   return overdue;
 }
@@ -226,9 +227,9 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
   if (batch.with_calls) return key_answered(*batch.holds().front(), reply, sent);
   const RenewalBatch::Found found = batch.found(reply);
   const bool refused = is_error(reply);
-  const MutexLock guard(book_->mutex);
+  const MutexLock guard(keeper_.mutex);
   note_failure(reply);
-  const TimePoint now = book_->clock.now();
+  const TimePoint now = keeper_.clock.now();
   alone_until_ = std::max(alone_until_, alone_until(reply, now));
   for (std::size_t i = 0; i < found.size(); ++i) {
     Hold& hold = *batch.holds()[i];
@@ -239,36 +240,36 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
     if (batch.slot()) hold.group = *batch.slot();
     if (hold.alone && found.size() > 1) {
       hold.next_renewal = now;
-      book_->arm(hold, now);
+      keeper_.arm(hold, now);
     } else {
       conclude(hold, answer(found[i], reply, batch.overdue), sent, now);
     }
   }
-  book_->forget_late_renewals();
+  keeper_.late_renewals.forget(keeper_.clock.now());
 }
 
 // The answer about the client's key, the only hold of its kind. Where the server refuses the key,
 // the client goes on without it, and tries again with its next renewal.
 void Watchdog::key_answered(Hold& key, const Result<resp::Reply>& reply, const client::Sent& sent) {
-  const MutexLock guard(book_->mutex);
+  const MutexLock guard(keeper_.mutex);
   landed(key, reply, sent);
   if (key.serial == 0 || !key.held()) return;
-  const TimePoint now = book_->clock.now();
-  book_->plan_renewal(key, now, now);
+  const TimePoint now = keeper_.clock.now();
+  plan_renewal(key, now, now);
   if (!reply.ok()) {
     failed(key, now);
   } else if (!is_error(reply)) {
     key.record_renewal(sent.last, 1, now);
-    book_->renew_record(key);
-    if (is_made(reply)) book_->notes.key_made(book_->holds.all());
+    keeper_.records.renew(key);
+    if (is_made(reply)) keeper_.note_book.key_made(keeper_.holds.all());
   } else if (is_refusal(reply)) {
     post_refusal(reply);
   }
-  book_->arm(key, now);
+  keeper_.arm(key, now);
 }
 
 void Watchdog::post_refusal(const Result<resp::Reply>& reply) {
-  book_->events.post_unlabelled(std::string(resp::error_text(reply.value().text())));
+  keeper_.notices.unlabelled(std::string(resp::error_text(reply.value().text())));
 }
 
 void Watchdog::write_notes(NoteBook::Work work) {
@@ -278,10 +279,10 @@ void Watchdog::write_notes(NoteBook::Work work) {
   NoteRequest::What what;
   TimePoint until{};
   {
-    const MutexLock guard(book_->mutex);
+    const MutexLock guard(keeper_.mutex);
     topology = topology_.lock();
-    key = book_->notes.key();
-    const TimePoint now = book_->clock.now();
+    key = keeper_.note_book.key();
+    const TimePoint now = keeper_.clock.now();
     until = after(now, command_timeout_);
     what.verb = NoteRequest::Verb::kWrite;
     what.within = work.within;
@@ -293,8 +294,8 @@ void Watchdog::write_notes(NoteBook::Work work) {
   if (!topology) return;
   const auto send = [&](NoteRequest::Notes notes, NoteRequest::What how) {
     const auto way = topology->route(key->name.bytes(), topology::Traffic::kCalls);
-    (void)way->submit(std::make_shared<NoteRequest>(weak_from_this(), key, std::move(notes),
-                                                    std::move(how), until));
+    (void)way->submit(
+        std::make_shared<NoteRequest>(weak(), key, std::move(notes), std::move(how), until));
   };
   if (!work.removed.empty()) send(std::move(work.removed), {});
   if (work.writes()) send(std::move(work.written), std::move(what));
@@ -303,41 +304,41 @@ void Watchdog::write_notes(NoteBook::Work work) {
 // Its script may be unknown; the watchdog's command has its text, and its refusal counts.
 void Watchdog::unsaid(const NoteRequest& request) {
   for (const Note& note : request.notes()) {
-    Hold* const hold = book_->holds.hold(note.name, note.owner);
-    book_->notes.unsaid(note, hold != nullptr && hold->held() ? hold : nullptr);
+    Hold* const hold = keeper_.holds.hold(note.name, note.owner);
+    keeper_.note_book.unsaid(note, hold != nullptr && hold->held() ? hold : nullptr);
   }
-  book_->step_by(book_->notes.next());
+  keeper_.step_by(keeper_.note_book.next());
 }
 
 // Where the server refuses a note for good, the client goes on without it. A note that could not be
 // removed would be taken for one of the owner's next hold.
 void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& reply) {
   using Verb = NoteRequest::Verb;
-  const MutexLock guard(book_->mutex);
+  const MutexLock guard(keeper_.mutex);
   const bool refused = is_error(reply) && is_refusal(reply);
   const bool done = refused || (reply.ok() && !is_error(reply));
   if (request.verb() == Verb::kRemove)
-    book_->notes.answered(request.notes(), done || book_->closed);
+    keeper_.note_book.answered(request.notes(), done || keeper_.closed);
   if (request.verb() == Verb::kSay && is_error(reply)) return unsaid(request);
   if (refused) post_refusal(reply);
-  if (done || book_->closed) return;
-  book_->notes.key_unwritten();
+  if (done || keeper_.closed) return;
+  keeper_.note_book.key_unwritten();
   for (const Note& note : request.notes()) {
-    Hold* const hold = book_->holds.hold(note.name, note.owner);
-    if (hold != nullptr && hold->held()) book_->notes.write_again(*hold);
+    Hold* const hold = keeper_.holds.hold(note.name, note.owner);
+    if (hold != nullptr && hold->held()) keeper_.note_book.write_again(*hold);
   }
-  book_->step_by(book_->notes.next());
+  keeper_.step_by(keeper_.note_book.next());
 }
 
 void Watchdog::answered(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent) {
-  const MutexLock guard(book_->mutex);
+  const MutexLock guard(keeper_.mutex);
   note_failure(reply);
   landed(hold, reply, sent);
-  book_->forget_late_renewals();
+  keeper_.late_renewals.forget(keeper_.clock.now());
   if (hold.serial == 0 || !hold.held()) return;
   std::optional<std::int64_t> found;
   if (reply.ok() && reply.value().is_integer()) found = reply.value().integer();
-  conclude(hold, answer(found, reply, false), sent, book_->clock.now());
+  conclude(hold, answer(found, reply, false), sent, keeper_.clock.now());
 }
 
 // Nothing that the client sees says when the server cannot get any more what was written to a
@@ -347,14 +348,14 @@ void Watchdog::landed(Hold& hold, const Result<resp::Reply>& reply, const client
   hold.in_flight = false;
   const bool answered = reply.ok() && !sent.repeated;
   if (answered || !hold.sent_renewal || !hold.sending.written()) return;
-  hold.extras().renewal_comes_until = after(book_->clock.now(), command_timeout_);
+  hold.extras().renewal_comes_until = after(keeper_.clock.now(), command_timeout_);
 }
 
 // What a loss says of the renewals that failed.
 void Watchdog::note_failure(const Result<resp::Reply>& reply) {
-  book_->renewal_failure.clear();
-  if (!reply.ok()) book_->renewal_failure = reply.status().message();
-  if (is_error(reply)) book_->renewal_failure = resp::error_text(reply.value().text());
+  keeper_.renewal_failure.clear();
+  if (!reply.ok()) keeper_.renewal_failure = reply.status().message();
+  if (is_error(reply)) keeper_.renewal_failure = resp::error_text(reply.value().text());
 }
 
 // `reply`: to a command about one hold, unless `found` says what it means for this one. `overdue`:
@@ -368,7 +369,7 @@ Watchdog::Answer Watchdog::answer(std::optional<std::int64_t> found,
 
 void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& sent, TimePoint now) {
   const std::optional<std::int64_t>& found = answer.found;
-  if (!answer.counted) book_->events.count_renewal(hold, found);
+  if (!answer.counted) keeper_.events.count_renewal(hold, found);
   if (!found) {
     failed(hold, now);
   } else if (*found == 0) {
@@ -379,12 +380,12 @@ void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& se
       look_found(hold, *found, sent, now);
     } else if (hold.renewed()) {
       hold.record_renewal(sent.last, *found, now);
-      book_->plan_renewal(hold, sent.last, now);
-      book_->renew_record(hold);
+      plan_renewal(hold, sent.last, now);
+      keeper_.records.renew(hold);
       hold.trace(Hold::Step::kRenewed);
     }
   }
-  book_->arm(hold, now);
+  keeper_.arm(hold, now);
 }
 
 void Watchdog::failed(Hold& hold, TimePoint now) {
@@ -402,9 +403,9 @@ void Watchdog::failed(Hold& hold, TimePoint now) {
 void Watchdog::gone(Hold& hold, const char* reason, TimePoint now) {
   if (hold.may_be_gone()) {
     hold.next_renewal = now;
-    return book_->arm(hold, now);
+    return keeper_.arm(hold, now);
   }
-  book_->lose(hold, reason);
+  keeper_.lose(hold, reason);
 }
 
 // A check has found it. `left`: ms of its lease; below 0: a lease without end.
@@ -439,19 +440,19 @@ void Watchdog::note_tracking(Hold& hold, client::Tracked tracked) {
   using client::Tracked;
   const bool declared = tracked == Tracked::kDeclaredKeys;
   most_keys_ = declared ? RenewalBatch::kMostDeclaredKeys : RenewalBatch::kMostKeys;
-  book_->tracks = tracked != Tracked::kNothing;
-  if (!book_->tracks) return book_->holds.tracked.remove(hold);
+  keeper_.tracks = tracked != Tracked::kNothing;
+  if (!keeper_.tracks) return keeper_.holds.tracked.remove(hold);
   if (hold.tracked) return;
-  const std::string field = owner_field(book_->client_id, hold.owner);
-  book_->holds.tracked.add(hold, hold.renewal->keys(hold.name, field));
+  const std::string field = owner_field(keeper_.client_id, hold.owner);
+  keeper_.holds.tracked.add(hold, hold.renewal->keys(hold.name, field));
 }
 
 void Watchdog::changed(const client::Changes& changes) {
   Renewals looks;
   {
-    const MutexLock guard(book_->mutex);
-    const TimePoint now = book_->clock.now();
-    for (Hold* hold : book_->holds.tracked.take(changes)) {
+    const MutexLock guard(keeper_.mutex);
+    const TimePoint now = keeper_.clock.now();
+    for (Hold* hold : keeper_.holds.tracked.take(changes)) {
       // What is on its way is executed after the change: else its reply had come before the
       // message.
       if (hold->in_flight) continue;
@@ -460,8 +461,8 @@ void Watchdog::changed(const client::Changes& changes) {
     }
   }
   const TimePoint overdue = submit(looks);
-  const MutexLock guard(book_->mutex);
-  book_->step_by(overdue);
+  const MutexLock guard(keeper_.mutex);
+  keeper_.step_by(overdue);
 }
 
 // It may have changed, or was not tracked for a moment.
@@ -470,12 +471,12 @@ void Watchdog::look_again(Hold& hold, TimePoint now) {
 }
 
 void Watchdog::verify() {
-  const MutexLock guard(book_->mutex);
-  book_->holds.tracked.clear();
-  book_->notes.key_made(book_->holds.all());  // as far as is known
-  if (book_->holds.empty() || book_->closed) return;
+  const MutexLock guard(keeper_.mutex);
+  keeper_.holds.tracked.clear();
+  keeper_.note_book.key_made(keeper_.holds.all());  // as far as is known
+  if (keeper_.holds.empty() || keeper_.closed) return;
   verify_ = true;
-  book_->drive();
+  keeper_.step_by({});
 }
 
 }  // namespace holdfast::lease

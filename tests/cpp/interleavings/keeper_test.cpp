@@ -1,3 +1,5 @@
+#include "locks/lease/keeper.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include "interleavings/scheduler.h"
-#include "locks/lease/lease_keeper.h"
 #include "locks/sync/recipes/kinds.h"
 #include "support/scripted_stream.h"
 
@@ -25,13 +26,6 @@ class NoEvents final : public EventSink {
 // A keeper of the engine whose loop runs nothing.
 class KeeperTest : public ::testing::Test {
  protected:
-  void introduce(lease::LeaseKeeper& keeper, TimePoint now) {
-    lease::Grant grant{LockName("key of the client"),      OwnerNumber{1}, 1, Lease{}, now,
-                       sync::client_key_recipe().holding()};
-    grant.counted = false;
-    keeper.attempts().introduce(grant, "what it says");
-  }
-
   const NoNetwork network_;
   simulation::NoLoop loop_;
 };
@@ -42,12 +36,15 @@ TEST_F(KeeperTest, TheEndOfAClientNeverNamesItsOwnKey) {
     World world(seed);
     Scheduler scheduler(world, network_, seed);
     scheduler.heading = "seed " + std::to_string(seed);
-    lease::LeaseKeeper keeper(world, loop_, "client", std::make_shared<NoEvents>());
+    const auto keeper =
+        std::make_shared<lease::Keeper>(world, loop_, "client", std::make_shared<NoEvents>());
+    keeper->notes().set_up(
+        {"what it says", Millis(3000), sync::client_key_recipe().holding(), Millis(1000), false});
     std::vector<std::string> named;
-    scheduler.add("first call", [&] { introduce(keeper, world.now()); });
+    scheduler.add("first call", [&] { (void)keeper->notes().introduce(); });
     scheduler.add("close", [&] {
-      keeper.begin_close([] {});
-      named = keeper.close({});
+      keeper->begin_close([] {});
+      named = keeper->close({});
     });
     scheduler.run();
     EXPECT_EQ(named, std::vector<std::string>()) << seed;

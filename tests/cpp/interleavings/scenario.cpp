@@ -313,7 +313,7 @@ void Scenario::close_all() {
 // Every release has an end.
 void Scenario::await_rest(const Client& client) {
   const TimePoint longest = world_.now() + std::chrono::seconds(30);
-  while (!client.keeper().idle()) {
+  while (!client.keeper().is_idle()) {
     if (world_.now() > longest) return blame("a release does not come to an end");
     sleep(Millis(10));
   }

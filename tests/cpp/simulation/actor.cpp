@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "locks/lease/overview.h"
 #include "locks/sync/operation/calls.h"
 #include "locks/sync/operation/hold_release.h"
 
@@ -238,7 +239,7 @@ void Actor::force(const LockName& lock) {
 
 void Actor::end() {
   stage_.world.say(field(), " ends");
-  client_->keeper().owner_ended(number_);
+  lease::owner_ended(client_->keeper(), number_);
   forgotten_ = !client_->left_behind();
   over_ = true;
 }

@@ -146,7 +146,7 @@ class TransferHistory::Courier final : public CounterUser {
   }
 
   void detached(Verdict verdict) {
-    lease::LeaseKeeper& keeper = client_->keeper();
+    lease::Keeper& keeper = client_->keeper();
     const auto detached = keeper.releases().detached(name(), owner_);
     const bool done =
         verdict == Verdict::kGranted && detached && keeper.releases().end_detach(name(), owner_);

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "locks/lease/watchdog.h"
+
 namespace holdfast::simulation {
 
 namespace {
@@ -77,8 +79,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
                                      const ClientPlan& plan) {
   std::shared_ptr<Client> client(new Client(plan));
   const auto stats = std::make_shared<Stats>();
-  const auto keeper =
-      std::make_shared<lease::LeaseKeeper>(world, loop, plan.id, client->events_, stats);
+  const auto keeper = std::make_shared<lease::Keeper>(world, loop, plan.id, client->events_, stats);
   client->hub_ = std::make_shared<engine::WaitHub>();
   Topology::Setup setup;
   setup.id = plan.id;
@@ -87,12 +88,12 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   setup.link.command_timeout = plan.command_timeout;
   setup.link.retries = plan.retries;
   setup.sink = client->hub_;
-  setup.on_lost = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)] {
+  setup.on_lost = [weak = std::weak_ptr<lease::Keeper>(keeper)] {
     if (const auto strong = weak.lock()) strong->watchdog().verify();
   };
   if (plan.tracks) setup.tracking = client::TrackingMode::kTried;
   if (plan.tracks) keeper->watchdog().track();
-  setup.on_changes = [weak = std::weak_ptr<lease::LeaseKeeper>(keeper)](const auto& changes) {
+  setup.on_changes = [weak = std::weak_ptr<lease::Keeper>(keeper)](const auto& changes) {
     if (const auto strong = weak.lock()) strong->watchdog().changed(changes);
   };
   const auto topology = std::make_shared<Topology>(world, network, loop, setup);

@@ -8,7 +8,7 @@
 
 #include "locks/engine/closing.h"
 #include "locks/engine/wait_hub.h"
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/keeper.h"
 #include "locks/sync/operation/context.h"
 #include "locks/sync/operation/operation.h"
 #include "redis/client/connection.h"
@@ -37,7 +37,7 @@ class Client final : public sync::Completion, public std::enable_shared_from_thi
   ~Client() override;
   const ClientPlan& plan() const { return plan_; }
   const std::shared_ptr<const sync::Context>& context() const { return context_; }
-  lease::LeaseKeeper& keeper() const { return *context_->keeper; }
+  lease::Keeper& keeper() const { return *context_->keeper; }
   void close(Millis timeout = Millis(0), bool release_held = false);
   // The same, and the calling thread waits for its end. The names of what may still be held.
   std::vector<std::string> close_and_wait(Millis timeout, bool release_held);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/keeper.h"
 #include "locks/wait/wait_registry.h"
 #include "redis/client/connection.h"
 #include "redis/topology/topology.h"

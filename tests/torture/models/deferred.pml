@@ -48,7 +48,7 @@ proctype Alice() {
      fi;
 #endif
      !yields;
-     atomic {                        /* Attempts::begin */
+     atomic {                        /* Attempt::begin */
        newest++;
        line!attempt, newest
      }
@@ -79,7 +79,7 @@ proctype Reader() {
 end:
   do
   :: over -> break
-  :: atomic {                        /* Attempts::granted */
+  :: atomic {                        /* Attempt::granted */
        replies?granted, it, _ ->
 #ifndef A_GRANT_LEAVES_AN_OLD_LOSS
        lost = 0;

@@ -32,7 +32,7 @@ active proctype Program() {
   do
   :: holds++;
 #ifndef AN_ATTEMPT_IS_RECORDED_ONCE_IT_IS_GRANTED
-     STEP(recorded = true);          /* Attempts::record */
+     STEP(recorded = true);          /* Attempt::record */
 #endif
      STEP(line!acquire);
      AWAIT(owner == PROGRAM);

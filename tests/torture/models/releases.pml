@@ -104,7 +104,7 @@ proctype Alice() {
   byte mine;
   do
   :: attempts < ROUNDS ->
-     atomic {                        /* Attempts::begin */
+     atomic {                        /* Attempt::begin */
        attempts++;
        asking = true;
        took_over = (entry != none);

@@ -15,7 +15,7 @@ bool exists;
 byte left;
 bool expired;                        /* by the clock, since the latest grant */
 
-/* LeaseKeeper. Holds are known by their tickets. */
+/* Keeper. Holds are known by their tickets. */
 byte hold = NONE;                    /* the one that is held and renewed */
 bool in_flight[GRANTS + 1];
 bool abandoned[GRANTS + 1];
@@ -48,7 +48,7 @@ proctype Owner() {
        left = LEASE;
        expired = false
      }
-     atomic { ticket++; hold = ticket }              /* Attempts::granted */
+     atomic { ticket++; hold = ticket }              /* Attempt::granted */
      if
      :: atomic {                     /* Releases::begin */
           released = ticket;
@@ -63,7 +63,7 @@ proctype Owner() {
 #ifdef RENEWED_UNTIL_THE_RELEASE_IS_ANSWERED
         atomic { stop_renewing(ticket) }    /* Releases::done */
 #endif
-     :: atomic {                     /* LeaseKeeper::owner_ended */
+     :: atomic {                     /* lease::owner_ended */
 #ifndef AN_ENDED_OWNER_IS_RENEWED
           if
           :: hold == ticket -> stop_renewing(ticket)

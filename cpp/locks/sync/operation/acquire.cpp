@@ -12,8 +12,7 @@ namespace holdfast::sync {
 Acquire::Acquire(std::shared_ptr<const Context> context, AcquireRequest request)
     : Operation(std::move(context), request.name(), Role::kAcquire),
       request_(std::move(request)),
-      attempt_(this->context().keeper->attempts(), name(), request_.owner,
-               request_.attempt_kind()) {}
+      attempt_(*this->context().keeper, name(), request_.owner, request_.attempt_kind()) {}
 
 Acquire::~Acquire() = default;
 
@@ -100,9 +99,8 @@ void Acquire::time_is_up(TimePoint now) {
 // report it, has not returned.
 bool Acquire::stopped_by(Interrupt& interrupt) {
   if (!request().excludes_owner()) return interrupt.pending();
-  lease::Attempt call(context().keeper->attempts(), name(), request().owner,
-                      lease::Attempt::Kind::kAround);
-  call.begin_beside();
+  lease::Attempt call(*context().keeper, name(), request().owner, lease::Attempt::Kind::kAround);
+  call.enter_beside();
   return interrupt.pending();
 }
 
@@ -114,10 +112,9 @@ Acquire::Contended& Acquire::contend() {
 // ---- The keeper
 
 lease::AttemptPlan Acquire::begin_attempt() {
-  lease::Attempts& attempts = context().keeper->attempts();
-  lease::AttemptPlan plan = attempts.begin(attempt_);
+  lease::AttemptPlan plan = attempt_.begin();
   if (request_.again) plan.count = std::max(plan.count - 1, 1);  // it is not a further hold
-  if (attempts.recorded()) record();
+  if (context().keeper->recorded) record();
   if (plan.noted && !request_.purpose) {
     send_beside(context().keeper->notes().remove(name(), request_.owner));
   }
@@ -127,19 +124,19 @@ lease::AttemptPlan Acquire::begin_attempt() {
 void Acquire::record() {
   const HoldRecipe* const holds = recipe().holding();
   if (holds == nullptr || request_.at_least() > Millis(0)) return;
-  context().keeper->attempts().record(attempt_, *holds, longest_lease(), request_.amount);
+  attempt_.record(*holds, longest_lease(), request_.amount);
 }
 
 bool Acquire::held_up() const {
-  const lease::LeaseKeeper& keeper = *context().keeper;
+  const lease::Keeper& keeper = *context().keeper;
   return keeper.renewal_on_wire(name(), request_.owner) &&
          keeper.count(name(), request_.owner) == 0;
 }
 
 bool Acquire::keep(const Granted& grant) {
-  lease::LeaseKeeper& keeper = *context().keeper;
+  lease::Keeper& keeper = *context().keeper;
   const HoldRecipe* const holds = recipe().holding();
-  if (holds == nullptr) return !recipe().takes() || !keeper.closing();
+  if (holds == nullptr) return !recipe().takes() || !keeper.is_closing();
   lease::Grant granted{name(),
                        request_.owner,
                        grant.count,
@@ -155,7 +152,7 @@ bool Acquire::keep(const Granted& grant) {
   if (request_.purpose) granted.purpose = &request_.purpose;
   granted.block = request_.block;
   granted.whole = request_.whole;
-  return keeper.attempts().granted(granted, attempt_);
+  return attempt_.granted(granted);
 }
 
 client::RequestPtr Acquire::note(bool granted) const {
@@ -170,8 +167,7 @@ client::RequestPtr Acquire::no_note() const {
 }
 
 void Acquire::take_back(int remaining) {
-  lease::Attempts& attempts = context().keeper->attempts();
-  if (attempts.recorded()) attempts.leave_record(attempt_);
+  if (context().keeper->recorded) attempt_.leave_record();
   // A client that closes may have released the owner's earlier holds while the attempt was under
   // way: they do not come back.
   remaining = std::min(remaining, context().keeper->count(name(), request_.owner));
@@ -182,7 +178,7 @@ void Acquire::take_back(int remaining) {
 void Acquire::give_back() const {
   if (request_.again) return;
   if (!recipe().makes_holds()) return send_release(request_.owner, 0, request_.amount);
-  if (request_.block) context().keeper->attempts().forget_block(name(), request_.owner);
+  if (request_.block) lease::Attempt(*context().keeper, name(), request_.owner).forget_block();
   for (std::int64_t i = 0; i < request_.amount; ++i) {
     const OwnerNumber owner = owner_after(request_.owner, i);
     const auto remaining =

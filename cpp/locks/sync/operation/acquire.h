@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "locks/lease/attempts.h"
+#include "locks/lease/attempt.h"
 #include "locks/sync/operation/acquire_request.h"
 #include "locks/sync/operation/callers_time.h"
 #include "locks/sync/operation/operation.h"
@@ -12,7 +12,7 @@
 namespace holdfast::sync {
 
 // An acquisition, from its first byte to its end: a thread waits for it, or a task. Its entry in
-// the client's LeaseKeeper (locks/lease/holds.h) says from its first attempt on that it is under
+// the client's Keeper (locks/lease/holds.h) says from its first attempt on that it is under
 // way. A grant is recorded there before it is reported.
 //
 //                   | fresh            | sent                 | contended     | granted
@@ -61,7 +61,7 @@ class Acquire final : public Operation {
   bool granted(const resp::Reply& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
   Contended& contend() HOLDFAST_REQUIRES(mutex_);
 
-  // Its entries in the LeaseKeeper. Before each attempt:
+  // Its entries in the Keeper. Before each attempt:
   lease::AttemptPlan begin_attempt() HOLDFAST_REQUIRES(mutex_);
   void record() HOLDFAST_REQUIRES(mutex_);
   // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire. Not

@@ -21,7 +21,7 @@ std::uint64_t seed_of(const Context& context, TimePoint begun) {
 void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
   if (!setup || !answer.other) return;
   const std::int64_t wanted = *setup;
-  if (*answer.other != wanted) context.keeper->report_permits(name(), *answer.other, wanted);
+  if (*answer.other != wanted) context.keeper->notices.permits(name(), *answer.other, wanted);
 }
 
 AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "locks/base/types.h"
-#include "locks/lease/attempts.h"
+#include "locks/lease/attempt.h"
 #include "locks/sync/operation/acquire_machine.h"
 #include "locks/sync/operation/callers_time.h"
 #include "locks/sync/operation/context.h"

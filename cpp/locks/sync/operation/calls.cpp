@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "locks/lease/overview.h"
 #include "locks/sync/operation/query_operation.h"
 #include "locks/sync/operation/release.h"
 #include "lua_scripts.h"
@@ -51,12 +52,12 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
 ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                           const LockName& name, OwnerNumber by) {
   const auto keeper = context->keeper;
-  keeper->begin_force(name, by);
+  lease::excuse(*keeper, name, by, true);
   Query query = query_of(recipe.steps().force_release, name);
   query.answered = [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
     // The other side of a read-write lock may stay held.
     const bool removed = value == 1 || name.side() == Side::kWhole;
-    removed ? keeper->forced(name, sent.last) : keeper->forced_nothing(name, by);
+    removed ? lease::forced(*keeper, name, sent.last) : lease::excuse(*keeper, name, by, false);
   };
   return call_of(std::move(context), std::move(query));
 }

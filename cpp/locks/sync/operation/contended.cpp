@@ -14,7 +14,7 @@ namespace {
 
 // OK, or the loss of the owner's that a grant would hide: once, if it is not of an open block.
 Status loss(const Context& context, const AcquireRequest& request) {
-  const auto loss = context.keeper->attempts().refuse(request.name(), request.owner);
+  const auto loss = lease::Attempt(*context.keeper, request.name(), request.owner).refuse();
   if (loss) return Status::lost(*loss);
   return {};
 }
@@ -38,7 +38,7 @@ void Acquire::Contended::begin() {
   Status refused;
   {
     const MutexLock lock(acquire_.mutex_);
-    refused = acquire_.attempt_.begin()
+    refused = acquire_.attempt_.enter()
                   ? loss(context(), request())
                   : under_way_status(acquire_.name(), acquire_.caller_.by_thread());
     if (refused.ok()) acquire_.send_beside(acquire_.note());
@@ -220,7 +220,7 @@ Result<AcquireMachine::Place> Acquire::Contended::join(bool afresh) {
     where = Where::kTryNow;
   }
   // A closing client first sets this state and then ends all waits.
-  if (context().keeper->closing()) return closed_status(acquire_.name());
+  if (context().keeper->is_closing()) return closed_status(acquire_.name());
   return Place{where, waits.release_in_flight(channel_)};
 }
 
@@ -239,13 +239,13 @@ void Acquire::Contended::take_back(int remaining, bool anew) {
 }
 
 void Acquire::Contended::settled() {
-  context().keeper->attempts().answered(acquire_.name(), request().owner);
+  acquire_.attempt_.answered();
 }
 
 void Acquire::Contended::report(const Answer& refusal) {
   const lease::Subject subject{acquire_.name(), request().owner, acquire_.recipe().kind()};
-  refusal.foreign ? context().keeper->report_foreign(subject)
-                  : context().keeper->report_overlong(subject, refusal.ttl);
+  lease::Notices& notices = context().keeper->notices;
+  refusal.foreign ? notices.foreign(subject) : notices.overlong(subject, refusal.ttl);
 }
 
 void Acquire::Contended::finish(Outcome outcome, const AcquireMachine::Rest& rest) {

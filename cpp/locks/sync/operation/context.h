@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/keeper.h"
 #include "locks/sync/operation/replica_acknowledger.h"
 #include "locks/sync/operation/timers.h"
 #include "locks/sync/recipes/counter.h"
@@ -26,7 +26,7 @@ struct Context {
   const std::string client_id;
   const Millis command_timeout;
   const std::shared_ptr<topology::Topology> topology;
-  const std::shared_ptr<lease::LeaseKeeper> keeper;
+  const std::shared_ptr<lease::Keeper> keeper;
   const std::shared_ptr<wait::WaitRegistry> waits;
   const std::shared_ptr<Timers> timers;
   const std::shared_ptr<ReplicaAcknowledger> acknowledger{};  // null: grants need none

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "locks/base/trace.h"
+#include "locks/lease/overview.h"
 #include "locks/sync/recipes/keys.h"
 #include "redis/base/mutex.h"
 
@@ -71,7 +72,7 @@ void HoldRelease::begin_apart() {
   const MutexLock lock(mutex_);
   switch (plan_.verdict) {
     case Plan::Verdict::kNotOwned:
-      if (!context().keeper->closed()) return finish({Verdict::kBusy});
+      if (!context().keeper->is_closed()) return finish({Verdict::kBusy});
       return finish({Verdict::kFailed, closed_status(name())});
     case Plan::Verdict::kLost:
       // The hold is over by the client's clock; what remains of it on the server need not delay the
@@ -281,7 +282,7 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
 
 void HoldRelease::gone(const std::string& reason) {
   // The loss stays visible until the owner's next grant, if there can be one.
-  if (!recipe_.owners_return()) context().keeper->owner_ended(owner_);
+  if (!recipe_.owners_return()) lease::owner_ended(*context().keeper, owner_);
   const Status why = Status::invalid(reason);
   finish({Verdict::kGone, why});
 }

@@ -15,7 +15,7 @@ class Keeping;
 class Keepings {
  public:
   // The client is being closed: gives back what they have been granted, but for what is in use.
-  // What is not granted yet is given back when it is: see lease::LeaseKeeper::begin_close().
+  // What is not granted yet is given back when it is: see lease::Keeper::begin_close().
   void close() HOLDFAST_EXCLUDES(mutex_);
 
  private:

@@ -5,13 +5,13 @@
 #include <string>
 #include <utility>
 
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/keeper.h"
 #include "locks/sync/operation/operation.h"
 
 namespace holdfast::sync {
 
 // A release, from its first byte to its end: a thread waits for it, a task, or no caller.
-// It is the command of an entry in the client's LeaseKeeper (locks/lease/holds.h), which is *its*
+// It is the command of an entry in the client's Keeper (locks/lease/holds.h), which is *its*
 // as long as no newer command of the owner takes it over.
 //
 //                     | awaited                      | left             | pending

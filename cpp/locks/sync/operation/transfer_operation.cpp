@@ -94,7 +94,7 @@ void DetachOperation::begin_move() {
   lease::ReleasePlan plan = context().keeper->releases().begin_detach(name(), owner_, lease_);
   if (plan.verdict == Plan::kLost) return finish({Verdict::kGone, Status::invalid(plan.reason)});
   if (plan.verdict == Plan::kNotOwned) {
-    if (!context().keeper->closed()) return finish({Verdict::kBusy});
+    if (!context().keeper->is_closed()) return finish({Verdict::kBusy});
     return finish({Verdict::kFailed, closed_status(name())});
   }
   move({field(owner_), std::move(plan.other), lease_});
@@ -113,7 +113,7 @@ void DetachOperation::not_there() {
   if (!plan.reason.empty()) return finish({Verdict::kGone, Status::invalid(plan.reason)});
   // The keeper no longer has a record of the hold.
   finish({Verdict::kGone,
-          Status::invalid(context().keeper->closed() ? "the client was closed" : lease::kGone)});
+          Status::invalid(context().keeper->is_closed() ? "the client was closed" : lease::kGone)});
 }
 
 AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe,
@@ -125,12 +125,10 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const L
 void AttachOperation::begin_move() {
   const MutexLock lock(mutex_);
   // The owner is new.
-  attempt_.emplace(context().keeper->attempts(), name(), recipient_.owner);
-  const lease::AttemptPlan plan = context().keeper->attempts().begin(*attempt_);
+  attempt_.emplace(*context().keeper, name(), recipient_.owner);
+  const lease::AttemptPlan plan = attempt_->begin();
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return closed();
-  if (ticket_.minimum == Millis(0)) {
-    context().keeper->attempts().record(*attempt_, recipe(), recipient_.lease.time);
-  }
+  if (ticket_.minimum == Millis(0)) attempt_->record(recipe(), recipient_.lease.time);
   move({ticket_.field, field(recipient_.owner), recipient_.lease.time});
 }
 
@@ -144,7 +142,7 @@ void AttachOperation::moved(Millis remaining, const client::Sent& sent) {
   grant.token = ticket_.token;
   grant.at_least = std::max(ticket_.minimum - passed, Millis(0));
   grant.at = now();
-  if (!context().keeper->attempts().granted(grant, *attempt_)) {
+  if (!attempt_->granted(grant)) {
     unanswered();
     return closed();
   }
@@ -165,7 +163,7 @@ void AttachOperation::closed() {
 }
 
 void AttachOperation::unanswered() {
-  if (attempt_) context().keeper->attempts().leave_record(*attempt_);
+  if (attempt_) attempt_->leave_record();
   return_to(shared_context(), recipe(), name(), ticket_, recipient_.owner)
       ->take_back(ticket_.lease);
   over();

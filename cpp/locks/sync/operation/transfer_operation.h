@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "locks/lease/attempt.h"
 #include "locks/sync/operation/operation.h"
 #include "locks/sync/operation/ticket.h"
 #include "locks/sync/recipes/recipe.h"

@@ -26,7 +26,7 @@ Status QuorumAcquire::enter() {
   }
   for (std::size_t member = 0; member < called_.size(); ++member) {
     attempts_.push_back(members_->attempt(member, lease::Attempt::Kind::kAround));
-    if (!attempts_.back().begin()) {
+    if (!attempts_.back().enter()) {
       attempts_.clear();
       return members_->under_way(member, caller_.by_thread());
     }
@@ -39,7 +39,7 @@ Status QuorumAcquire::enter() {
 bool QuorumAcquire::stopped_by(Interrupt& interrupt) {
   if (waits_for_) parts_[*waits_for_].end();
   const bool stopped = interrupt.pending();
-  if (waits_for_) (void)parts_[*waits_for_].begin();
+  if (waits_for_) (void)parts_[*waits_for_].enter();
   return stopped;
 }
 
@@ -98,7 +98,7 @@ void QuorumAcquire::call(std::size_t member, QuorumMembers::How how) {
   const bool again = how == QuorumMembers::How::kAgain;
   ExchangePtr& operation = again ? called_[member].again : called_[member].attempt;
   operation = members_->acquire(member, how);
-  if (!parts_[member].under_way()) (void)parts_[member].begin();
+  if (!parts_[member].under_way()) (void)parts_[member].enter();
   Composite::call(member, operation);
 }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "locks/lease/attempts.h"
+#include "locks/lease/attempt.h"
 #include "locks/sync/operation/callers_time.h"
 #include "locks/sync/quorum/composite.h"
 #include "locks/sync/quorum/quorum_machine.h"

@@ -1,5 +1,7 @@
 // Attempts that are under way: one for each owner and lock.
 
+#include "locks/lease/attempt.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -8,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "locks/lease/attempts.h"
 #include "locks/lease/keeper_fixture.h"
 
 namespace holdfast::lease {
@@ -21,41 +22,41 @@ class AttemptTest : public LeaseKeeperTest {};
 TEST_F(AttemptTest, AnOwnerHasOneForEachLock) {
   const LockName side(name.text(), Side::kWrite);
   const LockName other("other");
-  Attempt attempt(keeper().attempts(), name, kAlice);
-  EXPECT_TRUE(attempt.begin());
-  Attempt again(keeper().attempts(), name, kAlice);
-  EXPECT_FALSE(again.begin());
+  Attempt attempt(keeper(), name, kAlice);
+  EXPECT_TRUE(attempt.enter());
+  Attempt again(keeper(), name, kAlice);
+  EXPECT_FALSE(again.enter());
   EXPECT_FALSE(again.under_way());
-  EXPECT_EQ(keeper().attempts().begin(again).verdict, AttemptPlan::Verdict::kUnderWay);
-  Attempt of_side(keeper().attempts(), side, kAlice);
-  EXPECT_TRUE(of_side.begin());
-  Attempt of_other(keeper().attempts(), other, kAlice);
-  EXPECT_TRUE(of_other.begin());
-  Attempt of_bob(keeper().attempts(), name, kBob);
-  EXPECT_TRUE(of_bob.begin());
+  EXPECT_EQ(again.begin().verdict, AttemptPlan::Verdict::kUnderWay);
+  Attempt of_side(keeper(), side, kAlice);
+  EXPECT_TRUE(of_side.enter());
+  Attempt of_other(keeper(), other, kAlice);
+  EXPECT_TRUE(of_other.enter());
+  Attempt of_bob(keeper(), name, kBob);
+  EXPECT_TRUE(of_bob.enter());
   attempt.end();
-  EXPECT_TRUE(again.begin());
-  EXPECT_TRUE(keeper().attempts().under_way(side, kAlice));
+  EXPECT_TRUE(again.enter());
+  EXPECT_TRUE(keeper().acquiring(side, kAlice));
 }
 
 TEST_F(AttemptTest, ItEndsWithItsGrantOrItsScope) {
   {
-    Attempt attempt(keeper().attempts(), name, kAlice);
-    EXPECT_EQ(keeper().attempts().begin(attempt).verdict, AttemptPlan::Verdict::kBegun);
-    EXPECT_TRUE(keeper().attempts().any());
-    EXPECT_TRUE(keeper().attempts().under_way(name, kAlice));
+    Attempt attempt(keeper(), name, kAlice);
+    EXPECT_EQ(attempt.begin().verdict, AttemptPlan::Verdict::kBegun);
+    EXPECT_TRUE(acquiring(keeper()));
+    EXPECT_TRUE(keeper().acquiring(name, kAlice));
   }
-  EXPECT_FALSE(keeper().attempts().any());
-  EXPECT_FALSE(keeper().attempts().under_way(name, kAlice));
+  EXPECT_FALSE(acquiring(keeper()));
+  EXPECT_FALSE(keeper().acquiring(name, kAlice));
   renewed(kAlice);
-  EXPECT_FALSE(keeper().attempts().any());
-  EXPECT_FALSE(keeper().attempts().under_way(name, kAlice));
+  EXPECT_FALSE(acquiring(keeper()));
+  EXPECT_FALSE(keeper().acquiring(name, kAlice));
 }
 
 TEST_F(AttemptTest, ItsOwnerReleasesNothingMeanwhile) {
   renewed(kAlice);
-  Attempt attempt(keeper().attempts(), name, kAlice);
-  EXPECT_TRUE(attempt.begin());
+  Attempt attempt(keeper(), name, kAlice);
+  EXPECT_TRUE(attempt.enter());
   EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kUnderWay);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   EXPECT_EQ(keeper().releases().begin_giving_back(name, kAlice, {}).verdict, Verdict::kFinal);
@@ -63,31 +64,31 @@ TEST_F(AttemptTest, ItsOwnerReleasesNothingMeanwhile) {
 
 TEST_F(AttemptTest, ItMovesToAnObjectThatLivesLonger) {
   {
-    auto attempt = std::make_unique<Attempt>(keeper().attempts(), name, kAlice);
-    EXPECT_TRUE(attempt->begin());
+    auto attempt = std::make_unique<Attempt>(keeper(), name, kAlice);
+    EXPECT_TRUE(attempt->enter());
     const Attempt moved(std::move(*attempt));
     attempt.reset();
     EXPECT_TRUE(moved.under_way());
-    EXPECT_TRUE(keeper().attempts().under_way(name, kAlice));
+    EXPECT_TRUE(keeper().acquiring(name, kAlice));
   }
-  EXPECT_FALSE(keeper().attempts().under_way(name, kAlice));
-  EXPECT_FALSE(keeper().attempts().any());
+  EXPECT_FALSE(keeper().acquiring(name, kAlice));
+  EXPECT_FALSE(acquiring(keeper()));
 }
 
 TEST_F(AttemptTest, APartIsCountedBesideTheLockAroundIt) {
-  Attempt around(keeper().attempts(), name, kAlice, Attempt::Kind::kAround);
-  EXPECT_TRUE(around.begin());
-  EXPECT_FALSE(keeper().attempts().any());
+  Attempt around(keeper(), name, kAlice, Attempt::Kind::kAround);
+  EXPECT_TRUE(around.enter());
+  EXPECT_FALSE(acquiring(keeper()));
   {
-    Attempt part(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
-    EXPECT_TRUE(part.begin());
-    EXPECT_TRUE(keeper().attempts().any());
+    Attempt part(keeper(), name, kAlice, Attempt::Kind::kPart);
+    EXPECT_TRUE(part.enter());
+    EXPECT_TRUE(acquiring(keeper()));
   }
-  EXPECT_FALSE(keeper().attempts().any());
-  Attempt whole(keeper().attempts(), name, kAlice);
-  EXPECT_FALSE(whole.begin());
+  EXPECT_FALSE(acquiring(keeper()));
+  Attempt whole(keeper(), name, kAlice);
+  EXPECT_FALSE(whole.enter());
   around.end();
-  EXPECT_TRUE(whole.begin());
+  EXPECT_TRUE(whole.enter());
 }
 
 TEST_F(AttemptTest, AnyNumberEndInAnyOrder) {
@@ -96,14 +97,13 @@ TEST_F(AttemptTest, AnyNumberEndInAnyOrder) {
   attempts.reserve(kMany);
   const auto owner = [](int number) { return OwnerNumber{1000U + static_cast<unsigned>(number)}; };
   for (int i = 0; i < kMany; ++i) {
-    attempts.emplace_back(keeper().attempts(), name, owner(i));
-    EXPECT_TRUE(attempts.back().begin());
+    attempts.emplace_back(keeper(), name, owner(i));
+    EXPECT_TRUE(attempts.back().enter());
   }
   for (int i = 0; i < kMany; i += 3) attempts[static_cast<std::size_t>(i)].end();
-  for (int i = 0; i < kMany; ++i)
-    EXPECT_EQ(keeper().attempts().under_way(name, owner(i)), i % 3 != 0);
+  for (int i = 0; i < kMany; ++i) EXPECT_EQ(keeper().acquiring(name, owner(i)), i % 3 != 0);
   attempts.clear();
-  EXPECT_FALSE(keeper().attempts().any());
+  EXPECT_FALSE(acquiring(keeper()));
 }
 
 // What its owner does before the answer has come builds on it.

@@ -26,9 +26,9 @@ const Strings kLostAfterRelease{"lock of 1 lost late: it is gone"};
 TEST_F(DeferredReleaseTest, AnotherReleaseFindsNothing) {
   const ReleasePlan plan = leave();
   EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   keeper().releases().done(name, kAlice, plan);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
 }
 
@@ -58,10 +58,10 @@ TEST_F(DeferredReleaseTest, WhatIsAnsweredIsNotLostWithTheAttemptBehindIt) {
   keeper().releases().done(name, kAlice, plan);
   // The attempt stays unanswered.
   EXPECT_TRUE(keeper().releases().take_back(name, kAlice, {}, kNever));
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   keeper().releases().ended(name, kAlice, nullptr, Releases::End::kExpired);
   EXPECT_EQ(events, Strings{});
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 // By an answer before its caller could leave, or handed to another of this client.
@@ -75,7 +75,7 @@ TEST_F(DeferredReleaseTest, TheEndOfOneThatWasAwaitedAfterAllIsPosted) {
 
 TEST_F(DeferredReleaseTest, ItsEndIsPostedAlsoWhenItsOwnerHasEnded) {
   const ReleasePlan plan = leave();
-  keeper().owner_ended(kAlice);
+  owner_ended(keeper(), kAlice);
   keeper().releases().ended(name, kAlice, plan.command, Releases::End::kExpired);
   EXPECT_EQ(events, Strings{"lock of 1 lost late: " + std::string(kReleaseExpired)});
 }

@@ -50,12 +50,11 @@ class HeldRecordsTest : public LeaseKeeperTest {
     return all;
   }
   void record(Attempt& attempt) {
-    (void)keeper().attempts().begin(attempt);
-    keeper().attempts().record(attempt, sync::lock_recipe(), kLease);
+    (void)attempt.begin();
+    attempt.record(sync::lock_recipe(), kLease);
   }
   bool keep(Attempt& attempt, OwnerNumber owner, Lease lease = {kLease, true}) {
-    return keeper().attempts().granted({name, owner, 1, lease, world.now(), &sync::lock_recipe()},
-                                       attempt);
+    return attempt.granted({name, owner, 1, lease, world.now(), &sync::lock_recipe()});
   }
 
  private:
@@ -64,7 +63,7 @@ class HeldRecordsTest : public LeaseKeeperTest {
 
 TEST_F(HeldRecordsTest, AnAttemptIsRecordedBeforeItIsSentAndNotAfterItsAnswer) {
   {
-    Attempt attempt(keeper().attempts(), name, kAlice);
+    Attempt attempt(keeper(), name, kAlice);
     record(attempt);
     EXPECT_EQ(records(), 1U);
     EXPECT_EQ(until(), world.now() + kLease);
@@ -78,15 +77,15 @@ TEST_F(HeldRecordsTest, AnAttemptIsRecordedBeforeItIsSentAndNotAfterItsAnswer) {
 
 TEST_F(HeldRecordsTest, AnAttemptWithoutAnAnswerStaysRecorded) {
   {
-    Attempt attempt(keeper().attempts(), name, kAlice);
+    Attempt attempt(keeper(), name, kAlice);
     record(attempt);
-    keeper().attempts().leave_record(attempt);
+    attempt.leave_record();
   }
   EXPECT_EQ(records(), 1U);
 }
 
 TEST_F(HeldRecordsTest, AGrantKeepsTheRecordOfItsAttempt) {
-  Attempt attempt(keeper().attempts(), name, kAlice);
+  Attempt attempt(keeper(), name, kAlice);
   record(attempt);
   ASSERT_TRUE(keep(attempt, kAlice));
   EXPECT_EQ(records(), 1U);
@@ -94,7 +93,7 @@ TEST_F(HeldRecordsTest, AGrantKeepsTheRecordOfItsAttempt) {
 }
 
 TEST_F(HeldRecordsTest, AMovedAttemptTakesItsRecordAlong) {
-  Attempt attempt(keeper().attempts(), name, kAlice);
+  Attempt attempt(keeper(), name, kAlice);
   record(attempt);
   Attempt moved(std::move(attempt));
   EXPECT_EQ(records(), 1U);
@@ -105,12 +104,12 @@ TEST_F(HeldRecordsTest, AMovedAttemptTakesItsRecordAlong) {
 TEST_F(HeldRecordsTest, EachPermitOfAnAttemptForSeveralIsRecordedUntilItsAnswer) {
   const auto& kind = sync::permit_kind().renewed;
   {
-    Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
-    (void)keeper().attempts().begin(attempt);
-    keeper().attempts().record(attempt, kind, kLease, 3);
+    Attempt attempt(keeper(), name, kAlice, Attempt::Kind::kPart);
+    (void)attempt.begin();
+    attempt.record(kind, kLease, 3);
     EXPECT_EQ(owners(), (std::vector{kAlice, owner_after(kAlice, 1), owner_after(kAlice, 2)}));
     pass(Millis(100));
-    keeper().attempts().record(attempt, kind, kLease, 3);
+    attempt.record(kind, kLease, 3);
     EXPECT_EQ(records(), 3U);
     EXPECT_EQ(last_until(), world.now() + kLease);
     Attempt moved(std::move(attempt));
@@ -121,21 +120,21 @@ TEST_F(HeldRecordsTest, EachPermitOfAnAttemptForSeveralIsRecordedUntilItsAnswer)
 
 TEST_F(HeldRecordsTest, AnAttemptForSeveralPermitsWithoutAnAnswerStaysRecorded) {
   {
-    Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
-    (void)keeper().attempts().begin(attempt);
-    keeper().attempts().record(attempt, sync::permit_kind().renewed, kLease, 2);
-    keeper().attempts().leave_record(attempt);
+    Attempt attempt(keeper(), name, kAlice, Attempt::Kind::kPart);
+    (void)attempt.begin();
+    attempt.record(sync::permit_kind().renewed, kLease, 2);
+    attempt.leave_record();
   }
   EXPECT_EQ(records(), 2U);
 }
 
 TEST_F(HeldRecordsTest, AGrantOfSeveralPermitsKeepsTheirRecords) {
-  Attempt attempt(keeper().attempts(), name, kAlice, Attempt::Kind::kPart);
-  (void)keeper().attempts().begin(attempt);
-  keeper().attempts().record(attempt, sync::permit_kind().renewed, kLease, 2);
+  Attempt attempt(keeper(), name, kAlice, Attempt::Kind::kPart);
+  (void)attempt.begin();
+  attempt.record(sync::permit_kind().renewed, kLease, 2);
   Grant grant{name, kAlice, 1, {kLease, true}, world.now(), &sync::permit_kind().renewed};
   grant.amount = 2;
-  ASSERT_TRUE(keeper().attempts().granted(grant, attempt));
+  ASSERT_TRUE(attempt.granted(grant));
   EXPECT_EQ(records(), 2U);
   const OwnerNumber second = owner_after(kAlice, 1);
   const ReleasePlan plan = keeper().releases().begin(name, second, {});
@@ -145,11 +144,11 @@ TEST_F(HeldRecordsTest, AGrantOfSeveralPermitsKeepsTheirRecords) {
 
 TEST_F(HeldRecordsTest, ANestedHoldHasOneRecordUntilTheLastRelease) {
   renewed(kAlice, 1);
-  Attempt attempt(keeper().attempts(), name, kAlice);
+  Attempt attempt(keeper(), name, kAlice);
   record(attempt);
   EXPECT_EQ(records(), 2U);
-  ASSERT_TRUE(keeper().attempts().granted(
-      {name, kAlice, 2, {kLease, true}, world.now(), &sync::lock_recipe()}, attempt));
+  ASSERT_TRUE(
+      attempt.granted({name, kAlice, 2, {kLease, true}, world.now(), &sync::lock_recipe()}));
   EXPECT_EQ(records(), 1U);
   release(kAlice);
   EXPECT_EQ(records(), 1U);
@@ -190,7 +189,7 @@ TEST_F(HeldRecordsTest, AHoldWhoseRecordWasReclaimedIsRecordedAgainByItsRenewal)
 }
 
 TEST_F(HeldRecordsTest, AnAttemptWhoseRecordWasReclaimedIsRecordedAgainByTheNextOne) {
-  Attempt attempt(keeper().attempts(), name, kAlice);
+  Attempt attempt(keeper(), name, kAlice);
   record(attempt);
   reclaim();
   record(attempt);
@@ -220,7 +219,7 @@ TEST_F(HeldRecordsTest, AHoldThatWasDetachedIsNotRecorded) {
 
 TEST_F(HeldRecordsTest, WhatAnEndedOwnerHeldStaysRecorded) {
   renewed(kAlice);
-  keeper().owner_ended(kAlice, "thread");
+  owner_ended(keeper(), kAlice, "thread");
   EXPECT_EQ(records(), 1U);
 }
 
@@ -235,7 +234,7 @@ TEST_F(HeldRecordsTest, AClosedClientLeavesItsRecordsAlone) {
   renewed(kAlice);
   (void)keeper().close();
   EXPECT_EQ(records(), 1U);
-  Attempt attempt(keeper().attempts(), name, kBob);
+  Attempt attempt(keeper(), name, kBob);
   record(attempt);
   EXPECT_EQ(records(), 1U);
 }

@@ -155,13 +155,12 @@ TEST_F(HoldsTest, AReleaseIsThatOfItsNewestCommandOnly) {
   const auto early = callers();
   const auto late = callers();
   open(early);
-  EXPECT_EQ(holds.open_at(kName, kAlice, early.get()), &entry());
+  EXPECT_TRUE(entry().is_open(early.get()));
   open(late);
-  EXPECT_EQ(holds.open_at(kName, kAlice, early.get()), nullptr);
-  EXPECT_EQ(holds.open_at(kName, kAlice, late.get()), &entry());
+  EXPECT_FALSE(entry().is_open(early.get()));
+  EXPECT_TRUE(entry().is_open(late.get()));
   (void)holds.take_over(entry());
-  EXPECT_EQ(holds.open_at(kName, kAlice, late.get()), nullptr);
-  EXPECT_EQ(holds.open_at(kName, kBob, late.get()), nullptr);
+  EXPECT_FALSE(entry().is_open(late.get()));
 }
 
 TEST_F(HoldsTest, ALeavingHoldIsNotCurrentUntilItsReleaseIsSettled) {

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "locks/lease/lease_keeper.h"
+#include "locks/lease/attempt.h"
+#include "locks/lease/overview.h"
+#include "locks/lease/watchdog.h"
 #include "locks/sync/recipes/kinds.h"
 #include "support/client.h"
 #include "support/server.h"
@@ -56,14 +58,14 @@ class LeaseKeeperTest : public ::testing::Test {
     return kind == Event::Kind::kLost ? "lost: " : "abandoned by ";
   }
 
-  LeaseKeeper& keeper() { return client_->keeper(); }
+  Keeper& keeper() { return client_->keeper(); }
   Client& client() { return *client_; }
   void pass(Duration time) { loop_.run(time); }
 
   // By what plan the owner would attempt to acquire it now, and nothing comes of it.
   AttemptPlan attempt(OwnerNumber owner) {
-    Attempt begun(keeper().attempts(), name, owner);
-    return keeper().attempts().begin(begun);
+    Attempt begun(keeper(), name, owner);
+    return begun.begin();
   }
 
   // What an acquisition does: on the server, and with the keeper.
@@ -73,11 +75,11 @@ class LeaseKeeperTest : public ::testing::Test {
     script::Writer writer(bytes, true, "publish");
     sync::lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
-    Attempt attempt(keeper().attempts(), name, owner);
-    (void)keeper().attempts().begin(attempt);
+    Attempt attempt(keeper(), name, owner);
+    (void)attempt.begin();
     Grant granted{name, owner, count, lease, world.now(), &sync::lock_recipe(), listener};
     granted.at = world.now();
-    ASSERT_TRUE(keeper().attempts().granted(granted, attempt));
+    ASSERT_TRUE(attempt.granted(granted));
   }
   void renewed(OwnerNumber owner, int count = 1) { grant(owner, count, {kLease, true}); }
   void fixed(OwnerNumber owner, Millis lease, int count = 1) {

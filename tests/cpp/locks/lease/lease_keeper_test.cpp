@@ -1,7 +1,6 @@
-#include "locks/lease/lease_keeper.h"
-
 #include <gtest/gtest.h>
 
+#include "locks/lease/keeper.h"
 #include "locks/lease/keeper_fixture.h"
 
 namespace holdfast::lease {
@@ -19,11 +18,11 @@ TEST_F(LeaseKeeperTest, CountsTheHoldsOfEachOwner) {
 
 TEST_F(LeaseKeeperTest, KeepsTheNewestTokenOfAHoldWhileItIsTrusted) {
   const auto token = [this](std::int64_t value) {
-    Attempt attempt(keeper().attempts(), name, kAlice);
-    const int holds = keeper().attempts().begin(attempt).count;
+    Attempt attempt(keeper(), name, kAlice);
+    const int holds = attempt.begin().count;
     const Lease lease{Millis(1000), false};
-    EXPECT_TRUE(keeper().attempts().granted(
-        {name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}, attempt));
+    EXPECT_TRUE(
+        attempt.granted({name, kAlice, holds, lease, world.now(), &sync::lock_recipe(), 0, value}));
   };
   EXPECT_EQ(keeper().known(name, kAlice).token, std::nullopt);
   fixed(kAlice, Millis(1000));
@@ -190,7 +189,7 @@ TEST_F(LeaseKeeperTest, RenewalsReturnToTheRenewedLeaseWhenALongerOneIsOver) {
 TEST_F(LeaseKeeperTest, AnOwnerThatEndsLosesItsRenewals) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  keeper().owner_ended(kAlice, "thread");
+  owner_ended(keeper(), kAlice, "thread");
   EXPECT_EQ(events, Strings{"lock of 1 abandoned by thread"});
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   EXPECT_FALSE(keeper().known(name, kAlice).lost);
@@ -204,7 +203,7 @@ TEST_F(LeaseKeeperTest, ALossIsReportedOnce) {
   renewed(kAlice);
   keeper().lose(name, kAlice, "a reason");
   keeper().lose(name, kAlice, "another reason");
-  keeper().forced(name, world.now());
+  forced(keeper(), name, world.now());
   pass(Millis(10000));
   EXPECT_EQ(events, Strings{"lock of 1 lost: a reason"});
   EXPECT_EQ(renewals.size(), 0U);
@@ -289,7 +288,7 @@ TEST_F(LeaseKeeperTest, AnOwnerThatEndsAfterTheCloseIsTheLastThatItReports) {
   auto reports = std::make_shared<int>();
   const std::weak_ptr<int> kept = reports;
   (void)keeper().close(std::move(reports));
-  keeper().owner_ended(kAlice, "thread");
+  owner_ended(keeper(), kAlice, "thread");
   pass(kSoon);
   EXPECT_TRUE(kept.expired());
   EXPECT_EQ(events, (Strings{"lock of 1 abandoned by thread", " of 0 closed"}));
@@ -305,12 +304,12 @@ TEST_F(LeaseKeeperTest, AKnownLossStaysKnownWhenItIsClosed) {
 
 TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
   renewed(kAlice);
-  Attempt attempt(keeper().attempts(), name, kBob);
-  EXPECT_TRUE(attempt.begin());
-  EXPECT_TRUE(keeper().attempts().granted(
-      {name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}, attempt));
+  Attempt attempt(keeper(), name, kBob);
+  EXPECT_TRUE(attempt.enter());
+  EXPECT_TRUE(
+      attempt.granted({name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
   (void)keeper().releases().begin(name, kBob, {});
-  keeper().forced(name, world.now());
+  forced(keeper(), name, world.now());
   EXPECT_EQ(events, Strings{"lock of 1 lost: it was released by force"});
 }
 
@@ -318,7 +317,7 @@ TEST_F(LeaseKeeperTest, AForcedReleaseLeavesWhatWasRequestedAfterIt) {
   const TimePoint sent = world.now();
   pass(Millis(1));
   renewed(kAlice);  // a waiter that it has woken
-  keeper().forced(name, sent);
+  forced(keeper(), name, sent);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   EXPECT_EQ(events, Strings{});
 }
@@ -346,8 +345,8 @@ TEST_F(LeaseKeeperTest, ARenewalFromBeforeAnExtensionPromisesNoMoreThanTheExtens
   fixed(kAlice, Millis(120'000));
   renewed(kAlice, 2);
   while (renewals.empty()) pass(Millis(1));  // executed; its reply is on its way
-  const LeaseKeeper::Extension extension{keeper().begin_extension(name, kAlice, Millis(6000)),
-                                         Millis(6000)};
+  const Keeper::Extension extension{keeper().begin_extension(name, kAlice, Millis(6000)),
+                                    Millis(6000)};
   keeper().extended(name, kAlice, extension, world.now());
   renewed(kAlice, 3);
   pass(kSoon);

@@ -55,10 +55,10 @@ TEST_F(NoteBookTest, HoldsOfOnePeriodAreWrittenTogether) {
 TEST_F(NoteBookTest, HoldThatHasEndedIsNotWritten) {
   begin();
   const HoldPtr ended = hold("lock");
-  EXPECT_FALSE(book.take(*hold("another")));
+  EXPECT_FALSE(book.end(*hold("another")));
   book.add(*ended);
-  EXPECT_TRUE(book.take(*ended));
-  EXPECT_FALSE(book.take(*ended));
+  EXPECT_TRUE(book.end(*ended));
+  EXPECT_FALSE(book.end(*ended));
   EXPECT_TRUE(book.work(after(kNow, kPeriod)).written.empty());
 }
 
@@ -72,7 +72,7 @@ TEST_F(NoteBookTest, KeySaysWhetherSomeAreLeftOut) {
   const NoteBook::Work full = book.work(after(kNow, kPeriod));
   EXPECT_EQ(full.written.size(), NoteBook::kMost);
   EXPECT_EQ(full.within, Millis(0));
-  EXPECT_FALSE(book.take(*all.back()));
+  EXPECT_FALSE(book.end(*all.back()));
   EXPECT_EQ(book.work(after(kNow, 2 * kPeriod)).within, NoteBook::kWithin);
 }
 
@@ -147,7 +147,9 @@ TEST_F(NoteBookTest, RemovalWithoutAnAnswerIsSentAgain) {
 
 TEST_F(NoteBookTest, NoteOfAnOwnerThatHasEndedIsRemovedAtItsTime) {
   begin();
-  book.remove_at({LockName("lock"), OwnerNumber{1}}, after(kNow, Millis(5)));
+  const auto noted = hold("lock");
+  book.said(*noted, Purpose(new PurposeText("nightly")));
+  EXPECT_TRUE(book.end(*noted, after(kNow, Millis(5))));
   EXPECT_EQ(book.next(), after(kNow, Millis(5)));
   EXPECT_TRUE(book.work(kNow).removed.empty());
   EXPECT_EQ(book.work(after(kNow, Millis(5))).removed.size(), 1U);

@@ -39,15 +39,15 @@ TEST(NoticeLimitTest, OfManyNamesTheOldestAreForgotten) {
 
 TEST_F(LeaseKeeperTest, AnOverlongHoldIsReportedOnceAMinuteHoweverManyWait) {
   for (int waits = 0; waits < 100; ++waits) {
-    keeper().report_overlong({name, kAlice}, Millis(3'600'000));
-    keeper().report_overlong({name, kBob}, Millis(3'600'000));
+    keeper().notices.overlong({name, kAlice}, Millis(3'600'000));
+    keeper().notices.overlong({name, kBob}, Millis(3'600'000));
   }
   EXPECT_EQ(events.size(), 1U);
   const LockName other("other");
-  keeper().report_overlong({other, kAlice}, Millis(3'600'000));
+  keeper().notices.overlong({other, kAlice}, Millis(3'600'000));
   EXPECT_EQ(events.size(), 2U);
   pass(kMinute);
-  keeper().report_overlong({name, kBob}, Millis(3'600'000));
+  keeper().notices.overlong({name, kBob}, Millis(3'600'000));
   EXPECT_EQ(events.size(), 3U);
 }
 

@@ -21,21 +21,21 @@ class OpenBlocksTest : public LeaseKeeperTest {
  protected:
   // A grant to Alice, as an acquire has it.
   void take(const LockName& of, bool block, Lease lease = {kLease, true}) {
-    Attempt attempt(keeper().attempts(), of, kAlice);
-    const AttemptPlan plan = keeper().attempts().begin(attempt);
+    Attempt attempt(keeper(), of, kAlice);
+    const AttemptPlan plan = attempt.begin();
     ASSERT_EQ(plan.verdict, Attempted::kBegun);
     Grant granted{of, kAlice, plan.count, lease, world.now(), &sync::lock_recipe()};
     granted.at = world.now();
     granted.block = block;
-    ASSERT_TRUE(keeper().attempts().granted(granted, attempt));
+    ASSERT_TRUE(attempt.granted(granted));
   }
   void enter() { take(name, true); }
   void acquire() { take(name, false); }
   Released leave() { return keeper().releases().end_block(name, kAlice, {}).verdict; }
   void lose() { keeper().lose(name, kAlice, kReason); }
   void force() {
-    keeper().begin_force(name, kAlice);
-    keeper().forced(name, world.now());
+    excuse(keeper(), name, kAlice, true);
+    forced(keeper(), name, world.now());
   }
   bool refused() { return attempt(kAlice).verdict == Attempted::kLost; }
 };
@@ -45,7 +45,7 @@ TEST_F(OpenBlocksTest, ALostBlockRefusesUntilItsEnd) {
   enter();
   lose();
   EXPECT_TRUE(refused());
-  EXPECT_TRUE(keeper().attempts().refuse(name, kAlice));
+  EXPECT_TRUE(Attempt(keeper(), name, kAlice).refuse());
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_TRUE(refused());
@@ -58,9 +58,9 @@ TEST_F(OpenBlocksTest, OutsideOfBlocksALossRefusesOnce) {
   acquire();
   lose();
   EXPECT_TRUE(refused());
-  EXPECT_TRUE(keeper().attempts().refuse(name, kAlice));
+  EXPECT_TRUE(Attempt(keeper(), name, kAlice).refuse());
   EXPECT_FALSE(refused());
-  EXPECT_FALSE(keeper().attempts().refuse(name, kAlice));
+  EXPECT_FALSE(Attempt(keeper(), name, kAlice).refuse());
 }
 
 TEST_F(OpenBlocksTest, AReleaseThatRaisedTheLossLeavesNothingToRefuse) {
@@ -96,10 +96,10 @@ TEST_F(OpenBlocksTest, TheSidesOfANameAreOneOwner) {
   const LockName write(name, Side::kWrite);
   take(read, true);
   keeper().lose(read, kAlice, kReason);
-  Attempt writes(keeper().attempts(), write, kAlice);
-  EXPECT_EQ(keeper().attempts().begin(writes).verdict, Attempted::kLost);
+  Attempt writes(keeper(), write, kAlice);
+  EXPECT_EQ(writes.begin().verdict, Attempted::kLost);
   EXPECT_EQ(keeper().releases().end_block(read, kAlice, {}).verdict, Released::kLost);
-  EXPECT_EQ(keeper().attempts().begin(writes).verdict, Attempted::kBegun);
+  EXPECT_EQ(writes.begin().verdict, Attempted::kBegun);
 }
 
 TEST_F(OpenBlocksTest, WhatIsTakenAgainInsideIsTheBlocksOwn) {
@@ -151,8 +151,8 @@ TEST_F(OpenBlocksTest, AReleaseThatFindsNothingLeavesItsBlockLost) {
 TEST_F(OpenBlocksTest, ABlockThatEndsBesideAnAttemptIsOver) {
   enter();
   {
-    Attempt nested(keeper().attempts(), name, kAlice);
-    ASSERT_EQ(keeper().attempts().begin(nested).verdict, Attempted::kBegun);
+    Attempt nested(keeper(), name, kAlice);
+    ASSERT_EQ(nested.begin().verdict, Attempted::kBegun);
     EXPECT_EQ(leave(), Released::kUnderWay);
   }
   lose();
@@ -163,8 +163,8 @@ TEST_F(OpenBlocksTest, ABlockThatEndsBesideAnAttemptIsOver) {
 TEST_F(OpenBlocksTest, ALostBlockThatEndsBesideAnAttemptLeavesItsGrant) {
   enter();
   force();
-  Attempt again(keeper().attempts(), name, kAlice);
-  ASSERT_EQ(keeper().attempts().begin(again).verdict, Attempted::kBegun);
+  Attempt again(keeper(), name, kAlice);
+  ASSERT_EQ(again.begin().verdict, Attempted::kBegun);
   const ReleasePlan plan = keeper().releases().end_block(name, kAlice, {});
   EXPECT_EQ(plan.verdict, Released::kLost);
   EXPECT_TRUE(plan.held_again);
@@ -173,10 +173,10 @@ TEST_F(OpenBlocksTest, ALostBlockThatEndsBesideAnAttemptLeavesItsGrant) {
 TEST_F(OpenBlocksTest, AGrantWithoutACallerOpensNoBlock) {
   acquire();
   enter();
-  keeper().attempts().forget_block(name, kAlice);
+  Attempt(keeper(), name, kAlice).forget_block();
   keeper().releases().begin_giving_back(name, kAlice, {});
   lose();
-  EXPECT_TRUE(keeper().attempts().refuse(name, kAlice));
+  EXPECT_TRUE(Attempt(keeper(), name, kAlice).refuse());
   EXPECT_FALSE(refused());
 }
 
@@ -191,7 +191,7 @@ TEST_F(OpenBlocksTest, TheOwnersOwnForceRefusesNothingAndItsBlockReleasesNothing
 
 TEST_F(OpenBlocksTest, ALossThatIsFoundBeforeTheReplyOfTheOwnersOwnForceRefusesNothing) {
   enter();
-  keeper().begin_force(name, kAlice);
+  excuse(keeper(), name, kAlice, true);
   lose();
   EXPECT_FALSE(refused());
   EXPECT_EQ(leave(), Released::kLost);
@@ -200,8 +200,8 @@ TEST_F(OpenBlocksTest, ALossThatIsFoundBeforeTheReplyOfTheOwnersOwnForceRefusesN
 
 TEST_F(OpenBlocksTest, ALossAfterAnOwnForceThatRemovedNothingRefuses) {
   enter();
-  keeper().begin_force(name, kAlice);
-  keeper().forced_nothing(name, kAlice);
+  excuse(keeper(), name, kAlice, true);
+  excuse(keeper(), name, kAlice, false);
   lose();
   EXPECT_TRUE(refused());
 }
@@ -221,7 +221,7 @@ TEST_F(OpenBlocksTest, ALostBlockLeavesALaterReleaseThatIsUnderWay) {
 TEST_F(OpenBlocksTest, LossesEndWithTheirOwner) {
   enter();
   lose();
-  keeper().owner_ended(kAlice);
+  owner_ended(keeper(), kAlice);
   EXPECT_FALSE(refused());
   EXPECT_FALSE(keeper().known(name, kAlice).lost);
 }

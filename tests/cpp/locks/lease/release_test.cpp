@@ -135,7 +135,7 @@ TEST_F(ReleaseTest, AReleaseThatIsRefusedForGoodIsAskedAgainByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release(sending);
   keeper().releases().ended(name, kAlice, plan.command, End::kRefused);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   const ReleasePlan again = begin_release();
   EXPECT_EQ(again.verdict, Verdict::kFinal);
   EXPECT_TRUE(again.repeated);
@@ -167,7 +167,7 @@ TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = begin_release();
-  keeper().forced(name, world.now());
+  forced(keeper(), name, world.now());
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   keeper().releases().done(name, kAlice, plan, "it is gone");
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
@@ -209,16 +209,16 @@ TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
   EXPECT_TRUE(attempt(kAlice).takes_over);
   EXPECT_TRUE(sending->revoked());
   EXPECT_FALSE(other->revoked());
-  keeper().attempts().answered(name, kAlice);
+  Attempt(keeper(), name, kAlice).answered();
   EXPECT_FALSE(attempt(kAlice).takes_over);
 }
 
 TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
   EXPECT_TRUE(keeper().releases().take_back(name, kAlice, sending, kNever));
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   keeper().releases().ended(name, kAlice, sending.get(), End::kDone);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
 }
 
@@ -228,21 +228,21 @@ TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
   (void)keeper().releases().take_back(name, kAlice, sending, kNever);
   EXPECT_EQ(begin_release().verdict, Verdict::kPartial);
   EXPECT_TRUE(sending->revoked());
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
   bool idle = false;
-  Attempt first(keeper().attempts(), name, kAlice);
-  Attempt second(keeper().attempts(), name, kBob);
-  EXPECT_TRUE(first.begin() && second.begin());
-  EXPECT_EQ(keeper().attempts().begin(first).verdict, AttemptPlan::Verdict::kBegun);
+  Attempt first(keeper(), name, kAlice);
+  Attempt second(keeper(), name, kBob);
+  EXPECT_TRUE(first.enter() && second.enter());
+  EXPECT_EQ(first.begin().verdict, AttemptPlan::Verdict::kBegun);
   keeper().begin_close([&idle] { idle = true; });
-  EXPECT_EQ(keeper().attempts().begin(second).verdict, AttemptPlan::Verdict::kClosed);
+  EXPECT_EQ(second.begin().verdict, AttemptPlan::Verdict::kClosed);
   second.end();
   EXPECT_FALSE(idle);
-  EXPECT_FALSE(keeper().attempts().granted(
-      {name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}, first));
+  EXPECT_FALSE(
+      first.granted({name, kAlice, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
   EXPECT_TRUE(first.under_way());
   first.end();
   EXPECT_TRUE(idle);

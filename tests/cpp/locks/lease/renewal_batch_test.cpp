@@ -38,10 +38,9 @@ class RenewalBatchTest : public LeaseKeeperTest {
     script::Writer writer(bytes, true, "publish");
     recipe.acquire(writer, {what, field, 1, lease.time});
     (void)execute(bytes);
-    Attempt attempt(keeper().attempts(), what, kAlice);
-    (void)keeper().attempts().begin(attempt);
-    ASSERT_TRUE(
-        keeper().attempts().granted({what, kAlice, 1, lease, world.now(), &recipe}, attempt));
+    Attempt attempt(keeper(), what, kAlice);
+    (void)attempt.begin();
+    ASSERT_TRUE(attempt.granted({what, kAlice, 1, lease, world.now(), &recipe}));
   }
   void hold_locks(int count) {
     for (int i = 0; i < count; ++i) hold(lock(i));

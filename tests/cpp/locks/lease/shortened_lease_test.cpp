@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "locks/lease/keeper.h"
 #include "locks/lease/keeper_fixture.h"
-#include "locks/lease/lease_keeper.h"
 
 namespace holdfast::lease {
 namespace {
@@ -19,10 +19,10 @@ class ShortenedLeaseTest : public LeaseKeeperTest {
     script::Writer writer(bytes, true, "publish");
     sync::read_lock_recipe().acquire(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
-    Attempt attempt(keeper().attempts(), name, owner);
-    (void)keeper().attempts().begin(attempt);
-    ASSERT_TRUE(keeper().attempts().granted(
-        {name, owner, count, lease, world.now(), &sync::read_lock_recipe()}, attempt));
+    Attempt attempt(keeper(), name, owner);
+    (void)attempt.begin();
+    ASSERT_TRUE(
+        attempt.granted({name, owner, count, lease, world.now(), &sync::read_lock_recipe()}));
   }
 
   // What the other program's watchdog does, three times in its lease.

@@ -18,7 +18,7 @@ class HoldTrackingTest : public LeaseKeeperTest {
  protected:
   HoldTrackingTest() : LeaseKeeperTest(true) {}
 
-  std::size_t tracked() { return keeper().watchdog().tracked(); }
+  std::size_t tracked() { return keeper().tracked(); }
   int looks() const { return server.runs("lock/check"); }
   int lock_renewals() const { return server.runs("lock/renew"); }
 

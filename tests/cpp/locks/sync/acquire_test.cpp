@@ -80,7 +80,7 @@ class AcquireLifeTest : public CallFixture {
     }
   }
   // Whether an attempt, or a release, is under way or pending.
-  bool open() const { return !keeper().idle(); }
+  bool open() const { return !keeper().is_idle(); }
 
   std::shared_ptr<Acquire> call;
   std::shared_ptr<KeptOutcome> other;

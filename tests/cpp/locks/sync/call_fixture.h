@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "locks/lease/overview.h"
+#include "locks/lease/watchdog.h"
 #include "locks/sync/recipes/kinds.h"
 #include "locks/sync/recipes/permit_semaphore.h"
 #include "support/calls.h"
@@ -79,7 +81,7 @@ class CallFixture : public ::testing::Test {
     };
     connection = std::make_shared<client::Connection>(script.clock, loop, setup);
     const auto topology = std::make_shared<OneServer>(connection);
-    const auto keeper = std::make_shared<lease::LeaseKeeper>(script.clock, loop, "client", events);
+    const auto keeper = std::make_shared<lease::Keeper>(script.clock, loop, "client", events);
     keeper->watchdog().set_topology(topology, kTimeout);
     context = std::shared_ptr<const Context>(
         new Context{script.clock, "client", kTimeout, topology, keeper,
@@ -166,7 +168,7 @@ class CallFixture : public ::testing::Test {
   }
 
   Verdict verdict() const { return outcome.value().verdict; }
-  lease::LeaseKeeper& keeper() const { return *context->keeper; }
+  lease::Keeper& keeper() const { return *context->keeper; }
   int count(OwnerNumber owner = kAlice) const { return keeper().count(lock->name(), owner); }
   std::int64_t total(Stats::Counter counter) const { return context->stats->total(counter); }
   // The commands that the recipe writes, by `owner`.

@@ -33,7 +33,7 @@ TEST_P(CallTest, AGrantAndAReleaseAreOneCommandEach) {
     release({kReleased});
     EXPECT_EQ(verdict(), Verdict::kGranted);
     EXPECT_EQ(count(), 0);
-    EXPECT_TRUE(keeper().idle());
+    EXPECT_TRUE(keeper().is_idle());
     EXPECT_EQ(script.got, acquire_command() + release_command());
   }
 }
@@ -59,7 +59,7 @@ TEST_P(CallTest, HeldByAnotherACallerThatDoesNotWaitIsRefused) {
   acquire({kHeld});
   EXPECT_EQ(verdict(), Verdict::kBusy);
   EXPECT_EQ(count(), 0);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(CallTest, AReplyCutInTwoIsAGrant) {
@@ -95,14 +95,14 @@ TEST_P(CallTest, AnAttemptWhoseCallerHasLeftIsNotSentWithItsText) {
   leave(acquire_call());
   read(kNoScript + kReleased);
   EXPECT_EQ(script.count("\r\nEVAL\r\n"), 0) << "it would be granted behind its release";
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(CallTest, AnErrorOfTheServerIsTheCallers) {
   acquire({"-WRONGTYPE no hash\r\n"});
   EXPECT_EQ(verdict(), Verdict::kFailed);
   EXPECT_EQ(outcome->why.code(), Code::kServer);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(CallTest, AGrantThatComesAfterItsLeaseIsGivenBack) {
@@ -130,9 +130,9 @@ TEST_P(CallTest, AnAttemptOfAClosedClientFails) {
 TEST_P(CallTest, AnAttemptWhoseCallerLeavesIsTakenBackBehindItself) {
   leave(acquire_call());
   EXPECT_EQ(count(), 0);
-  EXPECT_FALSE(keeper().idle()) << "the release is pending";
+  EXPECT_FALSE(keeper().is_idle()) << "the release is pending";
   read(granted + kReleased);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(CallTest, ACommandThatIsSentAgainAfterItsCallerHasLeftIsTheSame) {
@@ -151,10 +151,10 @@ TEST_P(CallTest, AGrantThatItsCallerWillNotSeeIsGivenBack) {
   acquire({granted});
   begun->cancel();
   EXPECT_EQ(count(), 0);
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   begun->cancel();  // once only
   read(kReleased);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(CallTest, ACallThatNeverBeganLeavesNothing) {
@@ -168,9 +168,9 @@ TEST_P(CallTest, ACallThatNeverBeganLeavesNothing) {
 TEST_P(CallTest, AReleaseWhoseCallerLeavesStaysPendingUntilItsReply) {
   acquire({granted});
   leave(release_call());
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   read(kReleased);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(CallTest, AHoldThatIsGoneIsLostByItsRelease) {
@@ -200,7 +200,7 @@ TEST_P(CallTest, AReleaseThatOtherClientsReceivedYieldsToThem) {
   acquire({granted});
   release({":2\r\n"});
   EXPECT_EQ(verdict(), Verdict::kGranted);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   EXPECT_EQ(context->waits->holds_back(lock->channel()) > script.clock.now(), yields());
 }
 
@@ -231,7 +231,7 @@ TEST_P(CallTest, AReleaseThatLeavesTheHoldsOfOthersIsDone) {
   release({":0\r\n"});
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_EQ(count(), 0);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(CallTest, AReleaseWithoutAReplyFailsAndGoesOn) {
@@ -243,13 +243,13 @@ TEST_P(CallTest, AReleaseWithoutAReplyFailsAndGoesOn) {
   }
   EXPECT_EQ(verdict(), Verdict::kFailed);
   // The loop of a task has seen by now that the lease is over, too.
-  EXPECT_EQ(keeper().idle(), !by_thread());
+  EXPECT_EQ(keeper().is_idle(), !by_thread());
 }
 
 TEST_P(CallTest, WhileItsOwnerIsAcquiringAnotherCallOfTheOwnerIsRefused) {
   if (!returns()) return;
-  lease::Attempt attempt(keeper().attempts(), lock->name(), kAlice);
-  EXPECT_TRUE(attempt.begin());
+  lease::Attempt attempt(keeper(), lock->name(), kAlice);
+  EXPECT_TRUE(attempt.enter());
   acquire({});
   EXPECT_EQ(verdict(), Verdict::kFailed);
   release({});
@@ -272,11 +272,11 @@ TEST_P(CallTest, TheNextAttemptTakesOverWhatIsPending) {
   if (!returns()) return;
   acquire({granted});
   leave(release_call());
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   acquire_behind(kReleased, granted);
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_EQ(count(), 1);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<CallerKind, CalledKind>>& info) {
@@ -301,8 +301,8 @@ TEST_F(ThreadCallTest, AnExceptionLeavesNothingBehind) {
   script.on_writing = [] { throw std::bad_alloc(); };
   EXPECT_THROW(acquire({}), std::bad_alloc);
   script.on_writing = nullptr;
-  EXPECT_FALSE(keeper().attempts().any());
-  EXPECT_FALSE(keeper().attempts().under_way(lock->name(), kAlice));
+  EXPECT_FALSE(lease::acquiring(keeper()));
+  EXPECT_FALSE(keeper().acquiring(lock->name(), kAlice));
   EXPECT_EQ(count(), 0);
 }
 
@@ -317,10 +317,10 @@ TEST_F(ThreadCallTest, AReleaseThatComesBackDoesNotGoBehindANewerHold) {
   acquire({granted});
   script.on_writing = [this] {  // as a signal handler would
     script.on_writing = nullptr;
-    lease::Attempt attempt(keeper().attempts(), lock->name(), kAlice);
-    (void)keeper().attempts().begin(attempt);
-    EXPECT_TRUE(keeper().attempts().granted(
-        {lock->name(), kAlice, 1, kLease, script.clock.now(), &lock_recipe()}, attempt));
+    lease::Attempt attempt(keeper(), lock->name(), kAlice);
+    (void)attempt.begin();
+    EXPECT_TRUE(
+        attempt.granted({lock->name(), kAlice, 1, kLease, script.clock.now(), &lock_recipe()}));
   };
   script.got.clear();
   release({kNoScript});
@@ -338,7 +338,7 @@ TEST_F(ThreadCallTest, AForcedReleaseThatWasSentBeforeItsCommandLeavesItsGrant) 
   };
   acquire({granted});
   ASSERT_NE(forced_at, TimePoint{});
-  keeper().forced(lock->name(), forced_at);  // its reply is judged
+  lease::forced(keeper(), lock->name(), forced_at);  // its reply is judged
   EXPECT_EQ(count(), 1);
   EXPECT_FALSE(keeper().known(lock->name(), kAlice).lost);
 }

@@ -42,10 +42,10 @@ TEST_P(DeferredHoldReleaseTest, ItIsWrittenAndPending) {
   release_deferred();
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_EQ(count(), 0);
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   EXPECT_EQ(script.got, release_command());
   read(kReleased);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   EXPECT_TRUE(reported().empty());
 }
 
@@ -66,7 +66,7 @@ TEST_P(DeferredHoldReleaseTest, TheNextAttemptTakesItOver) {
     EXPECT_EQ(verdict(), Verdict::kGranted);
     EXPECT_EQ(count(), 1);
   }
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   EXPECT_TRUE(reported().empty());
 }
 
@@ -75,16 +75,16 @@ TEST_P(DeferredHoldReleaseTest, ARefusedAttemptSettlesItToo) {
   release_deferred();
   acquire_behind(kReleased, kHeld);
   EXPECT_EQ(verdict(), Verdict::kBusy);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(DeferredHoldReleaseTest, AnAttemptWhoseCallerLeavesKeepsIt) {
   hold();
   release_deferred();
   leave(acquire_call());
-  EXPECT_FALSE(keeper().idle()) << "the attempt is taken back";
+  EXPECT_FALSE(keeper().is_idle()) << "the attempt is taken back";
   read(kReleased + granted + kReleased);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(DeferredHoldReleaseTest, ALossIsReportedByAnEvent) {
@@ -92,7 +92,7 @@ TEST_P(DeferredHoldReleaseTest, ALossIsReportedByAnEvent) {
   release_deferred();
   read(kNil);  // it was not there
   EXPECT_EQ(reported(), std::vector<Kind>{Kind::kLostAfterRelease});
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   EXPECT_TRUE(keeper().known(lock->name(), kAlice).lost);
 }
 
@@ -110,14 +110,14 @@ TEST_P(DeferredHoldReleaseTest, ARefusalIsReportedByAnEvent) {
   release_deferred();
   read("-NOPERM no rights\r\n");
   EXPECT_EQ(reported(), std::vector<Kind>{Kind::kUnreleased});
-  EXPECT_TRUE(keeper().idle()) << "for good";
+  EXPECT_TRUE(keeper().is_idle()) << "for good";
 }
 
 TEST_P(DeferredHoldReleaseTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
   hold();
   release_deferred();
   read(kNoScript);
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   if (!by_thread()) serve({});
   EXPECT_EQ(script.count("\r\nEVAL\r\n"), 1);
 }
@@ -144,14 +144,14 @@ TEST_P(DeferredHoldReleaseTest, WithoutAReplyItGoesOnAndAnEventSaysSo) {
   script.replies = {};
   (void)connection->step(script.clock.now());
   EXPECT_EQ(reported(), std::vector<Kind>{Kind::kUnreleased});
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
 }
 
 TEST_P(DeferredHoldReleaseTest, ClosedItIsLeftInTheLedger) {
   hold();
   release_deferred();
   context->topology->close(Status::closed("closed"));
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   EXPECT_EQ(keeper().close(), std::vector<std::string>{lock->name().text()});
 }
 
@@ -173,7 +173,7 @@ TEST_P(DeferredHoldReleaseTest, ANestedHoldIsReleasedAndWaitedFor) {
   run(release_call(kAlice, true), {":0\r\n"});
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_EQ(count(), 1);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, DeferredHoldReleaseTest,
@@ -201,14 +201,14 @@ TEST_F(UnwrittenReleaseTest, ItsReplyMayLieUnread) {
   EXPECT_EQ(script.replies.size(), 1U) << "the loop need not read it at once";
   script.clock.advance(Millis(5));
   (void)connection->step(script.clock.now());
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_F(UnwrittenReleaseTest, WhatCannotBeWrittenIsWaitedFor) {
   script.room = 5;
   release_deferred({"", kReleased});
   EXPECT_EQ(verdict(), Verdict::kGranted);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_F(UnwrittenReleaseTest, OnceItIsWrittenItsThreadLeaves) {
@@ -218,10 +218,10 @@ TEST_F(UnwrittenReleaseTest, OnceItIsWrittenItsThreadLeaves) {
   release_deferred();
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_LT(script.clock.now(), begun_at + Millis(100));
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   EXPECT_EQ(script.count("client:7"), 1);
   read(kReleased);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_F(UnwrittenReleaseTest, WrittenBeforeItsThreadWaitsItIsNotWaitedFor) {
@@ -233,7 +233,7 @@ TEST_F(UnwrittenReleaseTest, WrittenBeforeItsThreadWaitsItIsNotWaitedFor) {
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_LT(script.clock.now(), begun_at + Millis(100));
   read(kReleased);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_F(UnwrittenReleaseTest, WhatIsNeverWrittenFailsAndMayBeReleasedAgain) {
@@ -242,7 +242,7 @@ TEST_F(UnwrittenReleaseTest, WhatIsNeverWrittenFailsAndMayBeReleasedAgain) {
   release_deferred();
   EXPECT_EQ(verdict(), Verdict::kFailed);
   EXPECT_TRUE(events->all.empty()) << "its caller gets an error";
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).verdict,
             lease::ReleasePlan::Verdict::kFinal);
 }
@@ -262,7 +262,7 @@ TEST_F(UnwrittenReleaseTest, WhatIsAnsweredBeforeItsThreadWaitsIsItsOutcome) {
   script.on_writing = [this] { context->topology->close(Status::closed("closed")); };
   release_deferred();
   EXPECT_TRUE(outcome);
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
 }
 
 }  // namespace

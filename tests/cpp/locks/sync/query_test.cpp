@@ -83,7 +83,7 @@ TEST_P(QueryTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_EQ(script.count("EVALSHA\r\n"), 1);
   EXPECT_EQ(script.count("EVAL\r\n"), 1);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(QueryTest, WhoseCallerLeavesIsNotSentAgain) {
@@ -97,16 +97,16 @@ TEST_P(QueryTest, WhoseCallerLeavesIsNotSentAgain) {
 }
 
 TEST_P(QueryTest, AReturnIsPendingUntilItsReply) {
-  meanwhile([this] { EXPECT_FALSE(keeper().idle()); }, add_permit(), {":1\r\n"});
+  meanwhile([this] { EXPECT_FALSE(keeper().is_idle()); }, add_permit(), {":1\r\n"});
   EXPECT_EQ(verdict(), Verdict::kGranted);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(QueryTest, AReturnWhoseCallerLeavesStaysPendingUntilItsReply) {
   leave(add_permit());
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
   read(":1\r\n");
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_P(QueryTest, AReturnIsSentAgainAfterItsCallerHasLeft) {
@@ -118,13 +118,13 @@ TEST_P(QueryTest, AReturnIsSentAgainAfterItsCallerHasLeft) {
     (void)connection->step(script.clock.now());
   }
   EXPECT_EQ(script.got, sent + sent);
-  EXPECT_FALSE(keeper().idle());
+  EXPECT_FALSE(keeper().is_idle());
 }
 
 TEST_P(QueryTest, ARefusedReturnIsOver) {
   run(add_permit(), {"-WRONGTYPE no string\r\n"});
   EXPECT_EQ(verdict(), Verdict::kFailed);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, QueryTest, ::testing::Values(CallerKind::kThread, CallerKind::kTask),

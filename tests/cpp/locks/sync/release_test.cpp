@@ -43,8 +43,8 @@ class ReleaseLifeTest : public CallFixture {
   void no_reply() { release->complete(Status::unreachable("no reply"), {}); }
   // Its owner's next attempt.
   void take_over() {
-    lease::Attempt attempt(keeper().attempts(), lock->name(), kAlice);
-    (void)keeper().attempts().begin(attempt);
+    lease::Attempt attempt(keeper(), lock->name(), kAlice);
+    (void)attempt.begin();
     EXPECT_TRUE(release->revoked());
     release->complete(Status::revoked(), {});
   }
@@ -103,7 +103,7 @@ TEST_P(ReleaseLife, FollowsTheTable) {
   begin(static_cast<Life>(life));
   row.happens(*this);
   EXPECT_EQ(got(), row.caller.at(life));
-  EXPECT_EQ(!keeper().idle(), row.pending.at(life));
+  EXPECT_EQ(!keeper().is_idle(), row.pending.at(life));
   EXPECT_LE(kept->times, 1);
 }
 
@@ -131,7 +131,7 @@ TEST_F(ReleaseWithoutCallerTest, ItIsSentUntilTheServerHasAnswered) {
   }
   EXPECT_GE(script.count("client:7"), 3);
   serve({kReleased});
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_F(ReleaseWithoutCallerTest, ItIsNotSentBehindWhatItsOwnerDoesNext) {
@@ -149,7 +149,7 @@ TEST_F(ReleaseWithoutCallerTest, ItIsOverWithTheLease) {
   begin(Life::kPending);
   script.clock.advance(2 * kLease.time);
   no_reply();
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
   EXPECT_TRUE(keeper().known(lock->name(), kAlice).lost);
 }
 

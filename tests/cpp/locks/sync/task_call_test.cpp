@@ -25,7 +25,7 @@ TEST_F(TaskCallTest, AnAttemptCancelledBeforeItIsSentIsNotSent) {
   begun->cancel();
   serve({kReleased});
   EXPECT_EQ(script.count("client:7"), 1) << "the release that takes it back";
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 TEST_F(TaskCallTest, AGatheredCallThatIsCancelledBeforeItIsSentIsGone) {
@@ -72,7 +72,7 @@ TEST_F(TaskCallTest, AnAcquisitionOfACounterIsOverWithItsGrant) {
   request.slot = context->slots->take();
   run(simulation::acquire_call(context, request), {kNil});
   EXPECT_EQ(verdict(), Verdict::kGranted);
-  EXPECT_FALSE(keeper().attempts().any()) << "though its call is still there";
+  EXPECT_FALSE(lease::acquiring(keeper())) << "though its call is still there";
 }
 
 TEST_F(TaskCallTest, AGrantOfACounterIsGivenBackOnce) {
@@ -126,7 +126,7 @@ TEST_F(TaskCallTest, HeldByAnotherACallerThatWaitsJoinsTheQueue) {
   EXPECT_FALSE(context->waits->idle(lock->channel(), script.clock.now()));
   begun->cancel();
   EXPECT_EQ(kept->last.value().verdict, Verdict::kCancelled);
-  EXPECT_TRUE(keeper().idle());
+  EXPECT_TRUE(keeper().is_idle());
 }
 
 }  // namespace
