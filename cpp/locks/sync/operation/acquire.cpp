@@ -48,7 +48,7 @@ bool Acquire::granted(const resp::Reply& reply, const client::Sent& sent) {
   if (answer.kind != Answer::Kind::kGranted) return false;
   const TimePoint now = this->now();
   const bool late = recipe().grants_end() && now >= trusted_until(sent.last, request_.lease.time);
-  if (late || !keep({count_, sent.last, answer.value, now})) return false;
+  if (late || !keep(count_, sent.last, answer.value, now)) return false;
   request_.report_other(context(), answer);
   attempt_.end();
   AcquireStats(*context().stats, request_.stats()).granted(now - begun_);
@@ -133,21 +133,13 @@ bool Acquire::held_up() const {
          keeper.count(name(), request_.owner) == 0;
 }
 
-bool Acquire::keep(const Granted& grant) {
+bool Acquire::keep(int count, TimePoint sent, std::optional<std::int64_t> token, TimePoint now) {
   lease::Keeper& keeper = *context().keeper;
   const HoldRecipe* const holds = recipe().holding();
   if (holds == nullptr) return !recipe().takes() || !keeper.is_closing();
-  lease::Grant granted{name(),
-                       request_.owner,
-                       grant.count,
-                       request_.lease,
-                       grant.sent,
-                       holds,
-                       request_.listener,
-                       grant.token,
-                       request_.at_least(),
-                       grant.at,
-                       request_.stats().counted};
+  lease::Grant granted{
+      name(), request_.owner,      count, request_.lease,          sent, holds, request_.listener,
+      token,  request_.at_least(), now,   request_.stats().counted};
   granted.amount = request_.amount;
   if (request_.purpose) granted.purpose = &request_.purpose;
   granted.block = request_.block;
@@ -200,11 +192,6 @@ void Acquire::send_release(OwnerNumber owner, int remaining, std::int64_t amount
   std::make_shared<StepRelease>(shared_context(), name(), owner,
                                 StepRelease::What{std::move(write)})
       ->take_back(longest_lease());
-}
-
-void Acquire::take_slot() {
-  request_.slot = context().slots->take();
-  request_.owner = request_.slot->slot;
 }
 
 Millis Acquire::longest_lease() const {

@@ -40,12 +40,6 @@ class Acquire final : public Operation {
 
  private:
   class Contended;
-  struct Granted {
-    int count;  // of the owner's holds, with the grant
-    TimePoint sent;
-    std::optional<std::int64_t> token;
-    TimePoint at;  // when the answer came
-  };
 
   void write(script::Writer& out) const override;
   bool begin(TimePoint now) HOLDFAST_UNCHECKED override;
@@ -54,7 +48,7 @@ class Acquire final : public Operation {
   void time_is_up(TimePoint now) override;
   TimePoint latest() const override { return time_.latest(); }
 
-  // Its slot and owner may change: take_slot(). Of a lock they stay.
+  // Its slot and owner may change: Contended::take_back(). Of a lock they stay.
   const AcquireRequest& request() const HOLDFAST_UNCHECKED { return request_; }
   const Recipe& recipe() const { return request().recipe(); }
   // True: the reply is a grant, which is recorded, and the end.
@@ -67,8 +61,10 @@ class Acquire final : public Operation {
   // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire. Not
   // that of a nested hold: what it nests in has that lease, and could be lost meanwhile.
   bool held_up() const HOLDFAST_REQUIRES(mutex_);
-  // Records the grant. False, and nothing is recorded, when the client is being closed.
-  bool keep(const Granted& grant) HOLDFAST_REQUIRES(mutex_);
+  // Records the grant of so many holds by a command that was sent then, as it has come now. False,
+  // and nothing is recorded, when the client is being closed.
+  bool keep(int count, TimePoint sent, std::optional<std::int64_t> token, TimePoint now)
+      HOLDFAST_REQUIRES(mutex_);
 
   // Where it has a purpose: what says it in the client's key, with the first attempt, and again
   // with a grant that came after others; and what removes it, as nothing was granted. Else null.
@@ -81,8 +77,6 @@ class Acquire final : public Operation {
   void give_back() const HOLDFAST_REQUIRES(mutex_);
   void send_release(OwnerNumber owner, int remaining, std::int64_t amount) const
       HOLDFAST_REQUIRES(mutex_);
-  // The next attempt is another request: the one taken back keeps its slot.
-  void take_slot() HOLDFAST_REQUIRES(mutex_);
   Millis longest_lease() const HOLDFAST_REQUIRES(mutex_);
 
   AcquireRequest request_ HOLDFAST_GUARDED_BY(mutex_);

@@ -77,6 +77,8 @@ AcquireMachine::Ahead Acquire::Contended::ahead() {
 
 // ---- What happens
 
+// Other waiters take locks of their own when they are called, and may be called by one another: so
+// that comes last, without this lock. Threads that are woken on the way wake after that.
 template <typename... Takes, typename... Arguments>
 void Acquire::Contended::tell(void (AcquireMachine::*event)(TimePoint, Takes...),
                               Arguments&&... arguments) {
@@ -165,6 +167,7 @@ Result<AcquireMachine::Begun> Acquire::Contended::begin_attempt(TimePoint until)
     plan = acquire_.begin_attempt();  // the loss was raised, or forgotten, in between
   }
   if (plan.verdict != Plan::kBegun) return closed_status(acquire_.name());
+  // What happens from here on the answer need not show: join() finds it by the sequence.
   if (request().waits()) {
     seen_ = context().waits->sequence(channel_);
     if (!beside_.empty()) seen_beside_ = context().waits->sequence(beside_);
@@ -201,7 +204,7 @@ Confirmed Acquire::Contended::acknowledged() {
 }
 
 Status Acquire::Contended::keep(const Response& grant, int count) {
-  if (acquire_.keep({count, grant.sent, grant.answer.value, acquire_.now()})) return {};
+  if (acquire_.keep(count, grant.sent, grant.answer.value, acquire_.now())) return {};
   const std::string why = ": the client was closed before the grant arrived; it was given back";
   return Status::closed(quoted(acquire_.name().bytes()) + why);
 }
@@ -209,7 +212,7 @@ Status Acquire::Contended::keep(const Response& grant, int count) {
 Result<AcquireMachine::Place> Acquire::Contended::join(bool afresh) {
   using Where = wait::WaitRegistry::Place;
   stats_.waits();
-  if (afresh) {
+  if (afresh) {  // it has made no attempt: to a newcomer what came before means nothing
     seen_.reset();
     seen_beside_.reset();
   }
@@ -227,6 +230,8 @@ Result<AcquireMachine::Place> Acquire::Contended::join(bool afresh) {
 void Acquire::Contended::sleep_until(TimePoint until) {
   stats_.waits();
   acquire_.wake_at(until);
+  // A thread then reads messages while it sleeps. During an attempt it reads its reply, and while
+  // it stands back no message concerns it.
   const Waiting waiting = waiting_for(acquire_.recipe(), acquire_.name());
   if (machine_.listens() && waiting != Waiting::kBackOff) {
     acquire_.listen(channel_, waiting != Waiting::kTogether);
@@ -235,7 +240,10 @@ void Acquire::Contended::sleep_until(TimePoint until) {
 
 void Acquire::Contended::take_back(int remaining, bool anew) {
   acquire_.take_back(remaining);
-  if (anew) acquire_.take_slot();
+  if (!anew) return;
+  AcquireRequest& request = acquire_.request_;  // what is taken back keeps its slot
+  request.slot = context().slots->take();
+  request.owner = request.slot->slot;
 }
 
 void Acquire::Contended::settled() {
@@ -262,6 +270,7 @@ void Acquire::Contended::finish(Outcome outcome, const AcquireMachine::Rest& res
     acquire_.send_beside(granted ? acquire_.note(true) : acquire_.no_note());
   }
   acquire_.attempt_.end();
+  // Behind what is taken back: the next waiter's attempt comes after it on the same connection.
   if (rest.leave) {
     wait::WaitRegistry& waits = *context().waits;
     calls_.append(waits.leave(channel_, *this, *rest.leave, rest.retry_at));
@@ -278,7 +287,7 @@ bool Acquire::Contended::accept_offer(const std::function<void()>& send) {
   const lease::AttemptPlan plan = acquire_.begin_attempt();
   if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return false;
   machine_.offer(plan.takes_over);
-  send();
+  send();  // with this lock: what takes it back, if this waiter gives up, stands behind it
   return true;
 }
 

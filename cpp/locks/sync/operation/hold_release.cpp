@@ -210,18 +210,11 @@ void HoldRelease::write(script::Writer& out) const {
     step.lease = terms.lease;
     return terms.recipe.steps().transfer.write(out, step);
   }
-  const Steps& steps = recipe_.steps();
-  const Row* row = &steps.release;
-  if (step.count == 0 && !plan_.other.empty() && steps.release_either) {
+  if (step.count == 0) {  // one that leaves holds says no more than their number
     step.other = plan_.other;
-    row = &steps.release_either;
+    if (plan_.closed_until > TimePoint{}) step.stays = plan_.closed_for(now());
   }
-  if (step.count == 0 && plan_.closed_until > TimePoint{} && steps.retain) {
-    step.other = plan_.other;
-    step.stays = plan_.closed_for(now());
-    if (step.stays > Millis(0)) row = &steps.retain;
-  }
-  row->write(out, step);
+  recipe_.release(out, step);
 }
 
 void HoldRelease::answered_here(resp::Reply&& reply, const client::Sent& sent) {
@@ -230,6 +223,7 @@ void HoldRelease::answered_here(resp::Reply&& reply, const client::Sent& sent) {
 }
 
 void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) {
+  // Both are called at the end, without this lock.
   NextWaiter next_waiter;
   wait::Calls calls;
   Answer answer{Answer::Kind::kHeld, Millis(0)};
@@ -250,17 +244,13 @@ void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
     calls = take_calls();
   }
   calls.run();
-  if (next_waiter) answer_offer(*next_waiter, answer, reply, sent);
-}
-
-void HoldRelease::answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
-                               const Result<resp::Reply>& reply, const client::Sent& sent) const {
-  if (!reply.ok()) return next_waiter.on_failure(reply.status());
-  Status why;
+  if (!next_waiter) return;
+  if (!reply.ok()) return next_waiter->on_failure(reply.status());
+  Status why;  // refused once, it was not executed; an earlier sending may have been
   if (reply.value().is_error() && sent.times > 1) {
     why = error_status(reply.value().text(), name(), context().topology->text());
   }
-  next_waiter.offer_answered(answer, sent, why);
+  next_waiter->offer_answered(answer, sent, why);
 }
 
 void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*/) {

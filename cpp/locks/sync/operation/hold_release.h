@@ -87,9 +87,6 @@ class HoldRelease final : public Release {
 
   void send() HOLDFAST_REQUIRES(mutex_) override;
   bool hand_over() HOLDFAST_REQUIRES(mutex_);  // false: there is no waiter to hand it to
-  void answer_offer(wait::NextWaiter& next_waiter, const Answer& answer,
-                    const Result<resp::Reply>& reply, const client::Sent& sent) const
-      HOLDFAST_EXCLUDES(mutex_);
   void await_writing() HOLDFAST_REQUIRES(mutex_);
   void defer_if_written(bool written) HOLDFAST_REQUIRES(mutex_);
   void defer() HOLDFAST_REQUIRES(mutex_);

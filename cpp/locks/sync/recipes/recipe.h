@@ -162,7 +162,7 @@ class Recipe {
 class TakingRecipe : public Recipe {
  public:
   TakingRecipe(const Steps& steps, const Traits& traits) : Recipe(steps, traits) { taking_ = this; }
-  // By the step's data: Steps::release, release_either or retain.
+  // Chosen by the step's data, here only: Steps::release, release_either or retain.
   void release(script::Writer& out, const Step& step) const;
   // By the reply to Steps::write_again: it is there, or gone.
   virtual void write_again(script::Writer& out, const LockName& name, const std::string& owner,
