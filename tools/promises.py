@@ -383,10 +383,10 @@ PROMISES: tuple[Promise, ...] = (
     Promise(
         "Threads: with the GIL released in each wait, and no grant lost to a signal handler",
         "bindings/blocking_* bindings/waiting.* bindings/native_object.* "
-        "bindings/critical_section.h bindings/permits.* bindings/members.*",
+        "bindings/critical_section.h bindings/permits.*",
         "interrupted-acquire interrupted-release handler-during-acquire handler-during-release",
         first=1267,
-        lines=1338,
+        lines=1146,
         added=(
             "what a step has taken is given back when its caller is interrupted; "
             "a `label` for one call"

@@ -1,5 +1,5 @@
 #include "bindings/errors.h"
-#include "bindings/members.h"
+#include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "redis/base/process.h"
 
@@ -49,7 +49,7 @@ PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) 
   pybind11::register_local_exception_translator(holdfast::bindings::translate_limit);
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());
-  holdfast::bindings::Members(module).def<&holdfast::bindings::described>("described");
+  module.def("described", &holdfast::bindings::described);
   holdfast::bindings::register_queues(module);
   holdfast::bindings::register_client(module);
   holdfast::bindings::register_commands(module);

@@ -5,6 +5,7 @@
 
 #include "bindings/conversions.h"
 #include "bindings/errors.h"
+#include "bindings/waiting.h"
 
 namespace holdfast::bindings {
 
@@ -79,6 +80,7 @@ void Observation::begin(sync::Exchange& exchange) {
   if (about.kind.empty()) return;
   const py::object observer = current_observer();
   if (!observer) return;  // another thread has removed it
+  const FramesAside aside;
   try {
     const py::bytes name(exchange.name().bytes());
     if (exchange.role() == Role::kAcquire)
@@ -92,6 +94,7 @@ void Observation::begin(sync::Exchange& exchange) {
 
 void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   const py::object observer = std::exchange(observer_, py::object());
+  const FramesAside aside;
   const sync::Exchange::About about = exchange.about();
   const py::bytes name(exchange.name().bytes());
   const std::string client(exchange.client_id());

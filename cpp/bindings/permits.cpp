@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "bindings/critical_section.h"
-#include "bindings/members.h"
+#include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "locks/sync/recipes/permit_semaphore.h"
 #include "redis/base/digits.h"
@@ -106,12 +106,11 @@ void forget_all(const py::object& semaphore, const py::list& permits) {
 }
 
 const Registration g_registration([](py::module_& module) {
-  Members(module)
-      .def<&permit_id>("permit_id")
-      .def<&permit_bytes>("permit_bytes")
-      .def<&expect>("expect_permit")
-      .def<&forget>("forget_permit")
-      .def<&forget_all>("forget_permits");
+  module.def("permit_id", &permit_id)
+      .def("permit_bytes", &permit_bytes)
+      .def("expect_permit", &expect)
+      .def("forget_permit", &forget)
+      .def("forget_permits", &forget_all);
 });
 
 }  // namespace

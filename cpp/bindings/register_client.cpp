@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/conversions.h"
 #include "bindings/errors.h"
-#include "bindings/members.h"
 #include "bindings/passwords.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
@@ -174,19 +174,20 @@ void set_system_ca(net::Endpoint& endpoint, const std::string& file, const std::
 void register_endpoint(py::module_& module) {
   using net::Credentials;
   using net::Endpoint;
-  Members(py::class_<Endpoint>(module, "Endpoint").def(py::init(&make_endpoint)))
-      .method<&set_password_source>("set_password_source")
-      .method<&set_address_table>("set_address_table")
-      .method<&set_address_source>("set_address_source")
-      .property<&Endpoint::text>("text")
-      .property<&deployment>("deployment")
-      .property<&uses_tls>("tls")
-      .method<&set_credentials<&Endpoint::credentials>>("set_credentials")
-      .method<&set_credentials<&Endpoint::sentinel_credentials>>("set_sentinel_credentials")
-      .property<&credential<&Credentials::username>>("username")
-      .property<&credential<&Credentials::password>>("password")
-      .method<&set_tls>("set_tls")
-      .method<&set_system_ca>("set_system_ca");
+  py::class_<Endpoint>(module, "Endpoint")
+      .def(py::init(&make_endpoint))
+      .def("set_password_source", &set_password_source)
+      .def("set_address_table", &set_address_table)
+      .def("set_address_source", &set_address_source)
+      .def_property_readonly("text", &Endpoint::text)
+      .def_property_readonly("deployment", &deployment)
+      .def_property_readonly("tls", &uses_tls)
+      .def("set_credentials", &set_credentials<&Endpoint::credentials>)
+      .def("set_sentinel_credentials", &set_credentials<&Endpoint::sentinel_credentials>)
+      .def_property_readonly("username", &credential<&Credentials::username>)
+      .def_property_readonly("password", &credential<&Credentials::password>)
+      .def("set_tls", &set_tls)
+      .def("set_system_ca", &set_system_ca);
 }
 
 using engine::ClientOptions;
@@ -220,30 +221,30 @@ void set_name_prefix(ClientOptions& options, const py::bytes& prefix) {
 }
 
 void register_options(py::module_& module) {
-  Members(py::class_<ClientOptions>(module, "ClientOptions").def(py::init<>()))
-      .field<&ClientOptions::endpoint>("endpoint")
-      .field<&ClientOptions::id>("id")
-      .field<&name_prefix, &set_name_prefix>("name_prefix")
-      .field<&ClientOptions::client_name>("client_name")
-      .field<&ClientOptions::retries>("retries")
-      .field<&ClientOptions::resp3>("resp3")
-      .field<&ClientOptions::busy_poll>("busy_poll")
-      .field<&ClientOptions::replicas_to_wait>("replicas_to_wait")
-      .field<&ClientOptions::asynchronous>("asynchronous")
-      .field<&ClientOptions::guard>("guard")
-      .method<&set_pubsub>("set_pubsub")
-      .method<&set_reauthenticate>("set_reauthenticate")
-      .property<&tracking>("tracking")
-      .method<&set_tracking>("set_tracking")
-      .method<&set_label>("set_label")
-      .method<&set_timeouts>("set_timeouts");
+  py::class_<ClientOptions>(module, "ClientOptions")
+      .def(py::init<>())
+      .def_readwrite("endpoint", &ClientOptions::endpoint)
+      .def_readwrite("id", &ClientOptions::id)
+      .def_property("name_prefix", &name_prefix, &set_name_prefix)
+      .def_readwrite("client_name", &ClientOptions::client_name)
+      .def_readwrite("retries", &ClientOptions::retries)
+      .def_readwrite("resp3", &ClientOptions::resp3)
+      .def_readwrite("busy_poll", &ClientOptions::busy_poll)
+      .def_readwrite("replicas_to_wait", &ClientOptions::replicas_to_wait)
+      .def_readwrite("asynchronous", &ClientOptions::asynchronous)
+      .def_readwrite("guard", &ClientOptions::guard)
+      .def("set_pubsub", &set_pubsub)
+      .def("set_reauthenticate", &set_reauthenticate)
+      .def_property_readonly("tracking", &tracking)
+      .def("set_tracking", &set_tracking)
+      .def("set_label", &set_label)
+      .def("set_timeouts", &set_timeouts);
 }
 
 std::shared_ptr<engine::Closing> close_client(Client& client, std::optional<Millis> timeout,
-                                              std::optional<bool> release_held) {
+                                              bool release_held) {
   const py::gil_scoped_release released;
-  return client.close(timeout.value_or(client.options().command_timeout),
-                      release_held.value_or(false));
+  return client.close(timeout.value_or(client.options().command_timeout), release_held);
 }
 
 py::tuple stats(Client& client) {
@@ -268,23 +269,23 @@ py::list names_of(engine::Closing& closing) {
 }  // namespace
 
 void register_client(py::module_& module) {
-  Members(module).def<&histogram_bounds>("histogram_bounds").def<&guard_obstacle>("guard_obstacle");
+  module.def("histogram_bounds", &histogram_bounds).def("guard_obstacle", &guard_obstacle);
   register_endpoint(module);
   register_options(module);
-  Members(py::class_<Client, std::shared_ptr<Client>>(module, "Client")
-              .def(py::init<engine::ClientOptions>()))
-      .method<&Client::ping>("ping")
-      .property<&Client::id>("id")
-      .property<&Client::closed>("closed")
-      .property<&Client::guard_pid>("guard_pid")
-      .method<&read_ticket>("read_ticket")
-      .method<&stats>("stats")
-      .method<&explain_loss>("explain_loss")
-      .method<&Client::pause_renewals>("pause_renewals")
-      .method<&close_client>("close");
+  py::class_<Client, std::shared_ptr<Client>>(module, "Client")
+      .def(py::init<engine::ClientOptions>())
+      .def("ping", &Client::ping)
+      .def_property_readonly("id", &Client::id)
+      .def_property_readonly("closed", &Client::closed)
+      .def_property_readonly("guard_pid", &Client::guard_pid)
+      .def("read_ticket", &read_ticket)
+      .def("stats", &stats)
+      .def("explain_loss", &explain_loss)
+      .def("pause_renewals", &Client::pause_renewals)
+      .def("close", &close_client);
   using engine::Closing;
-  Members(py::class_<Closing, sync::Exchange, std::shared_ptr<Closing>>(module, "Closing"))
-      .property<&names_of>("names");
+  py::class_<Closing, sync::Exchange, std::shared_ptr<Closing>>(module, "Closing")
+      .def_property_readonly("names", &names_of);
 }
 
 }  // namespace holdfast::bindings

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/conversions.h"
 #include "bindings/errors.h"
-#include "bindings/members.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "locks/engine/client.h"
@@ -73,26 +73,25 @@ std::function<void(script::Writer&)> writer_of(const std::string& word, Words ke
   };
 }
 
-// Arguments: client, name, word, keys, arguments, time. The name says which server, and stands in
-// errors.
-sync::ExchangePtr step_of(const Given& given) {
-  sync::Query query{
-      LockName(given[1].cast<std::string>()),
-      writer_of(given[2].cast<std::string>(), given[3].cast<Words>(), given[4].cast<Words>())};
-  query.time = given[5].cast<sync::CallersTime>();
-  query.whole_reply = true;
-  return sync::call_of(given[0].cast<Client&>().started(), std::move(query));
-}
-
-// Arguments: client, name, word, keys, arguments, lease. A step whose reply is a number, and which
-// goes on in the background until that lease is over where its caller has got an error.
-sync::ExchangePtr lasting_step_of(const Given& given) {
-  sync::StepRelease::What what{
-      writer_of(given[2].cast<std::string>(), given[3].cast<Words>(), given[4].cast<Words>())};
-  what.lease = given[5].cast<Millis>();
-  return std::make_shared<sync::StepRelease>(given[0].cast<Client&>().started(),
-                                             LockName(given[1].cast<std::string>()),
-                                             next_owner_number(), std::move(what));
+// Adds what begins a step. The name says which server, and stands in errors.
+void add_steps(py::module_& module) {
+  module.def("step_of", [](Client& client, const std::string& name, const std::string& word,
+                           Words keys, Words args, const sync::CallersTime& time) {
+    sync::Query query{LockName(name), writer_of(word, std::move(keys), std::move(args))};
+    query.time = time;
+    query.whole_reply = true;
+    return sync::call_of(client.started(), std::move(query));
+  });
+  // A step whose reply is a number, and which goes on in the background until that lease is over
+  // where its caller has got an error.
+  module.def("lasting_step_of",
+             [](Client& client, const std::string& name, const std::string& word, Words keys,
+                Words args, Millis lease) -> sync::ExchangePtr {
+               sync::StepRelease::What what{writer_of(word, std::move(keys), std::move(args))};
+               what.lease = lease;
+               return std::make_shared<sync::StepRelease>(client.started(), LockName(name),
+                                                          next_owner_number(), std::move(what));
+             });
 }
 
 py::list addresses(const net::Endpoint& endpoint) {
@@ -190,24 +189,22 @@ auto part_of(const net::Endpoint& endpoint) {
 
 void register_commands(py::module_& module) {
   const py::class_<sync::CallersTime> time(module, "CallersTime");
-  Members(module)
-      .def<&Client::time>("callers_time")
-      .def<&Client::late>("time_over")
-      .def<&commands_of>("commands_of")
-      .def<&step_of>("step_of")
-      .def<&lasting_step_of>("lasting_step_of")
-      .def<&options_of>("options_of")
-      .def<&addresses>("addresses")
-      .def<&server_at>("server_at")
-      .def<&sentinel_at>("sentinel_at")
-      .def<&part_of<&net::Endpoint::service>>("service_of")
-      .def<&part_of<&net::Endpoint::database>>("database_of")
-      .def<&tls_options>("tls_options")
-      .def<&script_text>("script_text")
-      .def<&derived_keys>("derived_keys")
-      .def<&kinds>("kinds")
-      .def<&shown_name>("shown")
-      .def<&versions>("versions");
+  add_steps(module);
+  module.def("callers_time", &Client::time)
+      .def("time_over", &Client::late)
+      .def("commands_of", &commands_of)
+      .def("options_of", &options_of)
+      .def("addresses", &addresses)
+      .def("server_at", &server_at)
+      .def("sentinel_at", &sentinel_at)
+      .def("service_of", &part_of<&net::Endpoint::service>)
+      .def("database_of", &part_of<&net::Endpoint::database>)
+      .def("tls_options", &tls_options)
+      .def("script_text", &script_text)
+      .def("derived_keys", &derived_keys)
+      .def("kinds", &kinds)
+      .def("shown", &shown_name)
+      .def("versions", &versions);
 }
 
 }  // namespace holdfast::bindings

@@ -2,8 +2,8 @@
 #include <cerrno>
 #include <iterator>
 
+#include "bindings/conversions.h"
 #include "bindings/errors.h"
-#include "bindings/members.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
 #include "bindings/pending.h"
@@ -100,18 +100,13 @@ std::shared_ptr<Keeping> keeping(const sync::ExchangePtr& acquire) {
   return std::make_shared<Keeping>(acquire);
 }
 
-py::object enter_keeping(const Given& given) {
-  return py::reinterpret_borrow<py::object>(given.self);
-}
-
-// Arguments: type, value, traceback. What failed because close() has given the grant back says so:
-// a step that was sent behind that release has met no hold, or no connection.
-py::object exit_keeping(const Given& given) {
-  auto& keeping = given[0].cast<Keeping&>();
+// What failed because close() has given the grant back says so: a step that was sent behind that
+// release has met no hold, or no connection.
+void exit_keeping(Keeping& keeping, const py::object& type, const py::object& /*value*/,
+                  const py::object& /*traceback*/) {
   keeping.leave();
-  const bool failed = PyErr_GivenExceptionMatches(given[1].ptr(), PyExc_Exception) != 0;
+  const bool failed = PyErr_GivenExceptionMatches(type.ptr(), PyExc_Exception) != 0;
   if (failed && keeping.closed()) raise_closed(*keeping.acquire());
-  return py::none();
 }
 
 void keep(Keeping& keeping) {
@@ -125,47 +120,47 @@ void begin_use(Keeping& keeping) {
 }  // namespace
 
 void register_queues(py::module_& module) {
-  Members(py::class_<sync::Exchange, sync::ExchangePtr>(module, "Exchange"))
-      .method<&wait_for>("wait")
-      .method<&loss_of>("loss_of")
-      .method<&sync::Exchange::cancel>("give_back");
-  Members(py::class_<Keeping, std::shared_ptr<Keeping>>(module, "Keeping"))
-      .property<&Keeping::acquire>("acquire")
-      .method<&keep>("keep")
-      .method<&begin_use>("begin_use")
-      .method<&Keeping::end_use>("end_use")
-      .property<&Keeping::kept>("kept")
-      .method<&Keeping::pass_on>("pass_on")
-      .method<&Keeping::undo>("undo")
-      .method<&enter_keeping>("__enter__")
-      .method<&exit_keeping>("__exit__");
-  Members(py::class_<PendingQueue>(module, "PendingQueue"))
-      .method<&PendingQueue::fd>("fileno")
-      .method<&PendingQueue::start>("start");
-  Members(py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue").def(py::init<>()))
-      .method<&NumberedQueue::cancel>("cancel")
-      .method<&NumberedQueue::drain>("drain");
-  Members(module)
-      .def<&keeping>("keeping")
-      .def<&next_event>("next_event")
-      .def<&begin_events>("begin_events")
-      .def<&stop_events>("stop_events")
-      .def<&events_running>("events_running")
-      .def<&await_end_of_threads>("await_end_of_threads")
-      .def<&await_exit_of>("await_exit")
-      .def<&begin_exit>("begin_exit")
-      .def<&set_greenlets>("set_greenlets")
-      .def<&thread_of>("thread_of")
-      .def<&thread_refused>("thread_refused")
-      .def<&see_out>("see_out")
-      .def<&stop_passwords>("stop_passwords")
-      .def<&set_observer>("set_observer")
-      .def<&next_owner_number>("next_owner")
-      .def<&next_owner_numbers>("next_owners")
-      .def<&calling_owner>("this_thread")
-      .def<&owner_ended>("owner_ended")
-      .def<&fork_epoch>("epoch")
-      .def<&engine::Engine::set_watchdog_threads>("set_watchdog_threads");
+  py::class_<sync::Exchange, sync::ExchangePtr>(module, "Exchange")
+      .def("wait", &wait_for)
+      .def("loss_of", &loss_of)
+      .def("give_back", &sync::Exchange::cancel);
+  py::class_<Keeping, std::shared_ptr<Keeping>>(module, "Keeping")
+      .def_property_readonly("acquire", &Keeping::acquire)
+      .def("keep", &keep)
+      .def("begin_use", &begin_use)
+      .def("end_use", &Keeping::end_use)
+      .def_property_readonly("kept", &Keeping::kept)
+      .def("pass_on", &Keeping::pass_on)
+      .def("undo", &Keeping::undo)
+      .def("__enter__", [](const py::object& self) { return self; })
+      .def("__exit__", &exit_keeping);
+  py::class_<PendingQueue>(module, "PendingQueue")
+      .def("fileno", &PendingQueue::fd)
+      .def("start", &PendingQueue::start);
+  py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue")
+      .def(py::init<>())
+      .def("cancel", &NumberedQueue::cancel)
+      .def("drain", &NumberedQueue::drain);
+  module.def("keeping", &keeping)
+      .def("next_event", &next_event)
+      .def("begin_events", &begin_events)
+      .def("stop_events", &stop_events)
+      .def("events_running", &events_running)
+      .def("await_end_of_threads", &await_end_of_threads)
+      .def("await_exit", &await_exit_of)
+      .def("begin_exit", &begin_exit)
+      .def("set_greenlets", &set_greenlets)
+      .def("thread_of", &thread_of)
+      .def("thread_refused", &thread_refused)
+      .def("see_out", &see_out)
+      .def("stop_passwords", &stop_passwords)
+      .def("set_observer", &set_observer)
+      .def("next_owner", &next_owner_number)
+      .def("next_owners", &next_owner_numbers)
+      .def("this_thread", &calling_owner)
+      .def("owner_ended", &owner_ended)
+      .def("epoch", &fork_epoch)
+      .def("set_watchdog_threads", &engine::Engine::set_watchdog_threads);
 }
 
 }  // namespace holdfast::bindings

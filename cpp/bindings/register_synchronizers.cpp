@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "bindings/conversions.h"
 #include "bindings/errors.h"
-#include "bindings/members.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "locks/engine/client.h"
@@ -42,50 +42,41 @@ sync::AcquireOptions options_of(Millis at_least, Millis queue_timeout, const py:
   return options;
 }
 
-// Arguments: client, word, name, minimum hold time, queue timeout, back-off, and perhaps what it is
-// for.
-std::shared_ptr<engine::Lock> new_lock(const Given& given) {
-  const auto client = given[0].cast<std::shared_ptr<engine::Client>>();
-  const auto word = given[1].cast<std::string>();
-  // Keys and channels of all kinds are in the slots of the plain lock's.
-  const std::string checked = name_for(*client, given[2].cast<py::bytes>(), sync::lock_recipe());
-  auto options =
-      options_of(given[3].cast<Millis>(), given[4].cast<Millis>(), given[5].cast<py::object>());
-  options.purpose = purpose_of(argument<std::optional<std::string>>(given, 6));
-  auto lock = engine::new_lock(client, word, checked, options);
-  if (!lock) throw py::value_error("no kind of lock has this name: " + word);
-  return lock;
+void add_new_lock(py::module_& module) {
+  const auto make = [](const std::shared_ptr<engine::Client>& client, const std::string& word,
+                       const py::bytes& name, Millis at_least, Millis queue_timeout,
+                       const py::object& backoff, const std::optional<std::string>& label) {
+    // Keys and channels of all kinds are in the slots of the plain lock's.
+    const std::string checked = name_for(*client, name, sync::lock_recipe());
+    auto options = options_of(at_least, queue_timeout, backoff);
+    options.purpose = purpose_of(label);
+    auto lock = engine::new_lock(client, word, checked, options);
+    if (!lock) throw py::value_error("no kind of lock has this name: " + word);
+    return lock;
+  };
+  module.def("new_lock", make);
 }
 
-// Arguments: lock, owner, blocking, timeout, lease, renewed, listener, and perhaps the time of a
-// call that has further exchanges, and what it is for. `block`: a block begins.
+// `block`: a block begins.
 template <bool block>
-sync::ExchangePtr acquire(const Given& given) {
-  Lockable::AcquireArguments arguments{given[1].cast<OwnerNumber>(),
-                                       {given[4].cast<Millis>(), given[5].cast<bool>()},
-                                       given[2].cast<bool>(),
-                                       given[3].cast<Duration>(),
-                                       given[6].cast<std::uint64_t>()};
-  arguments.block = block;
-  arguments.callers_time = argument<std::optional<sync::CallersTime>>(given, 7);
-  arguments.purpose = purpose_of(argument<std::optional<std::string>>(given, 8));
-  return given[0].cast<const Lockable&>().acquire(arguments);
+void add_acquire(py::class_<Lockable, std::shared_ptr<Lockable>>& type, const char* name) {
+  const auto acquire = [](const Lockable& self, OwnerNumber owner, bool blocking, Duration timeout,
+                          Millis lease, bool renewed, std::uint64_t listener,
+                          const std::optional<sync::CallersTime>& time,
+                          const std::optional<std::string>& label) {
+    Lockable::AcquireArguments arguments{owner, {lease, renewed}, blocking, timeout, listener};
+    arguments.block = block;
+    arguments.callers_time = time;
+    arguments.purpose = purpose_of(label);
+    return self.acquire(arguments);
+  };
+  type.def(name, acquire);
 }
 
 // A lease that is set while an attempt is under way would not be known to its grant.
 sync::ExchangePtr extend(const Lockable& self, OwnerNumber owner, Millis lease) {
   refuse_inside_acquire(self, owner);
   return self.extend(owner, lease);
-}
-
-// The operation for a ticket that read_ticket() has accepted.
-// Arguments: lock, ticket, owner, lease, renewed, listener.
-sync::ExchangePtr attach(const Given& given) {
-  return given[0].cast<const engine::Lock&>().attach(
-      sync::parse_ticket(given[1].cast<std::string>()).value(),
-      {given[2].cast<OwnerNumber>(),
-       {given[3].cast<Millis>(), given[4].cast<bool>()},
-       given[5].cast<std::uint64_t>()});
 }
 
 bool acquires(const Lockable& self, OwnerNumber owner) { return !self.may_use(owner).ok(); }
@@ -123,41 +114,45 @@ py::list known_owners(const Lockable& self) {
 
 void add_to(py::module_& module) {
   using engine::Lock;
-  const py::class_<Lockable, std::shared_ptr<Lockable>> lockable(module, "Lockable");
-  Members(lockable)
-      .method<&acquire<false>>("acquire")
-      .method<&acquire<true>>("begin_block")
-      .method<&Lockable::release>("release")
-      .method<&Lockable::end_block>("end_block")
-      .method<&Lockable::release_deferred>("release_deferred")
-      .method<&extend>("extend")
-      .method<&Lockable::force_release>("force_release")
-      .method<&Lockable::locked>("locked")
-      .method<&Lockable::hold_count>("hold_count")
-      .method<&Lockable::ttl>("ttl")
-      .method<&Lockable::known_count>("known_count")
-      .method<&acquires>("acquires")
-      .method<&known_levels>("known_levels")
-      .method<&known_owners>("known_owners")
-      .method<&known<&lease::Known::lost>>("known_lost")
-      .method<&known<&lease::Known::loss>>("known_loss")
-      .method<&known<&lease::Known::left>>("known_left")
-      .method<&Lockable::forget_listener>("forget_listener")
-      .property<&Lockable::foreign>("foreign");
-  const py::class_<Lock, Lockable, std::shared_ptr<Lock>> lock(module, "Lock");
-  Members(lock)
-      .method<&Lock::detach>("detach")
-      .method<&Lock::end_detach>("end_detach")
-      .method<&attach>("attach")
-      .method<&give_back>("give_back")
-      .method<&release_unawaited>("release_unawaited")
-      .method<&Lock::leave_to_lease>("leave_to_lease")
-      .method<&Lock::same_as>("same_as")
-      .method<&Lock::known_reads>("known_reads")
-      .method<&known<&lease::Known::token>>("known_token")
-      .property<&Lock::waiter>("waiter")
-      .property<&Lock::movable_as>("movable_as");
-  Members(module).def<&new_lock>("new_lock");
+  py::class_<Lockable, std::shared_ptr<Lockable>> lockable(module, "Lockable");
+  add_acquire<false>(lockable, "acquire");
+  add_acquire<true>(lockable, "begin_block");
+  lockable.def("release", &Lockable::release)
+      .def("end_block", &Lockable::end_block)
+      .def("release_deferred", &Lockable::release_deferred)
+      .def("extend", &extend)
+      .def("force_release", &Lockable::force_release)
+      .def("locked", &Lockable::locked)
+      .def("hold_count", &Lockable::hold_count)
+      .def("ttl", &Lockable::ttl)
+      .def("known_count", &Lockable::known_count)
+      .def("acquires", &acquires)
+      .def("known_levels", &known_levels)
+      .def("known_owners", &known_owners)
+      .def("known_lost", &known<&lease::Known::lost>)
+      .def("known_loss", &known<&lease::Known::loss>)
+      .def("known_left", &known<&lease::Known::left>)
+      .def("forget_listener", &Lockable::forget_listener)
+      .def_property_readonly("foreign", &Lockable::foreign);
+  py::class_<Lock, Lockable, std::shared_ptr<Lock>>(module, "Lock")
+      .def("detach", &Lock::detach)
+      .def("end_detach", &Lock::end_detach)
+      // For a ticket that read_ticket() has accepted.
+      .def("attach",
+           [](const Lock& self, const std::string& ticket, OwnerNumber owner, Millis lease,
+              bool renewed, std::uint64_t listener) {
+             return self.attach(sync::parse_ticket(ticket).value(),
+                                {owner, {lease, renewed}, listener});
+           })
+      .def("give_back", &give_back)
+      .def("release_unawaited", &release_unawaited)
+      .def("leave_to_lease", &Lock::leave_to_lease)
+      .def("same_as", &Lock::same_as)
+      .def("known_reads", &Lock::known_reads)
+      .def("known_token", &known<&lease::Known::token>)
+      .def_property_readonly("waiter", &Lock::waiter)
+      .def_property_readonly("movable_as", &Lock::movable_as);
+  add_new_lock(module);
 }
 
 }  // namespace
@@ -177,9 +172,8 @@ std::shared_ptr<Quorum> quorum(const std::vector<std::shared_ptr<engine::Lock>>&
 
 void add_to(py::module_& module) {
   const py::class_<Quorum, engine::Lockable, std::shared_ptr<Quorum>> type(module, "Quorum");
-  Members(module)
-      .def<&quorum<&sync::multi_lock_rule>>("multi_lock")
-      .def<&quorum<&sync::red_lock_rule>>("red_lock");
+  module.def("multi_lock", &quorum<&sync::multi_lock_rule>)
+      .def("red_lock", &quorum<&sync::red_lock_rule>);
 }
 
 }  // namespace
@@ -215,18 +209,17 @@ sync::ExchangePtr call(const Counter& self, std::string_view step, std::int64_t 
 
 void add_to(py::module_& module) {
   using engine::Setup;
-  const auto type = py::class_<Counter, std::shared_ptr<Counter>>(module, "Counter")
-                        .def(py::init(&new_counter), py::arg("client"), py::arg("word"),
-                             py::arg("name"), py::arg("setup") = -1);
-  Members(type)
-      .method<&expected<Counter, &Setup::expect>>("expect")
-      .method<&expected<Counter, &Setup::expect_more>>("expect_more")
-      .method<static_cast<sync::ExchangePtr (Counter::*)(std::int64_t, bool, Duration) const>(
-          &Counter::acquire)>("acquire")
-      .method<&Counter::wait>("wait")
-      .method<&call>("call")
-      .method<&Counter::value>("value")
-      .method<&Counter::late_value>("late_value");
+  py::class_<Counter, std::shared_ptr<Counter>>(module, "Counter")
+      .def(py::init(&new_counter), py::arg("client"), py::arg("word"), py::arg("name"),
+           py::arg("setup") = -1)
+      .def("expect", &expected<Counter, &Setup::expect>)
+      .def("expect_more", &expected<Counter, &Setup::expect_more>)
+      .def("acquire",
+           py::overload_cast<std::int64_t, bool, Duration>(&Counter::acquire, py::const_))
+      .def("wait", &Counter::wait)
+      .def("call", &call)
+      .def("value", &Counter::value)
+      .def("late_value", &Counter::late_value);
 }
 
 }  // namespace
@@ -247,16 +240,15 @@ std::shared_ptr<PermitSemaphore> new_semaphore(const std::shared_ptr<engine::Cli
                                            setup, purpose_of(label));
 }
 
-// Arguments: semaphore, number, blocking, timeout, lease, renewed, listener, amount, time or None,
-// and perhaps what they are for.
-sync::ExchangePtr acquire(const Given& given) {
-  PermitSemaphore::AcquireArguments arguments{
-      given[1].cast<OwnerNumber>(),   {given[4].cast<Millis>(), given[5].cast<bool>()},
-      given[2].cast<bool>(),          given[3].cast<Duration>(),
-      given[6].cast<std::uint64_t>(), given[7].cast<std::int64_t>()};
-  arguments.time = argument<std::optional<sync::CallersTime>>(given, 8);
-  arguments.purpose = purpose_of(argument<std::optional<std::string>>(given, 9));
-  return given[0].cast<const PermitSemaphore&>().acquire(arguments);
+void add_acquire(py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>& type) {
+  const auto acquire = [](const PermitSemaphore& self, OwnerNumber number, bool blocking,
+                          Duration timeout, Millis lease, bool renewed, std::uint64_t listener,
+                          std::int64_t amount, const std::optional<sync::CallersTime>& time,
+                          const std::optional<std::string>& label) {
+    return self.acquire(
+        {number, {lease, renewed}, blocking, timeout, listener, amount, time, purpose_of(label)});
+  };
+  type.def("acquire", acquire);
 }
 
 sync::ExchangePtr release_many(const PermitSemaphore& self,
@@ -272,28 +264,26 @@ sync::ExchangePtr release_many(const PermitSemaphore& self,
 
 void add_to(py::module_& module) {
   using engine::Setup;
-  const auto type =
-      py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>(module, "PermitSemaphore")
-          .def(py::init(&new_semaphore), py::arg("client"), py::arg("name"), py::arg("setup") = -1,
-               py::arg("party") = false, py::arg("label") = py::none());
-  Members(type)
-      .method<&acquire>("acquire")
-      .method<&PermitSemaphore::release>("release")
-      .method<&PermitSemaphore::extend>("extend")
-      .method<&PermitSemaphore::try_set_permits>("try_set_permits")
-      .method<&release_many>("release_many")
-      .method<&PermitSemaphore::set_permits>("set_permits")
-      .method<&PermitSemaphore::add_permits>("add_permits")
-      .method<&PermitSemaphore::value>("value")
-      .method<&PermitSemaphore::late_value>("late_value")
-      .method<&PermitSemaphore::permits>("permits")
-      .method<&PermitSemaphore::acquired_permits>("acquired_permits")
-      .method<&PermitSemaphore::lease_left>("lease_left")
-      .method<&PermitSemaphore::known_lost>("known_lost")
-      .method<&PermitSemaphore::remove>("delete")
-      .method<&PermitSemaphore::leave>("leave")
-      .method<&expected<PermitSemaphore, &Setup::expect>>("expect")
-      .method<&expected<PermitSemaphore, &Setup::expect_more>>("expect_more");
+  py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>> type(module, "PermitSemaphore");
+  add_acquire(type);
+  type.def(py::init(&new_semaphore), py::arg("client"), py::arg("name"), py::arg("setup") = -1,
+           py::arg("party") = false, py::arg("label") = py::none())
+      .def("release", &PermitSemaphore::release)
+      .def("extend", &PermitSemaphore::extend)
+      .def("try_set_permits", &PermitSemaphore::try_set_permits)
+      .def("release_many", &release_many)
+      .def("set_permits", &PermitSemaphore::set_permits)
+      .def("add_permits", &PermitSemaphore::add_permits)
+      .def("value", &PermitSemaphore::value)
+      .def("late_value", &PermitSemaphore::late_value)
+      .def("permits", &PermitSemaphore::permits)
+      .def("acquired_permits", &PermitSemaphore::acquired_permits)
+      .def("lease_left", &PermitSemaphore::lease_left)
+      .def("known_lost", &PermitSemaphore::known_lost)
+      .def("delete", &PermitSemaphore::remove)
+      .def("leave", &PermitSemaphore::leave)
+      .def("expect", &expected<PermitSemaphore, &Setup::expect>)
+      .def("expect_more", &expected<PermitSemaphore, &Setup::expect_more>);
 }
 
 }  // namespace

@@ -71,9 +71,7 @@ bool greenlets() {
   return g_greenlet_wait != nullptr;
 }
 
-// pybind11 keeps the bound functions that run on a thread as a stack, and aborts the process when
-// they end in another order, as those of greenlets do. It keeps the top to itself; an explicit
-// instantiation may name it.
+// pybind11 keeps the top of FramesAside's stack to itself; an explicit instantiation may name it.
 using Frame = py::detail::loader_life_support;
 using TopOfFrames = Frame*& (*)();
 template <TopOfFrames function>
@@ -83,26 +81,11 @@ struct Opened {
 template struct Opened<&Frame::tls_current_frame>;
 Frame*& top_of_frames();
 
-// While it exists, other greenlets do not see the bound functions below on the thread's stack.
-class FramesAside {
- public:
-  FramesAside() : top_(std::exchange(top_of_frames(), nullptr)) {}
-  ~FramesAside() { top_of_frames() = top_; }
-  FramesAside(const FramesAside&) = delete;
-  FramesAside& operator=(const FramesAside&) = delete;
-
- private:
-  Frame* const top_;
-};
-
-py::object wait_in_greenlet(const sync::ExchangePtr& operation) {
-  const py::object exchange = py::cast(operation);
-  const FramesAside aside;
-  PyObject* const wait = g_greenlet_wait;
-  return py::handle(wait)(exchange);
-}
-
 }  // namespace
+
+FramesAside::FramesAside() : top_(std::exchange(top_of_frames(), nullptr)) {}
+
+FramesAside::~FramesAside() { top_of_frames() = static_cast<Frame*>(top_); }
 
 OwnerNumber calling_owner() {
   if (greenlets()) {
@@ -206,9 +189,12 @@ py::object wait_for(const sync::ExchangePtr& operation) {
 }
 
 py::object wait_as_owner(const sync::ExchangePtr& operation) {
+  PyObject* const greenlet_wait = g_greenlet_wait;
+  std::optional<FramesAside> aside;  // also for what explain() asks a server
+  if (greenlet_wait != nullptr) aside.emplace();
   try {
-    if (g_greenlet_wait != nullptr && !g_exiting.load()) {
-      py::object answer = wait_in_greenlet(operation);
+    if (greenlet_wait != nullptr && !g_exiting.load()) {
+      py::object answer = py::handle(greenlet_wait)(py::cast(operation));
       if (!answer.is(py::handle(Py_NotImplemented))) return answer;
     }
     return wait_on_thread(*operation);

@@ -12,6 +12,20 @@
 
 namespace holdfast::bindings {
 
+// pybind11 keeps the bound functions that run on a thread as a stack, and aborts the process when
+// they end in another order, as those of greenlets do. While one of these exists, other greenlets
+// do not see the bound functions below: for Python code that may switch to them.
+class FramesAside {
+ public:
+  FramesAside();
+  ~FramesAside();
+  FramesAside(const FramesAside&) = delete;
+  FramesAside& operator=(const FramesAside&) = delete;
+
+ private:
+  void* const top_;
+};
+
 // Waits for an operation on the calling thread, without the GIL; the main thread handles signals in
 // between. Raises the operation's error, or that of a signal handler.
 pybind11::object wait_for(const sync::ExchangePtr& operation);

@@ -97,7 +97,7 @@ class Client:  # of one server; its methods may be called from any thread
     # For tests of programs: while it is on, its holds are not renewed.
     def pause_renewals(self, on: bool, /) -> None: ...
     # Begins to close it; `timeout_ms`: for pending releases, the command timeout at most.
-    def close(self, timeout_ms: int | None = None, release_held: bool = False, /) -> Closing: ...
+    def close(self, timeout_ms: int | None, release_held: bool, /) -> Closing: ...
 
 @final
 class Closing(Exchange[Any]):
@@ -265,8 +265,8 @@ class Lockable:
         lease_ms: int,
         renewed: bool,
         to: int,
-        time: CallersTime | None = None,
-        label: str | None = None,  # None: the lock's
+        time: CallersTime | None,
+        label: str | None,  # None: the lock's
         /,
     ) -> Exchange[bool]: ...
     # The same of a `with` block that begins.
@@ -278,8 +278,8 @@ class Lockable:
         lease_ms: int,
         renewed: bool,
         to: int,
-        time: CallersTime | None = None,
-        label: str | None = None,
+        time: CallersTime | None,
+        label: str | None,
         /,
     ) -> Exchange[bool]: ...
     def release(self, owner: int, all_holds: bool, /) -> Exchange[None]: ...
@@ -315,7 +315,7 @@ def new_lock(
     at_least_ms: int,
     queue_timeout_ms: int,
     backoff: tuple[int, int, float] | None,
-    label: str | None = None,  # of its acquires that have none
+    label: str | None,  # of its acquires that have none
     /,
 ) -> Lock: ...
 
@@ -372,8 +372,8 @@ class PermitSemaphore:
         renewed: bool,
         to: int,
         count: int,
-        time: CallersTime | None = None,
-        label: str | None = None,  # None: the semaphore's
+        time: CallersTime | None,
+        label: str | None,  # None: the semaphore's
         /,
     ) -> Exchange[bool]: ...
     def release(self, permit: bytes, /) -> Exchange[int | None]: ...  # 0: it is not in use
@@ -428,8 +428,8 @@ class Quorum(Lockable):
     ...
 
 # `name` is for messages.
-def multi_lock(members: list[Lock], name: bytes, label: str | None = None, /) -> Quorum: ...
-def red_lock(members: list[Lock], name: bytes, label: str | None = None, /) -> Quorum: ...
+def multi_lock(members: list[Lock], name: bytes, label: str | None, /) -> Quorum: ...
+def red_lock(members: list[Lock], name: bytes, label: str | None, /) -> Quorum: ...
 
 # What one event loop waits for.
 class PendingQueue:

@@ -36,7 +36,7 @@ def is_closed(client: BaseClient) -> bool:
 
 def closed(client: BaseClient) -> list[bytes]:
     """Begin to close the client, without a warning: the names that it still held."""
-    return client._core.close().names
+    return client._core.close(None, False).names
 
 
 def pause_renewals(client: BaseClient, *, on: bool) -> None:

@@ -206,7 +206,7 @@ class BaseClient(Configured):
         if hasattr(self, "_core"):
             for worker in list(self._workers.values()):
                 worker.end(0)
-            self._warn_of(self._core.close().names)
+            self._warn_of(self._core.close(None, False).names)
 
     def __repr__(self) -> str:
         state = " closed" if self._core.closed else ""
@@ -261,7 +261,7 @@ def _close_all() -> None:
         stack.callback(_core.stop_passwords)
         stack.callback(_events.stop)
         # All at once, so that together they take no longer than one.
-        closings = [(each, each._core.close(EXIT_MS)) for each in all_clients()]
+        closings = [(each, each._core.close(EXIT_MS, False)) for each in all_clients()]
         for client, closing in closings:
             # Each, also where a warning is an error.
             stack.callback(_warn_of_left, client, closing)

@@ -252,5 +252,5 @@ def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str])
 
 
 def _force(core: _core.Client, word: str, name: bytes) -> bool:
-    lock = _core.new_lock(core, word, name, 0, QUEUE_TIMEOUT_MS, None)
+    lock = _core.new_lock(core, word, name, 0, QUEUE_TIMEOUT_MS, None, None)
     return lock.force_release(NO_OWNER).wait() == 1

@@ -253,7 +253,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
     def _attempt(self, hold: BaseHold, time: CallersTime) -> _core.Keeping:
         ms, renewed = self._lock._lease
         owner, listener = hold._owner, hold._listener()
-        return keeping(hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time))
+        return keeping(hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time, None))
 
     def _owner_of(self, hold: BaseHold) -> str:
         return f"{self._client._core.id}:{hold._owner}"

@@ -103,7 +103,7 @@ class Attempt:
         ms, renewed = hold.lock._lease
         owner, listener = hold._owner, hold._listener()
         self.hold = hold
-        acquire = hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time)
+        acquire = hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time, None)
         self.keeping = keeping(acquire)
 
     def leave_to_lease(self) -> None:
