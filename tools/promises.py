@@ -218,7 +218,7 @@ PROMISES: tuple[Promise, ...] = (
         "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
         "acquire-after-loss",
         first=1382,
-        lines=1397,
+        lines=1401,
         added=(
             "an undo beside a hold of its owner is the release of that hold; "
             "each hold is noted with its beginning and its end; what was taken for a lock made of "
@@ -231,7 +231,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/lease/note*",
         "lasting-refusal script-flush out-of-memory killed-process",
         first=0,
-        lines=438,
+        lines=437,
         added=(
             "`since` is the hold's beginning; a purpose costs no exchange, and ends with its hold; "
             "holds without one are noted once they last"
@@ -254,7 +254,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/lease/watchdog.* locks/lease/renewal* locks/lease/look_budget.*",
         "busy-gil many-holds shortened-lease",
         first=673,
-        lines=756,
+        lines=739,
         added=(
             "a record of the log says the kind of lock; "
             "one command a second notes the holds that last"

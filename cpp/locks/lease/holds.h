@@ -117,8 +117,12 @@ class Holds {
   // Null: there is none.
   Entry* find(const LockName& name, OwnerNumber owner) const;
   Entry& at(const LockName& name, OwnerNumber owner);
-  // The current hold.
+  // The current hold; and if it is not lost.
   Hold* hold(const LockName& name, OwnerNumber owner) const;
+  Hold* held(const LockName& name, OwnerNumber owner) const {
+    Hold* const current = hold(name, owner);
+    return current != nullptr && current->held() ? current : nullptr;
+  }
   bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   std::vector<Entry*> of(OwnerNumber owner) const;

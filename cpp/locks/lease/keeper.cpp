@@ -88,8 +88,8 @@ bool Keeper::renewal_on_wire(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(mutex);
   const TimePoint now = clock.now();
   if (late_renewals.on_wire(name, owner, now)) return true;
-  const Hold* const hold = holds.hold(name, owner);
-  return hold != nullptr && hold->held() && !hold->renewed() && hold->renewal_may_come(now);
+  const Hold* const hold = holds.held(name, owner);
+  return hold != nullptr && !hold->renewed() && hold->renewal_may_come(now);
 }
 
 // ---- What becomes of a hold

@@ -48,8 +48,8 @@ client::RequestPtr Notes::say(const Said& said) {
     const OwnerNumber owner = owner_after(said.owner, i);
     (void)notes.replace(said.name, owner);
     all.push_back({said.name, owner, said.purpose});
-    Hold* const hold = keeper_.holds.hold(said.name, owner);
-    if (hold == nullptr || !hold->held()) continue;
+    Hold* const hold = keeper_.holds.held(said.name, owner);
+    if (hold == nullptr) continue;
     what.verb = NoteRequest::Verb::kWrite;
     all.back().hold = HoldPtr(hold);
     all.back().keeps = !said.granted;
@@ -68,8 +68,7 @@ client::RequestPtr Notes::remove(const LockName& name, OwnerNumber owner, std::i
   NoteRequest::Notes all;
   for (std::int64_t i = 0; i < amount; ++i) {
     const OwnerNumber each = owner_after(owner, i);
-    const Hold* const hold = keeper_.holds.hold(name, each);
-    if (hold == nullptr || !hold->held()) all.push_back({name, each});
+    if (keeper_.holds.held(name, each) == nullptr) all.push_back({name, each});
   }
   if (all.empty()) return nullptr;
   return request(keeper_, std::move(all), {}, setup_.command_timeout);

@@ -276,8 +276,8 @@ std::optional<Releases::Lost> Releases::begin_together(const LockName& name, con
     if (unreported) return Lost{owner, hold->reason()};
   }
   for (const OwnerNumber owner : owners) {
-    Hold* const hold = keeper_.holds.hold(name, owner);
-    if (hold == nullptr || !hold->held()) continue;
+    Hold* const hold = keeper_.holds.held(name, owner);
+    if (hold == nullptr) continue;
     hold->joint = true;
     hold->trace(Hold::Step::kReleased);
     keeper_.arm(*hold, now);

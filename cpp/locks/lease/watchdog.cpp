@@ -27,23 +27,6 @@ constexpr const char* kOverwritten = "its key holds something else: WRONGTYPE";
 
 bool is_error(const Result<resp::Reply>& reply) { return reply.ok() && reply.value().is_error(); }
 
-// Until when no batch is to be sent, by the reply to one.
-TimePoint alone_until(const Result<resp::Reply>& reply, TimePoint now) {
-  const bool of_several_slots =
-      is_error(reply) && resp::error_word(reply.value().text()) == "CROSSSLOT";
-  return of_several_slots ? after(now, kAloneFor) : TimePoint{};
-}
-
-// The reply about a hold says that its key has another type by now.
-bool is_of_another_type(const Result<resp::Reply>& reply) {
-  return is_error(reply) && resp::error_word(reply.value().text()) == "WRONGTYPE";
-}
-
-// The reply about the client's key says that it was gone.
-bool is_made(const Result<resp::Reply>& reply) {
-  return reply.value().is_integer() && reply.value().integer() == 2;
-}
-
 // For good, as it does not grow out of what it is.
 bool is_refusal(const Result<resp::Reply>& reply) {
   return resp::pace_of_release(reply.value().text()) == resp::Pace::kNever;
@@ -199,9 +182,15 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
       requests.push_back(std::make_shared<HoldRequest>(weak(), each.hold, each.until));
     }
   }
-  for (auto& batch : batches.take()) {
-    overdue = std::min(overdue, expect(batch));
-    requests.push_back(std::move(batch));
+  {
+    const MutexLock guard(keeper_.mutex);
+    const TimePoint now = keeper_.clock.now();
+    for (auto& batch : batches.take()) {
+      const TimePoint failed_at = after(now, std::min(kOverdue, batch->lease() / 3));
+      submitted_.emplace(failed_at, batch);
+      overdue = std::min(overdue, failed_at);
+      requests.push_back(std::move(batch));
+    }
   }
   for (const client::RequestPtr& request : requests) {
     const auto way = request->with_calls
@@ -213,15 +202,6 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
   return overdue;
 }
 
-// Its renewal is counted as failed from the moment that this returns.
-TimePoint Watchdog::expect(const std::shared_ptr<const RenewalBatch>& batch) {
-  const MutexLock guard(keeper_.mutex);
-  const Millis timeout = std::min(kOverdue, batch->lease() / 3);
-  const TimePoint overdue = after(keeper_.clock.now(), timeout);
-  submitted_.emplace(overdue, batch);
-  return overdue;
-}
-
 void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& reply,
                         const client::Sent& sent) {
   if (batch.with_calls) return key_answered(*batch.holds().front(), reply, sent);
@@ -230,7 +210,9 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
   const MutexLock guard(keeper_.mutex);
   note_failure(reply);
   const TimePoint now = keeper_.clock.now();
-  alone_until_ = std::max(alone_until_, alone_until(reply, now));
+  if (refused && resp::error_word(reply.value().text()) == "CROSSSLOT") {
+    alone_until_ = after(now, kAloneFor);
+  }
   for (std::size_t i = 0; i < found.size(); ++i) {
     Hold& hold = *batch.holds()[i];
     landed(hold, reply, sent);
@@ -261,7 +243,9 @@ void Watchdog::key_answered(Hold& key, const Result<resp::Reply>& reply, const c
   } else if (!is_error(reply)) {
     key.record_renewal(sent.last, 1, now);
     keeper_.records.renew(key);
-    if (is_made(reply)) keeper_.note_book.key_made(keeper_.holds.all());
+    // The reply 2: the key was gone, and with it its notes.
+    const bool made = reply.value().is_integer() && reply.value().integer() == 2;
+    if (made) keeper_.note_book.key_made(keeper_.holds.all());
   } else if (is_refusal(reply)) {
     post_refusal(reply);
   }
@@ -301,15 +285,6 @@ void Watchdog::write_notes(NoteBook::Work work) {
   if (work.writes()) send(std::move(work.written), std::move(what));
 }
 
-// Its script may be unknown; the watchdog's command has its text, and its refusal counts.
-void Watchdog::unsaid(const NoteRequest& request) {
-  for (const Note& note : request.notes()) {
-    Hold* const hold = keeper_.holds.hold(note.name, note.owner);
-    keeper_.note_book.unsaid(note, hold != nullptr && hold->held() ? hold : nullptr);
-  }
-  keeper_.step_by(keeper_.note_book.next());
-}
-
 // Where the server refuses a note for good, the client goes on without it. A note that could not be
 // removed would be taken for one of the owner's next hold.
 void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& reply) {
@@ -319,13 +294,21 @@ void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& repl
   const bool done = refused || (reply.ok() && !is_error(reply));
   if (request.verb() == Verb::kRemove)
     keeper_.note_book.answered(request.notes(), done || keeper_.closed);
-  if (request.verb() == Verb::kSay && is_error(reply)) return unsaid(request);
-  if (refused) post_refusal(reply);
-  if (done || keeper_.closed) return;
-  keeper_.note_book.key_unwritten();
+  // What an acquire could not say, as its script may be unknown, the watchdog writes: its command
+  // has the script's text, and so its refusal counts.
+  const bool unsaid = request.verb() == Verb::kSay && is_error(reply);
+  if (!unsaid) {
+    if (refused) post_refusal(reply);
+    if (done || keeper_.closed) return;
+    keeper_.note_book.key_unwritten();
+  }
   for (const Note& note : request.notes()) {
-    Hold* const hold = keeper_.holds.hold(note.name, note.owner);
-    if (hold != nullptr && hold->held()) keeper_.note_book.write_again(*hold);
+    Hold* const hold = keeper_.holds.held(note.name, note.owner);
+    if (unsaid) {
+      keeper_.note_book.unsaid(note, hold);
+    } else if (hold != nullptr) {
+      keeper_.note_book.write_again(*hold);
+    }
   }
   keeper_.step_by(keeper_.note_book.next());
 }
@@ -362,7 +345,9 @@ void Watchdog::note_failure(const Result<resp::Reply>& reply) {
 // it was counted as failed before.
 Watchdog::Answer Watchdog::answer(std::optional<std::int64_t> found,
                                   const Result<resp::Reply>& reply, bool overdue) {
-  if (!found && is_of_another_type(reply)) return {0, kOverwritten, overdue};
+  if (!found && is_error(reply) && resp::error_word(reply.value().text()) == "WRONGTYPE") {
+    return {0, kOverwritten, overdue};
+  }
   const bool closed = !reply.ok() && reply.status().code() == Code::kClosed;
   return {found, kGone, closed || (overdue && found.value_or(0) == 0)};
 }
@@ -372,8 +357,10 @@ void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& se
   if (!answer.counted) keeper_.events.count_renewal(hold, found);
   if (!found) {
     failed(hold, now);
+  } else if (*found == 0 && !hold.may_be_gone()) {
+    return keeper_.lose(hold, answer.loss);
   } else if (*found == 0) {
-    return gone(hold, answer.loss, now);
+    hold.next_renewal = now;  // once it is known what has become of the step that may have ended it
   } else {
     note_tracking(hold, sent.tracked);
     if (!hold.sent_renewal) {
@@ -400,40 +387,32 @@ void Watchdog::failed(Hold& hold, TimePoint now) {
   }
 }
 
-void Watchdog::gone(Hold& hold, const char* reason, TimePoint now) {
-  if (hold.may_be_gone()) {
-    hold.next_renewal = now;
-    return keeper_.arm(hold, now);
-  }
-  keeper_.lose(hold, reason);
-}
-
-// A check has found it. `left`: ms of its lease; below 0: a lease without end.
+// A check has found it. `left`: ms of its lease; below 0: a lease without end. Of a hold that is
+// renewed another program has cut the lease: its next renewal is due. One that is not renewed may
+// be cut by further commands, too, as the readers of another program do: what is found last counts,
+// and is looked at again before it ends.
 void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
   // What this client has set meanwhile may be older or newer than what was found.
   const bool same =
       hold.set_until == hold.set_until_when_sent && hold.sent_extensions == hold.extensions;
   if (!same) return look_again(hold, now);
-  if (!hold.renewed()) return found_lease(hold, left, sent, now);
-  if (left < 0 || after(now, Millis(left)) >= hold.trusted()) return;
+  const TimePoint end = left < 0 ? kNever : after(now, Millis(left));
+  if (!hold.renewed()) {
+    const bool cut = end < hold.set_until;
+    if (cut) {
+      hold.extras().cut_until = trusted_until(sent.last, Millis(left));
+    } else if (hold.few() != nullptr) {
+      hold.few()->cut_until = kNever;
+    }
+    const Millis half = Millis(left) / 2;
+    if (cut && half >= kYoung) hold.next_look = after(now, half);
+    return;
+  }
+  if (end >= hold.trusted()) return;
   hold.set_until = std::min(hold.set_until, trusted_until(sent.last, Millis(left)));
   // Another program's owner may do so again: see ShortenedLease.
   if (hold.renewal->found(left)) hold.extras().shortened.observe(Millis(left), now, hold.lease);
   hold.next_renewal = now;
-}
-
-// A check has found a hold that is not renewed. Who has cut its lease may keep it up by further
-// commands, as the readers of another program do, so what is found last counts, and is looked at
-// again before it ends.
-void Watchdog::found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
-  const bool cut = left >= 0 && after(now, Millis(left)) < hold.set_until;
-  if (cut) {
-    hold.extras().cut_until = trusted_until(sent.last, Millis(left));
-  } else if (hold.few() != nullptr) {
-    hold.few()->cut_until = kNever;
-  }
-  const Millis half = Millis(left) / 2;
-  if (cut && half >= kYoung) hold.next_look = after(now, half);
 }
 
 void Watchdog::note_tracking(Hold& hold, client::Tracked tracked) {

@@ -88,21 +88,16 @@ class Watchdog final : public net::Pollable {
       HOLDFAST_REQUIRES(keeper_.mutex);
   void key_answered(Hold& key, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(keeper_.mutex);
-  void unsaid(const NoteRequest& request) HOLDFAST_REQUIRES(keeper_.mutex);
   void post_refusal(const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(keeper_.mutex);
   // Sends what is to be noted now.
   void write_notes(NoteBook::Work work) HOLDFAST_EXCLUDES(keeper_.mutex);
   void note_failure(const Result<resp::Reply>& reply) HOLDFAST_REQUIRES(keeper_.mutex);
   void failed(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(keeper_.mutex);
-  void gone(Hold& hold, const char* reason, TimePoint now) HOLDFAST_REQUIRES(keeper_.mutex);
   void count_overdue(TimePoint now) HOLDFAST_REQUIRES(keeper_.mutex);
   void look_found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(keeper_.mutex);
-  static void found_lease(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now);
   void note_tracking(Hold& hold, client::Tracked tracked) HOLDFAST_REQUIRES(keeper_.mutex);
   void look_again(Hold& hold, TimePoint now) HOLDFAST_REQUIRES(keeper_.mutex);
-  TimePoint expect(const std::shared_ptr<const RenewalBatch>& batch)
-      HOLDFAST_EXCLUDES(keeper_.mutex);
   // When the next of the renewals that were submitted is overdue, at the earliest.
   TimePoint submit(const Renewals& renewals) HOLDFAST_EXCLUDES(keeper_.mutex);
 
