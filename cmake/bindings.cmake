@@ -20,9 +20,9 @@ file(GLOB binding_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/
 pybind11_add_module(_core MODULE NO_EXTRAS ${binding_sources})
 set_target_properties(_core PROPERTIES UNITY_BUILD ${HOLDFAST_UNITY} UNITY_BUILD_MODE GROUP)
 set_source_files_properties(${binding_sources} PROPERTIES UNITY_GROUP calls)
-# What an import runs, and what makes clients and errors: compiled quickly rather than to be fast.
+# What an import runs, and what makes clients: compiled quickly rather than to be fast.
 file(GLOB once_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cpp/bindings/register_*.cpp")
-foreach(part errors module observer passwords)
+foreach(part module observer passwords)
   list(APPEND once_sources "${PROJECT_SOURCE_DIR}/cpp/bindings/${part}.cpp")
 endforeach()
 set_source_files_properties(${once_sources} PROPERTIES UNITY_GROUP once)

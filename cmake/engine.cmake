@@ -61,7 +61,7 @@ holdfast_compile_together(cold redis/topology redis/base/shown redis/client/gree
                           redis/client/login redis/client/subscription_stream
                           redis/client/unknown_command redis/net/address_memory
                           redis/net/endpoint redis/net/resolver redis/net/tls_transport
-                          locks/engine/client locks/engine/closing locks/engine/engine
+                          locks/engine/closing locks/engine/engine
                           locks/engine/guarded locks/engine/reauthentication
                           locks/lease/note_book locks/lease/notes
                           locks/sync/operation/command_operation
