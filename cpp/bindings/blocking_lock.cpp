@@ -18,6 +18,8 @@ namespace py = pybind11;
 namespace blocking_lock {
 namespace {
 
+using AcquireArguments = engine::Lockable::AcquireArguments;
+
 struct LockState final : NativeState {
   explicit LockState(const Arguments& args)
       : lock(args[0].cast<std::shared_ptr<engine::Lockable>>()),
@@ -33,14 +35,6 @@ struct LockState final : NativeState {
   const bool defers;    // __exit__ does not wait for the answer
 };
 
-struct Acquisition {
-  bool blocking;
-  Duration timeout;
-  Lease lease;
-  bool block = false;
-  Purpose purpose{};  // null: the lock's
-};
-
 enum class ReleaseMode { kOne, kAll, kDeferred, kBlock, kDeferredBlock };
 
 bool is_block(ReleaseMode how) {
@@ -49,11 +43,6 @@ bool is_block(ReleaseMode how) {
 
 bool is_deferred(ReleaseMode how) {
   return how == ReleaseMode::kDeferred || how == ReleaseMode::kDeferredBlock;
-}
-
-bool wait_to_acquire(const engine::Lockable& lock,
-                     const engine::Lockable::AcquireArguments& arguments) {
-  return wait_as_owner(lock.acquire(arguments)).is(py::bool_(true));
 }
 
 sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
@@ -68,38 +57,28 @@ sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, Re
   }
 }
 
-void wait_to_release(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
-  (void)wait_as_owner(release_of(lock, owner, how));
-}
-
-// By slots and small integers only: no bytecode runs here.
-void count_hold(const py::object& watcher) {
-  if (!watcher.is_none()) watcher.attr("holds") = watcher.attr("holds").cast<int>() + 1;
-}
-
-bool acquire(PyObject* self, const LockState& state, const Acquisition& request) {
+// The owner is the caller.
+bool acquire(PyObject* self, const LockState& state, AcquireArguments& arguments) {
   before_acquire(self);
-  engine::Lockable::AcquireArguments arguments{calling_owner(), request.lease, request.blocking,
-                                               request.timeout};
-  arguments.block = request.block;
-  arguments.purpose = request.purpose;
-  if (!state.prepares) {
-    return wait_to_acquire(*state.lock, arguments);
-  }
+  arguments.owner = calling_owner();
+  const auto granted_now = [&] {
+    return wait_as_owner(state.lock->acquire(arguments)).is(py::bool_(true));
+  };
+  if (!state.prepares) return granted_now();
   refuse_inside_acquire(*state.lock, arguments.owner);  // its watcher is in use
   const py::object watcher = self_of(self).attr("_prepare")();
   if (!watcher.is_none()) arguments.listener = watcher.attr("number").cast<std::uint64_t>();
   bool granted = false;
   try {
-    granted = wait_to_acquire(*state.lock, arguments);
+    granted = granted_now();
   } catch (...) {
     self_of(self).attr("_refused")(watcher);
     throw;
   }
-  if (granted) {
-    count_hold(watcher);
-  } else {
+  if (!granted) {
     self_of(self).attr("_refused")(watcher);
+  } else if (!watcher.is_none()) {  // by slots and small integers only: no bytecode runs here
+    watcher.attr("holds") = watcher.attr("holds").cast<int>() + 1;
   }
   return granted;
 }
@@ -107,7 +86,7 @@ bool acquire(PyObject* self, const LockState& state, const Acquisition& request)
 // Waits for a release; a NotOwnedError also names the actual owner.
 void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, ReleaseMode how) {
   try {
-    wait_to_release(*state.lock, owner, how);
+    (void)wait_as_owner(release_of(*state.lock, owner, how));
   } catch (py::error_already_set& error) {
     const auto errors = py::module_::import("holdfast._engine.errors");
     if (!error.type().is(errors.attr("NotOwnedError"))) throw;
@@ -142,59 +121,51 @@ void release(PyObject* self, const LockState& state, ReleaseMode how) {
   notify_released(self, holds, py::none(), deferred);
 }
 
-// Reads the arguments of release(); Python raises the errors for invalid ones.
-ReleaseMode release_of(PyObject* self, const Arguments& arguments) {
-  if (arguments.empty()) return ReleaseMode::kOne;
-  const py::tuple args = call_python(self, "_checked_release", arguments);
-  return args[0].cast<bool>() ? ReleaseMode::kOne : ReleaseMode::kDeferred;
+// Python checks arguments, before a command is sent.
+py::object acquire_method(PyObject* self, LockState& state, const Arguments& given) {
+  AcquireArguments arguments{{}, state.lease};
+  if (!given.empty()) {
+    const py::tuple request = call_python(self, "_checked_request", given);
+    arguments.blocking = request[0].cast<bool>();
+    arguments.timeout = wait_time(request[1].cast<double>());
+    arguments.lease = lease_of(request[2]);
+    arguments.purpose = purpose_of(request[3].cast<std::optional<std::string>>());
+  }
+  return py::bool_(acquire(self, state, arguments));
 }
 
-// Reads the arguments of an acquire; Python checks them before a command is sent.
-Acquisition request_of(PyObject* self, const LockState& state, const Arguments& arguments) {
-  if (arguments.empty()) return {true, wait_time(-1), state.lease};
-  const py::tuple request = call_python(self, "_checked_request", arguments);
-  return {request[0].cast<bool>(), wait_time(request[1].cast<double>()), lease_of(request[2]),
-          false, purpose_of(request[3].cast<std::optional<std::string>>())};
+void release_method(PyObject* self, LockState& state, const Arguments& given) {
+  const bool awaited =
+      given.empty() || py::tuple(call_python(self, "_checked_release", given))[0].cast<bool>();
+  release(self, state, awaited ? ReleaseMode::kOne : ReleaseMode::kDeferred);
 }
 
-py::object acquire_method(PyObject* self, const Arguments& arguments) {
-  const Using<LockState> state(self);
-  return py::bool_(acquire(self, *state, request_of(self, *state, arguments)));
-}
-
-py::object release_method(PyObject* self, const Arguments& arguments) {
-  const Using<LockState> state(self);
-  release(self, *state, release_of(self, arguments));
-  return py::none();
-}
-
-py::object enter(PyObject* self) {
-  const Using<LockState> state(self);
-  if (acquire(self, *state, {true, state->wait, state->lease, true})) return self_of(self);
+py::object enter(PyObject* self, LockState& state) {
+  AcquireArguments arguments{{}, state.lease, true, state.wait};
+  arguments.block = true;
+  if (acquire(self, state, arguments)) return self_of(self);
   raise(self_of(self).attr("_timed_out")());
 }
 
-py::object exit(PyObject* self, const Arguments& arguments) {
-  return release_after(self, body_error(arguments), [self] {
-    const Using<LockState> state(self);
-    release(self, *state, state->defers ? ReleaseMode::kDeferredBlock : ReleaseMode::kBlock);
-  });
+void leave(PyObject* self, LockState& state) {
+  release(self, state, state.defers ? ReleaseMode::kDeferredBlock : ReleaseMode::kBlock);
 }
 
 // All holds of the caller at once.
-py::object release_all(PyObject* self) {
-  release(self, *Using<LockState>(self), ReleaseMode::kAll);
-  return py::none();
-}
+void release_all(PyObject* self, LockState& state) { release(self, state, ReleaseMode::kAll); }
 
+using Type = NativeType<LockState>;
 PyMethodDef g_methods[] = {
-    method<&bind<LockState>>("_bind"),  method<&acquire_method>("acquire"),
-    method<&release_method>("release"), method<&enter>("__enter__"),
-    method<&exit>("__exit__"),          method<&release_all>("_release_all"),
+    Type::bind(),
+    Type::method<&acquire_method>("acquire"),
+    Type::method<&release_method>("release"),
+    Type::method<&enter>("__enter__"),
+    Type::exit<&leave>(),
+    Type::method<&release_all>("_release_all"),
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyGetSetDef g_attributes[] = {attribute<&core<LockState>>("_core"), {}};
+PyGetSetDef g_attributes[] = {Type::core(), {}};
 
 const Registration g_registration([](py::module_& module) {
   add_native_type(module, "holdfast._core.BlockingLock", g_methods, g_attributes);
@@ -239,42 +210,26 @@ void release(PyObject* self, HoldState& state) {
   self_of(self).attr("_unwatch")();
 }
 
-py::object release_method(PyObject* self) {
-  release(self, *Using<HoldState>(self));
-  return py::none();
-}
+py::object enter(PyObject* self, HoldState& /*state*/) { return self_of(self); }
 
-py::object exit(PyObject* self, const Arguments& arguments) {
-  return release_after(self, body_error(arguments), [self] {
-    const Using<HoldState> state(self);
-    if (!state->detached) release(self, *state);
-  });
-}
-
-py::object claim_method(PyObject* self) {
-  claim(self, *Using<HoldState>(self));
-  return py::none();
+void leave(PyObject* self, HoldState& state) {
+  if (!state.detached) release(self, state);
 }
 
 // Allows another attempt, after the hold could not be ended.
-py::object unclaim(PyObject* self) {
-  Using<HoldState>(self)->claimed = false;
-  return py::none();
-}
+void unclaim(PyObject* /*self*/, HoldState& state) { state.claimed = false; }
 
-py::object mark_detached(PyObject* self) {
-  Using<HoldState>(self)->detached = true;
-  return py::none();
-}
+void mark_detached(PyObject* /*self*/, HoldState& state) { state.detached = true; }
 
+using Type = NativeType<HoldState>;
 PyMethodDef g_methods[] = {
-    method<&bind<HoldState>>("_bind"),
-    method<&release_method>("release"),
-    method<&self_of>("__enter__"),
-    method<&exit>("__exit__"),
-    method<&claim_method>("_claim"),
-    method<&unclaim>("_unclaim"),
-    method<&mark_detached>("_mark_detached"),
+    Type::bind(),
+    Type::method<&release>("release"),
+    Type::method<&enter>("__enter__"),
+    Type::exit<&leave>(),
+    Type::method<&claim>("_claim"),
+    Type::method<&unclaim>("_unclaim"),
+    Type::method<&mark_detached>("_mark_detached"),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -86,16 +86,15 @@ class Expected {
 };
 
 // Whether they are granted.
-bool acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments,
+bool acquire(PyObject* self, const PermitState& state, PermitSemaphore::AcquireArguments& arguments,
              const Expected& expected) {
-  const Using<PermitState> state(self);
   before_acquire(self);
   arguments.number = expected.first();
-  arguments.listener = state->listener;
+  arguments.listener = state.listener;
   arguments.amount = expected.count();
   try {
-    expected.record(*state);
-    const auto answer = wait_for(state->semaphore->acquire(arguments));
+    expected.record(state);
+    const auto answer = wait_for(state.semaphore->acquire(arguments));
     if (answer.is(py::bool_(true))) return true;
   } catch (...) {
     expected.forget();
@@ -105,24 +104,20 @@ bool acquire(PyObject* self, PermitSemaphore::AcquireArguments arguments,
   return false;
 }
 
-// False: it is not in use. Raises the error of the release of a renewed permit.
-bool release(PyObject* self, const std::string& permit) {
-  const Using<PermitState> state(self);
-  const sync::ExchangePtr release = state->semaphore->release(permit);
+// Raises NotOwnedError where it is not in use, and the error of the release of a renewed permit.
+void release(PyObject* self, const PermitState& state, const std::string& permit) {
+  const sync::ExchangePtr release = state.semaphore->release(permit);
+  bool was_out = false;
   try {
     const py::object answer = wait_for(release);
     forget_permit(self, hex_of(permit));
-    return answer.is_none() || answer.cast<int>() != 0;
+    was_out = answer.is_none() || answer.cast<int>() != 0;
   } catch (py::error_already_set&) {
     // Also where the release goes on in the background: no loss of it is found any more.
     forget_permit(self, hex_of(permit));
     throw;
   }
-}
-
-// Raises NotOwnedError.
-[[noreturn]] void not_out(PyObject* self, const std::string& permit) {
-  raise(self_of(self).attr("_not_out")(hex_of(permit)));
+  if (!was_out) raise(self_of(self).attr("_not_out")(hex_of(permit)));
 }
 
 // The arguments of an acquire, by Python's checks.
@@ -135,76 +130,65 @@ PermitSemaphore::AcquireArguments arguments_of(const py::tuple& request) {
   return arguments;
 }
 
-py::object acquire_method(PyObject* self, const Arguments& given) {
-  const Using<PermitState> state(self);
+py::object acquire_method(PyObject* self, PermitState& state, const Arguments& given) {
   PermitSemaphore::AcquireArguments arguments;
-  arguments.lease = state->lease;
+  arguments.lease = state.lease;
   if (!given.empty()) arguments = arguments_of(call_python(self, "_checked_request", given));
-  const Expected expected(self, *state->semaphore, 1);
-  if (acquire(self, arguments, expected)) return expected.ids()[0];
+  const Expected expected(self, *state.semaphore, 1);
+  if (acquire(self, state, arguments, expected)) return expected.ids()[0];
   if (arguments.blocking) self_of(self).attr("_check_number")();
   return py::none();
 }
 
-py::object acquire_many(PyObject* self, const Arguments& given) {
-  const Using<PermitState> state(self);
+py::object acquire_many(PyObject* self, PermitState& state, const Arguments& given) {
   const py::tuple request = call_python(self, "_checked_request_of_many", given);
-  const PermitSemaphore::AcquireArguments arguments = arguments_of(request);
-  const Expected expected(self, *state->semaphore, request[4].cast<std::int64_t>());
-  if (acquire(self, arguments, expected)) return expected.ids();
+  PermitSemaphore::AcquireArguments arguments = arguments_of(request);
+  const Expected expected(self, *state.semaphore, request[4].cast<std::int64_t>());
+  if (acquire(self, state, arguments, expected)) return expected.ids();
   if (arguments.blocking) self_of(self).attr("_check_number")();
   return py::none();
 }
 
-// The permit of a release; Python raises the errors for invalid arguments.
-std::string permit_of(PyObject* self, const Arguments& given) {
-  if (given.count == 1 && given.keywords == nullptr) {
-    if (auto permit = permit_in(given.values[0])) return std::move(*permit);
+// Python raises the errors for invalid arguments.
+void release_method(PyObject* self, PermitState& state, const Arguments& given) {
+  std::optional<std::string> permit;
+  if (given.count == 1 && given.keywords == nullptr) permit = permit_in(given.values[0]);
+  if (!permit) {
+    permit = py::tuple(call_python(self, "_checked_permit", given))[0].cast<std::string>();
   }
-  return py::tuple(call_python(self, "_checked_permit", given))[0].cast<std::string>();
+  release(self, state, *permit);
 }
 
-py::object release_method(PyObject* self, const Arguments& given) {
-  const std::string permit = permit_of(self, given);
-  if (!release(self, permit)) not_out(self, permit);
-  return py::none();
-}
-
-py::object enter(PyObject* self) {
-  const Using<PermitState> state(self);
+py::object enter(PyObject* self, PermitState& state) {
   PermitSemaphore::AcquireArguments arguments;
-  arguments.lease = state->lease;
-  arguments.timeout = state->wait;
-  const Expected expected(self, *state->semaphore, 1);
-  AllEntered entered{{fork_epoch(), calling_owner(), state->semaphore->permit(expected.first())}};
-  if (!acquire(self, arguments, expected)) raise(self_of(self).attr("_timed_out")());
+  arguments.lease = state.lease;
+  arguments.timeout = state.wait;
+  const Expected expected(self, *state.semaphore, 1);
+  AllEntered entered{{fork_epoch(), calling_owner(), state.semaphore->permit(expected.first())}};
+  if (!acquire(self, state, arguments, expected)) raise(self_of(self).attr("_timed_out")());
   const ObjectLock lock(self);
-  state->entered.splice(state->entered.end(), entered);
+  state.entered.splice(state.entered.end(), entered);
   return expected.ids()[0];
 }
 
 // Arguments: keeping, permit. Keeps what a block begins with, whose end is exit().
-py::object keep(PyObject* self, const Arguments& given) {
+void keep(PyObject* self, PermitState& state, const Arguments& given) {
   const auto permit = permit_in(given[1].ptr());
   AllEntered entered{Entered{fork_epoch(), calling_owner(), permit.value()}};
-  const Using<PermitState> state(self);
   const ObjectLock lock(self);
-  state->entered.splice(state->entered.end(), entered);
+  state.entered.splice(state.entered.end(), entered);
   auto& keeping = given[0].cast<sync::Keeping&>();
   if (!keeping.keep()) raise_closed(*keeping.acquire());
-  return py::none();
 }
 
 // Arguments: keeping, permit. The block has not begun.
-py::object undo(PyObject* self, const Arguments& given) {
+void undo(PyObject* self, PermitState& state, const Arguments& given) {
   const auto permit = permit_in(given[1].ptr());
-  const Using<PermitState> state(self);
   {
     const ObjectLock lock(self);
-    state->entered.remove_if([&](const Entered& each) { return each.permit == *permit; });
+    state.entered.remove_if([&](const Entered& each) { return each.permit == *permit; });
   }
   given[0].cast<sync::Keeping&>().undo();
-  return py::none();
 }
 
 // The calling thread's latest permit, else the oldest; empty: there is none.
@@ -223,23 +207,22 @@ std::string take_entered(PyObject* self, PermitState& state) {
   return permit;
 }
 
-py::object exit(PyObject* self, const Arguments& arguments) {
-  return release_after(self, body_error(arguments), [self] {
-    const std::string permit = take_entered(self, *Using<PermitState>(self));
-    if (permit.empty()) raise(self_of(self).attr("_not_entered")());
-    if (!release(self, permit)) not_out(self, permit);
-  });
+void leave(PyObject* self, PermitState& state) {
+  const std::string permit = take_entered(self, state);
+  if (permit.empty()) raise(self_of(self).attr("_not_entered")());
+  release(self, state, permit);
 }
 
+using Type = NativeType<PermitState>;
 PyMethodDef g_methods[] = {
-    method<&bind<PermitState>>("_bind"),
-    method<&acquire_method>("acquire"),
-    method<&acquire_many>("acquire_many"),
-    method<&release_method>("release"),
-    method<&enter>("__enter__"),
-    method<&exit>("__exit__"),
-    method<&keep>("_keep"),
-    method<&undo>("_undo"),
+    Type::bind(),
+    Type::method<&acquire_method>("acquire"),
+    Type::method<&acquire_many>("acquire_many"),
+    Type::method<&release_method>("release"),
+    Type::method<&enter>("__enter__"),
+    Type::exit<&leave>(),
+    Type::method<&keep>("_keep"),
+    Type::method<&undo>("_undo"),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -25,8 +25,7 @@ struct SemaphoreState final : NativeState {
   const Duration wait;
 };
 
-py::object acquire(PyObject* self, const Arguments& given) {
-  const Using<SemaphoreState> state(self);
+py::object acquire(PyObject* self, SemaphoreState& state, const Arguments& given) {
   std::int64_t permits = 1;
   bool blocking = true;
   Duration wait = wait_time(-1);
@@ -37,43 +36,36 @@ py::object acquire(PyObject* self, const Arguments& given) {
     wait = args[2].cast<Duration>();
   }
   before_acquire(self);
-  py::object granted = wait_for(state->semaphore->acquire(permits, blocking, wait));
+  py::object granted = wait_for(state.semaphore->acquire(permits, blocking, wait));
   if (blocking && granted.is(py::bool_(false))) self_of(self).attr("_check_number")();
   return granted;
 }
 
-void give_back(PyObject* self, std::int64_t permits) {
-  (void)wait_for(Using<SemaphoreState>(self)->semaphore->call("release", permits));
-}
-
-py::object release(PyObject* self, const Arguments& given) {
+void release(PyObject* self, SemaphoreState& state, const Arguments& given) {
   std::int64_t permits = 1;
   if (!given.empty()) {
     const py::tuple args = call_python(self, "_checked_permits", given);
     permits = args[0].cast<std::int64_t>();
   }
-  give_back(self, permits);
-  return py::none();
+  (void)wait_for(state.semaphore->call("release", permits));
 }
 
-py::object enter(PyObject* self) {
-  const Using<SemaphoreState> state(self);
+py::object enter(PyObject* self, SemaphoreState& state) {
   before_acquire(self);
-  const py::object granted = wait_for(state->semaphore->acquire(1, true, state->wait));
+  const py::object granted = wait_for(state.semaphore->acquire(1, true, state.wait));
   if (granted.is(py::bool_(true))) return self_of(self);
   raise(self_of(self).attr("_timed_out")());
 }
 
-py::object exit(PyObject* self, const Arguments& arguments) {
-  return release_after(self, body_error(arguments), [self] { give_back(self, 1); });
-}
+void leave(PyObject* self, SemaphoreState& state) { release(self, state, {nullptr, 0, nullptr}); }
 
+using Type = NativeType<SemaphoreState>;
 PyMethodDef g_methods[] = {
-    method<&bind<SemaphoreState>>("_bind"),
-    method<&acquire>("acquire"),
-    method<&release>("release"),
-    method<&enter>("__enter__"),
-    method<&exit>("__exit__"),
+    Type::bind(),
+    Type::method<&acquire>("acquire"),
+    Type::method<&release>("release"),
+    Type::method<&enter>("__enter__"),
+    Type::exit<&leave>(),
     {nullptr, nullptr, 0, nullptr},
 };
 

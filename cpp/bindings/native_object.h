@@ -141,47 +141,6 @@ PyCFunction as_method(Function function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(function));
 }
 
-// A method of a native type without arguments: a function of the object, which may throw.
-template <pybind11::object (*function)(PyObject* self)>
-PyMethodDef method(const char* name) {
-  return {
-      name,
-      [](PyObject* self, PyObject* /*unused*/) { return guarded([=] { return function(self); }); },
-      METH_NOARGS, nullptr};
-}
-
-// A method of a native type with arguments, which its function reads.
-template <pybind11::object (*function)(PyObject* self, const Arguments& arguments)>
-PyMethodDef method(const char* name) {
-  const auto call =
-      +[](PyObject* self, PyObject* const* values, Py_ssize_t count, PyObject* keywords) {
-        return guarded([&] { return function(self, {values, count, keywords}); });
-      };
-  return {name, as_method(call), METH_FASTCALL | METH_KEYWORDS, nullptr};
-}
-
-// An attribute of a native type that is read by a function of the object, which may throw.
-template <pybind11::object (*function)(PyObject* self)>
-PyGetSetDef attribute(const char* name) {
-  return {name,
-          [](PyObject* self, void* /*unused*/) { return guarded([=] { return function(self); }); },
-          nullptr, nullptr, nullptr};
-}
-
-// `_bind`: sets the state, which is made of the arguments.
-template <typename State>
-pybind11::object bind(PyObject* self, const Arguments& arguments) {
-  set_state(self, std::make_unique<State>(arguments));
-  return pybind11::none();
-}
-
-// `_core`: the engine's lock. An object of Python for it takes more memory than the engine's, so
-// that it is made only when it is asked for.
-template <typename State>
-pybind11::object core(PyObject* self) {
-  return pybind11::cast(Using<State>(self)->lock);
-}
-
 // The result of the Python method `name` of `self` for the arguments of a call; raises its errors.
 inline pybind11::object call_python(PyObject* self, const char* name, const Arguments& arguments) {
   const pybind11::object method = self_of(self).attr(name);
@@ -216,5 +175,89 @@ pybind11::object release_after(PyObject* self, PyObject* body, const Release& re
   }
   return pybind11::none();
 }
+
+// The entries of a native type's tables. Methods are functions of the object, of its state and,
+// where they have them, of the arguments; they may throw, and one that returns nothing returns
+// None.
+template <typename State>
+struct NativeType {
+  using Function = pybind11::object (*)(PyObject* self, State& state);
+  using Action = void (*)(PyObject* self, State& state);
+  using WithArguments = pybind11::object (*)(PyObject* self, State& state,
+                                             const Arguments& arguments);
+  using ActionWithArguments = void (*)(PyObject* self, State& state, const Arguments& arguments);
+
+  // `_bind`: sets the state, which is made of the arguments.
+  static PyMethodDef bind() { return reading<&make>("_bind"); }
+
+  template <Function function>
+  static PyMethodDef method(const char* name) {
+    return {name,
+            [](PyObject* self, PyObject* /*unused*/) {
+              return guarded([self] { return function(self, *Using<State>(self)); });
+            },
+            METH_NOARGS, nullptr};
+  }
+  template <Action action>
+  static PyMethodDef method(const char* name) {
+    return method<&nothing<action>>(name);
+  }
+  template <WithArguments function>
+  static PyMethodDef method(const char* name) {
+    return reading<&called<function>>(name);
+  }
+  template <ActionWithArguments action>
+  static PyMethodDef method(const char* name) {
+    return method<&nothing_with<action>>(name);
+  }
+  // `__exit__`: what ends a block.
+  template <Action leave>
+  static PyMethodDef exit() {
+    return reading<&left<leave>>("__exit__");
+  }
+  // `_core`: the engine's lock. An object of Python for it takes more memory than the engine's, so
+  // that it is made only when it is asked for.
+  static PyGetSetDef core() {
+    return {"_core",
+            [](PyObject* self, void* /*unused*/) {
+              return guarded([self] { return pybind11::cast(Using<State>(self)->lock); });
+            },
+            nullptr, nullptr, nullptr};
+  }
+
+ private:
+  using Reader = pybind11::object (*)(PyObject* self, const Arguments& arguments);
+
+  template <Reader function>
+  static PyMethodDef reading(const char* name) {
+    const auto call =
+        +[](PyObject* self, PyObject* const* values, Py_ssize_t count, PyObject* keywords) {
+          return guarded([&] { return function(self, {values, count, keywords}); });
+        };
+    return {name, as_method(call), METH_FASTCALL | METH_KEYWORDS, nullptr};
+  }
+  static pybind11::object make(PyObject* self, const Arguments& arguments) {
+    set_state(self, std::make_unique<State>(arguments));
+    return pybind11::none();
+  }
+  template <WithArguments function>
+  static pybind11::object called(PyObject* self, const Arguments& arguments) {
+    return function(self, *Using<State>(self), arguments);
+  }
+  template <Action leave>
+  static pybind11::object left(PyObject* self, const Arguments& arguments) {
+    return release_after(self, body_error(arguments), [self] { leave(self, *Using<State>(self)); });
+  }
+  template <Action action>
+  static pybind11::object nothing(PyObject* self, State& state) {
+    action(self, state);
+    return pybind11::none();
+  }
+  template <ActionWithArguments action>
+  static pybind11::object nothing_with(PyObject* self, State& state, const Arguments& arguments) {
+    action(self, state, arguments);
+    return pybind11::none();
+  }
+};
 
 }  // namespace holdfast::bindings

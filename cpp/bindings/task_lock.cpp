@@ -108,10 +108,9 @@ py::object awaitable_for(PyObject* self, const AwaitableKind& lazy,
 // ---- The methods
 
 // Without arguments until it is granted, with the lock's lease; else as _acquire_watched().
-py::object acquire(PyObject* self, const Arguments& args) {
-  const Using<TaskLockState> state(self);
-  if (state->watched) return call_python(self, "_acquire_watched", args);
-  Awaitable::Arguments arguments{nullptr, nullptr, state->lease, wait_time(-1), true, false, false};
+py::object acquire(PyObject* self, TaskLockState& state, const Arguments& args) {
+  if (state.watched) return call_python(self, "_acquire_watched", args);
+  Awaitable::Arguments arguments{nullptr, nullptr, state.lease, wait_time(-1), true, false, false};
   if (!args.empty()) {
     arguments.blocking = args[0].cast<bool>();
     arguments.timeout = args[1].cast<Duration>();
@@ -120,43 +119,41 @@ py::object acquire(PyObject* self, const Arguments& args) {
   return awaitable_for(self, kAcquire, arguments);
 }
 
-py::object enter(PyObject* self) {
-  const Using<TaskLockState> state(self);
-  if (state->watched) return call_python(self, "_enter_watched", {nullptr, 0, nullptr});
+py::object enter(PyObject* self, TaskLockState& state) {
+  if (state.watched) return call_python(self, "_enter_watched", {nullptr, 0, nullptr});
   return awaitable_for(self, kEnter,
-                       {nullptr, nullptr, state->lease, state->wait,
+                       {nullptr, nullptr, state.lease, state.wait,
                         /*blocking=*/true,
                         /*deferred=*/false, /*block=*/true});
 }
 
-py::object release(PyObject* self, const Arguments& args) {
-  const Using<TaskLockState> state(self);
-  if (state->watched) return call_python(self, "_release_watched", args);
+py::object release(PyObject* self, TaskLockState& state, const Arguments& args) {
+  if (state.watched) return call_python(self, "_release_watched", args);
   Awaitable::Arguments arguments{};
   arguments.deferred = args[0].cast<bool>();
   return awaitable_for(self, kRelease, arguments);
 }
 
-py::object exit(PyObject* self, const Arguments& args) {
+py::object exit(PyObject* self, TaskLockState& state, const Arguments& args) {
   Awaitable::Arguments leaving{};
   leaving.body = body_error(args);
-  const Using<TaskLockState> state(self);
-  if (state->watched) return call_python(self, "_exit_watched", args);
-  leaving.deferred = state->defers;
+  if (state.watched) return call_python(self, "_exit_watched", args);
+  leaving.deferred = state.defers;
   leaving.block = true;
   return awaitable_for(self, kLeave, leaving);
 }
 
+using Type = NativeType<TaskLockState>;
 PyMethodDef g_methods[] = {
-    method<&bind<TaskLockState>>("_bind"),
-    method<&acquire>("_acquire"),
-    method<&release>("_release"),
-    method<&enter>("__aenter__"),
-    method<&exit>("__aexit__"),
+    Type::bind(),
+    Type::method<&acquire>("_acquire"),
+    Type::method<&release>("_release"),
+    Type::method<&enter>("__aenter__"),
+    Type::method<&exit>("__aexit__"),
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyGetSetDef g_attributes[] = {attribute<&core<TaskLockState>>("_core"), {}};
+PyGetSetDef g_attributes[] = {Type::core(), {}};
 
 const Registration g_registration([](py::module_& module) {
   add_native_type(module, "holdfast._core.TaskLock", g_methods, g_attributes);
