@@ -218,7 +218,7 @@ PROMISES: tuple[Promise, ...] = (
         "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
         "acquire-after-loss",
         first=1382,
-        lines=1401,
+        lines=1404,
         added=(
             "an undo beside a hold of its owner is the release of that hold; "
             "each hold is noted with its beginning and its end; what was taken for a lock made of "

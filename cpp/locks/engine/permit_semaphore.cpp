@@ -57,7 +57,7 @@ std::string PermitSemaphore::permit(OwnerNumber number) const {
 sync::ExchangePtr PermitSemaphore::release(const std::string& permit) const {
   auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
-  if (!number || !context->keeper->known(name_, *number).any) return release_by_id(permit);
+  if (!number || !context->keeper->knows(name_, *number)) return release_by_id(permit);
   return std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
                                              sync::HoldRelease::What{*number});
 }

@@ -19,12 +19,6 @@ bool hides_loss(const Hold& hold) {
 
 }  // namespace
 
-// A kind that excludes no other has no entry before its grant.
-Holds::Entry* Attempt::place() {
-  if (entry_ != nullptr) return entry_;
-  return exclusive() ? &keeper_.holds.at(*name_, owner_) : keeper_.holds.find(*name_, owner_);
-}
-
 AttemptPlan Attempt::begin() {
   using Verdict = AttemptPlan::Verdict;
   const MutexLock guard(keeper_.mutex);

@@ -96,7 +96,11 @@ class Attempt {
   bool is_excluded(const Holds::Entry* entry) const {  // by another attempt of its owner's
     return !under_way_ && exclusive() && entry->attempts > 0;
   }
-  Holds::Entry* place() HOLDFAST_REQUIRES(keeper_.mutex);
+  // A kind that excludes no other has no entry before its grant.
+  Holds::Entry* place() HOLDFAST_REQUIRES(keeper_.mutex) {
+    if (entry_ != nullptr) return entry_;
+    return exclusive() ? &keeper_.holds.at(*name_, owner_) : keeper_.holds.find(*name_, owner_);
+  }
   void enter(Holds::Entry* entry) HOLDFAST_REQUIRES(keeper_.mutex);
   void leave() HOLDFAST_REQUIRES(keeper_.mutex);
   void leave_ungranted() HOLDFAST_EXCLUDES(keeper_.mutex);

@@ -52,13 +52,18 @@ int Keeper::count(const LockName& name, OwnerNumber owner) const {
   return hold != nullptr && hold->trusted_at(clock.now()) ? hold->levels.count() : 0;
 }
 
+bool Keeper::knows(const LockName& name, OwnerNumber owner) const {
+  const MutexLock guard(mutex);
+  const Holds::Entry* const entry = holds.find(name, owner);
+  return entry != nullptr && (entry->hold || entry->release != Holds::Release::kNone);
+}
+
 Known Keeper::known(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(mutex);
   const TimePoint now = clock.now();
   const Holds::Entry* const entry = holds.find(name, owner);
   const Hold* const hold = entry != nullptr ? entry->current() : nullptr;
   Known known;
-  known.any = entry != nullptr && (entry->hold || entry->release != Holds::Release::kNone);
   known.lost = hold != nullptr ? hold->lost_at(now) : blocks.lost(name, owner);
   if (hold == nullptr) return known;
   if (known.lost) known.loss = hold->held() ? ran_out(*hold) : hold->reason();

@@ -31,8 +31,7 @@ class Watchdog;
 
 // What a client knows of one owner's hold of a name.
 struct Known {
-  bool any = false;   // something: a hold, be it lost, or a release that is under way or to report
-  bool lost = false;  // it is known to be gone, and no grant came since
+  bool lost = false;                  // it is known to be gone, and no grant came since
   std::optional<std::string> loss{};  // why, of a hold that was lost
   // Where it is held, by the client's clock:
   std::optional<Duration> left{};       // its validity
@@ -69,6 +68,8 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
 
   // How many holds the owner has, as far as the client knows; 0 when they are lost.
   int count(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(mutex);
+  // Whether it has a hold, be it lost, or a release that is under way or to report.
+  bool knows(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(mutex);
   Known known(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(mutex);
   // The owner is acquiring it.
   bool acquiring(const LockName& name, OwnerNumber owner) const HOLDFAST_EXCLUDES(mutex);

@@ -61,7 +61,7 @@ class Acquire final : public Operation {
   // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire. Not
   // that of a nested hold: what it nests in has that lease, and could be lost meanwhile.
   bool held_up() const HOLDFAST_REQUIRES(mutex_);
-  // Records the grant of so many holds by a command that was sent then, as it has come now. False,
+  // Records the grant, by a command sent at `sent`, after which the owner has `count` holds. False,
   // and nothing is recorded, when the client is being closed.
   bool keep(int count, TimePoint sent, std::optional<std::int64_t> token, TimePoint now)
       HOLDFAST_REQUIRES(mutex_);

@@ -36,8 +36,8 @@ struct Outcome {
 };
 
 // The acquisition of anything that has an owner and a channel, as a machine: it reads no clock,
-// opens no socket and owns no thread. It is told events, each with its moment, and has its driver
-// do what follows from them.
+// opens no socket and owns no thread. It takes events, each with its moment, and has its driver do
+// what follows from them.
 //
 //   new ──sent──> trying ──held (join the queue)──> asleep ──signal, time──> trying
 //    │              ├──granted──> [confirming ──>] keeping ──> over
@@ -103,8 +103,8 @@ class AcquireMachine {
   };
   // What an end leaves to others.
   struct Rest {
-    // Attempts may have been granted, or have a place in line: to be taken back, down to so many
-    // holds.
+    // Attempts may have been granted, or have a place in line: to be taken back, until this
+    // many holds are left.
     std::optional<int> take_back{};
     // Why it leaves the queue; unset: it has not joined.
     std::optional<wait::LeaveReason> leave{};

@@ -43,7 +43,7 @@ void Acquire::Contended::begin() {
                   : under_way_status(acquire_.name(), acquire_.caller_.by_thread());
     if (refused.ok()) acquire_.send_beside(acquire_.note());
   }
-  if (!refused.ok()) return tell(&AcquireMachine::failed, refused, false);
+  if (!refused.ok()) return notify(&AcquireMachine::failed, refused, false);
   start();
 }
 
@@ -61,7 +61,7 @@ void Acquire::Contended::start() {
   if (context().waits->sequence(channel_)) {
     if (const auto messages = context().topology->subscriber(channel_)) messages->catch_up();
   }
-  tell(&AcquireMachine::start, ahead());
+  notify(&AcquireMachine::start, ahead());
 }
 
 AcquireMachine::Ahead Acquire::Contended::ahead() {
@@ -77,11 +77,11 @@ AcquireMachine::Ahead Acquire::Contended::ahead() {
 
 // ---- What happens
 
-// Other waiters take locks of their own when they are called, and may be called by one another: so
-// that comes last, without this lock. Threads that are woken on the way wake after that.
+// A waiter takes its lock when it is called, and waiters may call one another: so that comes last,
+// without this lock. Threads that are woken on the way wake after that.
 template <typename... Takes, typename... Arguments>
-void Acquire::Contended::tell(void (AcquireMachine::*event)(TimePoint, Takes...),
-                              Arguments&&... arguments) {
+void Acquire::Contended::notify(void (AcquireMachine::*event)(TimePoint, Takes...),
+                                Arguments&&... arguments) {
   const WakeBatch wakes;
   wait::Calls calls;
   {
@@ -94,27 +94,27 @@ void Acquire::Contended::tell(void (AcquireMachine::*event)(TimePoint, Takes...)
 
 void Acquire::Contended::on_message(std::string_view payload) {
   if (acquire_.recipe().granting_message() != payload) return on_signal();
-  tell(&AcquireMachine::answered, Response{{Answer::Kind::kGranted, Millis(0)}});
+  notify(&AcquireMachine::answered, Response{{Answer::Kind::kGranted, Millis(0)}});
 }
 
 void Acquire::Contended::complete(Result<resp::Reply> reply, const client::Sent& sent) {
   // What was never sent cannot have been granted.
   if (!reply.ok()) {
-    return tell(&AcquireMachine::failed, unanswered(reply.status()), sent.times > 0);
+    return notify(&AcquireMachine::failed, unanswered(reply.status()), sent.times > 0);
   }
   const LockName& name = acquire_.name();
   if (reply.value().is_error()) {
     const std::string_view text = reply.value().text();
     const Status why = error_status(text, name, context().topology->text());
     // An earlier sending, whose answer was lost, may have been executed.
-    return tell(is_temporary(text) ? &AcquireMachine::refused : &AcquireMachine::failed, why,
-                sent.times > 1);
+    return notify(is_temporary(text) ? &AcquireMachine::refused : &AcquireMachine::failed, why,
+                  sent.times > 1);
   }
   const Answer answer = acquire_.recipe().acquired(reply.value());
   if (answer.kind == Answer::Kind::kHeld) {
     Trace::record({TraceEntry::Step::kRefused, name.bytes(), name.side(), request().owner});
   }
-  tell(&AcquireMachine::answered, heard(answer, sent));
+  notify(&AcquireMachine::answered, received(answer, sent));
 }
 
 void Acquire::Contended::time_is_up(TimePoint now) {
@@ -128,7 +128,7 @@ void Acquire::Contended::time_is_up(TimePoint now) {
   if (now >= acquire_.time_.latest()) {
     late = unanswered(Status::unreachable("no reply from " + context().topology->text()));
   }
-  tell(&AcquireMachine::time_is_up, late);
+  notify(&AcquireMachine::time_is_up, late);
 }
 
 // A member's caller has the time, and names it.
@@ -139,8 +139,8 @@ Status Acquire::Contended::unanswered(const Status& why) const {
 }
 
 // Permits too few for this waiter are for the others, also after it has left.
-AcquireMachine::Response Acquire::Contended::heard(const Answer& answer,
-                                                   const client::Sent& sent) const {
+AcquireMachine::Response Acquire::Contended::received(const Answer& answer,
+                                                      const client::Sent& sent) const {
   Response response{answer};
   response.sent = sent.last;
   if (acquire_.recipe().grants_end()) {
@@ -199,7 +199,7 @@ Status Acquire::Contended::confirm() {
 
 Confirmed Acquire::Contended::acknowledged() {
   return [self = self()](const Acknowledgement& outcome) {
-    self->tell(&AcquireMachine::acknowledged, outcome);
+    self->notify(&AcquireMachine::acknowledged, outcome);
   };
 }
 
@@ -246,9 +246,7 @@ void Acquire::Contended::take_back(int remaining, bool anew) {
   request.owner = request.slot->slot;
 }
 
-void Acquire::Contended::settled() {
-  acquire_.attempt_.answered();
-}
+void Acquire::Contended::settled() { acquire_.attempt_.answered(); }
 
 void Acquire::Contended::report(const Answer& refusal) {
   const lease::Subject subject{acquire_.name(), request().owner, acquire_.recipe().kind()};
@@ -293,10 +291,10 @@ bool Acquire::Contended::accept_offer(const std::function<void()>& send) {
 
 void Acquire::Contended::offer_answered(const Answer& answer, const client::Sent& sent,
                                         const Status& why) {
-  if (!why.ok()) return tell(&AcquireMachine::refused, why, true);
-  Response response = heard(answer, sent);
+  if (!why.ok()) return notify(&AcquireMachine::refused, why, true);
+  Response response = received(answer, sent);
   response.to_offer = true;
-  tell(&AcquireMachine::answered, response);
+  notify(&AcquireMachine::answered, response);
 }
 
 }  // namespace holdfast::sync

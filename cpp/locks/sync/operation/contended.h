@@ -12,8 +12,8 @@
 
 namespace holdfast::sync {
 
-// What only an acquisition needs that its first command has not ended: it tells the machine what
-// happens, and does what the machine decides. It is a waiter in the registry, to which another
+// What only an acquisition needs that its first command has not ended: it notifies the machine of
+// what happens, and does what the machine decides. It is a waiter in the registry, to which another
 // owner of the client may hand the lock over. Its acquisition, whose lock it uses, owns it.
 class Acquire::Contended final : public wait::Waiter,
                                  public wait::NextWaiter,
@@ -26,13 +26,13 @@ class Acquire::Contended final : public wait::Waiter,
   void complete(Result<resp::Reply> reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(acquire_.mutex_);
   void time_is_up(TimePoint now) HOLDFAST_EXCLUDES(acquire_.mutex_);
-  void cancel() HOLDFAST_EXCLUDES(acquire_.mutex_) { tell(&AcquireMachine::cancel); }
+  void cancel() HOLDFAST_EXCLUDES(acquire_.mutex_) { notify(&AcquireMachine::cancel); }
 
-  void on_signal() override { tell(&AcquireMachine::signal); }
+  void on_signal() override { notify(&AcquireMachine::signal); }
   void on_message(std::string_view payload) override;
-  void on_turn(TimePoint retry_at) override { tell(&AcquireMachine::turn, retry_at); }
+  void on_turn(TimePoint retry_at) override { notify(&AcquireMachine::turn, retry_at); }
   void on_failure(const Status& why) override {
-    tell(&AcquireMachine::failed, unreachable_status(why, acquire_.name()), true);
+    notify(&AcquireMachine::failed, unreachable_status(why, acquire_.name()), true);
   }
   std::shared_ptr<wait::NextWaiter> next_waiter() override { return self(); }
 
@@ -49,11 +49,11 @@ class Acquire::Contended final : public wait::Waiter,
 
   // An event of the machine, with the lock; what it has for other waiters comes without it.
   template <typename... Takes, typename... Arguments>
-  void tell(void (AcquireMachine::*event)(TimePoint, Takes...), Arguments&&... arguments)
+  void notify(void (AcquireMachine::*event)(TimePoint, Takes...), Arguments&&... arguments)
       HOLDFAST_EXCLUDES(acquire_.mutex_);
   void start() HOLDFAST_EXCLUDES(acquire_.mutex_);
   AcquireMachine::Ahead ahead() HOLDFAST_EXCLUDES(acquire_.mutex_);
-  Response heard(const Answer& answer, const client::Sent& sent) const;
+  Response received(const Answer& answer, const client::Sent& sent) const;
   Status unanswered(const Status& why) const;
 
   Result<Begun> begin_attempt(TimePoint until) HOLDFAST_REQUIRES(acquire_.mutex_) override;
@@ -73,7 +73,7 @@ class Acquire::Contended final : public wait::Waiter,
     calls_.append(context().waits->not_for(channel_, *this));
   }
 
-  // Tells the machine what replicas say; once.
+  // Notifies the machine of what replicas say; once.
   Confirmed acknowledged();
   // Lives as long as its acquisition.
   std::shared_ptr<Contended> self() { return {acquire_.shared_from_this(), this}; }

@@ -153,10 +153,10 @@ class AcquireMachineTest : public ::testing::Test {
   std::string start() { return ahead(TimePoint{}); }
   std::string queue_up() { return ahead(kNever); }
   std::string ahead(TimePoint until, bool release_in_flight = false, bool nested = false) {
-    return tell(&AcquireMachine::start, AcquireMachine::Ahead{until, release_in_flight, nested});
+    return notify(&AcquireMachine::start, AcquireMachine::Ahead{until, release_in_flight, nested});
   }
   std::string answered(const Response& response) {
-    return tell(&AcquireMachine::answered, response);
+    return notify(&AcquireMachine::answered, response);
   }
   std::string granted(int trusted_until) {
     return answered({{Answer::Kind::kGranted, {}}, at(trusted_until)});
@@ -164,10 +164,10 @@ class AcquireMachineTest : public ::testing::Test {
   std::string held(int ttl) { return answered({{Answer::Kind::kHeld, Millis(ttl)}}); }
   std::string gone() { return answered({{Answer::Kind::kGone, {}}}); }
   std::string refused(bool unknown = false) {
-    return tell(&AcquireMachine::refused, Status::server("LOADING", "loading"), unknown);
+    return notify(&AcquireMachine::refused, Status::server("LOADING", "loading"), unknown);
   }
   std::string failed(bool unknown) {
-    return tell(&AcquireMachine::failed, Status::unreachable("no server"), unknown);
+    return notify(&AcquireMachine::failed, Status::unreachable("no server"), unknown);
   }
   std::string forgotten() { return acknowledged({Acknowledgement::Kind::kGone}); }
   std::string confirmed() { return acknowledged({}); }
@@ -177,8 +177,8 @@ class AcquireMachineTest : public ::testing::Test {
   std::string ask_failed() {
     return acknowledged({Acknowledgement::Kind::kFailed, Status::unreachable("no server")});
   }
-  std::string signal() { return tell(&AcquireMachine::signal); }
-  std::string turn(int held_until) { return tell(&AcquireMachine::turn, at(held_until)); }
+  std::string signal() { return notify(&AcquireMachine::signal); }
+  std::string turn(int held_until) { return notify(&AcquireMachine::turn, at(held_until)); }
   std::string offer(bool takes_over = false) {
     driver.done = {};
     machine().offer(takes_over);
@@ -190,8 +190,8 @@ class AcquireMachineTest : public ::testing::Test {
   std::string offer_granted() {
     return answered({{Answer::Kind::kGranted, {}}, at(1000), {}, 0, true});
   }
-  std::string time(const Status& late = {}) { return tell(&AcquireMachine::time_is_up, late); }
-  std::string cancel() { return tell(&AcquireMachine::cancel); }
+  std::string time(const Status& late = {}) { return notify(&AcquireMachine::time_is_up, late); }
+  std::string cancel() { return notify(&AcquireMachine::cancel); }
 
   AcquireMachine& machine() { return *machine_; }
   const RecordingDriver::Done& last() const { return driver.done; }
@@ -200,13 +200,13 @@ class AcquireMachineTest : public ::testing::Test {
 
  private:
   template <typename... Takes, typename... Arguments>
-  std::string tell(void (AcquireMachine::*event)(TimePoint, Takes...), Arguments&&... arguments) {
+  std::string notify(void (AcquireMachine::*event)(TimePoint, Takes...), Arguments&&... arguments) {
     driver.done = {};
     (machine().*event)(at(now), std::forward<Arguments>(arguments)...);
     return said();
   }
   std::string acknowledged(const Acknowledgement& outcome) {
-    return tell(&AcquireMachine::acknowledged, outcome);
+    return notify(&AcquireMachine::acknowledged, outcome);
   }
   std::string said() const { return last().text.empty() ? "go on" : last().text; }
 

@@ -83,7 +83,7 @@ class BackingOffTest : public AcquireMachineTest {
     AcquireMachineTest::begin(options);
     EXPECT_EQ(start(), "try");
   }
-  // A refusal: how long it rests.
+  // A refusal: how long it backs off.
   Duration rest(int ttl) {
     held(ttl);
     return last().until - at(now);
