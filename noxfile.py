@@ -314,6 +314,17 @@ def breaks(session: nox.Session) -> None:
 
 
 @nox.session
+def finders(session: nox.Session) -> None:
+    """Which C++ test files find which break and which mutant, where that is not measured yet.
+
+    Takes hours, and goes on where it was interrupted. Changes files of the working copy while it
+    runs. Posargs: which breaks, usually all.
+    """
+    install_package(session, "test")
+    session.run("python", "-m", "tests.support.finders", "measure", *session.posargs)
+
+
+@nox.session
 def sweep(session: nox.Session) -> None:
     """Lets each system call fail at each of its uses: the table of docs/tested.md."""
     install_package(session, "test")
