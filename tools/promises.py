@@ -167,8 +167,11 @@ PROMISES: tuple[Promise, ...] = (
         "redis/client/subscri*",
         "lost-subscription lost-message slow-subscriber missing-commands",
         first=714,
-        lines=720,
-        added="a subscription to a stale server is left with its other connections",
+        lines=721,
+        added=(
+            "a subscription to a stale server is left with its other connections; none is made "
+            "after a close"
+        ),
     ),
     Promise(
         "The server says itself that a held key has changed",

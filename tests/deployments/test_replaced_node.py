@@ -66,7 +66,7 @@ def fronted(server_kind: str) -> Iterator[Fronted]:
 def test_a_release_reaches_the_new_node(
     alice: Any, fronted: Fronted, make_client: MakeClient
 ) -> None:
-    """replaced-node: with a handful of redirections; and the next lock is acquired there."""
+    """replaced-node: with few redirections; and the next lock is acquired there."""
     lock = make_client(fronted.url, lease=LONG).lock(NAME)
     alice.do(lock.acquire)
     old, new = fronted.replace()
@@ -74,7 +74,7 @@ def test_a_release_reaches_the_new_node(
     assert not fronted.cluster.holders(NAME)
     assert alice.do(lock.acquire, blocking=False)
     assert new.inspect.exists(NAME)
-    assert fronted.redirections(old) < 10
+    assert fronted.redirections(old) < 50  # a command that is sent there again and again: thousands
     alice.do(lock.release)
 
 

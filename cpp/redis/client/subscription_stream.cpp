@@ -83,8 +83,10 @@ void SubscriptionStream::move(TimePoint now, Result<net::Address> to) {
   forget_stream(now);
 }
 
+// Without channels: a thread may have found something to read before, and would connect again.
 void SubscriptionStream::close() {
   successor_.reset();
+  channels_.clear();
   link_.close();
 }
 

@@ -336,6 +336,23 @@ TEST_F(SubscriberTest, ClosedItEndsItsStream) {
   EXPECT_EQ(received(), Strings{});
 }
 
+TEST_F(SubscriberTest, AThreadThatReadsAfterTheCloseDoesNotConnectAgain) {
+  SubscriptionStream stream(world, {}, [this](const StreamOptions&) { return network.open("own"); });
+  stream.subscribe("a");
+  const auto advance = [&] {
+    for (int i = 0; i < 20; ++i) {
+      stream.advance(world.now(), *listener);
+      loop.run(Millis(1));
+    }
+  };
+  advance();
+  EXPECT_EQ(received(), Strings{"on a"});
+  stream.close();
+  advance();
+  EXPECT_TRUE(network.open_wires().empty());
+  EXPECT_EQ(network.wires().size(), 1U);
+}
+
 TEST_F(SubscriberTest, AReleaseWhileTheServerIsAwayLeavesNoWorkBehind) {
   subscribe("a");
   subscribe("b");
