@@ -283,11 +283,11 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
-        lines=1266,
+        lines=1269,
         added=(
             "waiters for permits set up what the server has lost, and small crowds wait less; "
             "a grant that has waited is noted with its beginning; close() ends the waits for a "
-            "spin lock in their order"
+            "spin lock in their order; an acquire to which the server objects ends its wait"
         ),
     ),
     Promise(
@@ -301,11 +301,12 @@ PROMISES: tuple[Promise, ...] = (
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1297,
+        lines=1309,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
             "`close()` gives back what a call of several steps has been granted; "
-            "an acquire says its purpose without a wait"
+            "an acquire says its purpose without a wait; what an acquire of slots gives reaches "
+            "its caller in the same reply"
         ),
     ),
     Promise(
@@ -314,10 +315,11 @@ PROMISES: tuple[Promise, ...] = (
         "locks/engine/permit_semaphore.* locks/engine/setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
-        lines=1695,
+        lines=1744,
         added=(
             "permits are set up anew after the server lost them; a record of the log says the "
-            "kind of lock; every kind takes a `label`; a permit tells the tools its program"
+            "kind of lock; every kind takes a `label`; a permit tells the tools its program; "
+            "slots are a permit and its number in one step"
         ),
     ),
     Promise(
@@ -347,7 +349,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/quorum/* locks/engine/quorum.*",
         "failed-members",
         first=1356,
-        lines=1415,
+        lines=1416,
         added=(
             "a red lock that lost its quorum releases its members though others hang; "
             "they take a `label`; what the other members have of a lost hold is released when the "
@@ -423,10 +425,11 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1301,
+        lines=1316,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
-            "a loss tells a task of trio, too, who has released the lock by force"
+            "a loss tells a task of trio, too, who has released the lock by force; "
+            "slots are a permit and its number in one step"
         ),
     ),
 )

@@ -114,9 +114,9 @@ py::object converted(const sync::Exchange& exchange) {
 }
 
 py::object answer(const sync::Exchange& exchange, const sync::Outcome& outcome) {
-  if (exchange.role() == Role::kAcquire) return py::bool_(true);
   if (exchange.role() == Role::kRelease) return py::none();
   if (exchange.replies() != nullptr) return converted(exchange);
+  if (exchange.role() == Role::kAcquire) return py::bool_(true);
   return outcome.value ? py::object(py::int_(*outcome.value)) : py::none();
 }
 
@@ -193,6 +193,7 @@ PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& out
   using sync::Verdict;
   switch (outcome.verdict) {
     case Verdict::kGranted:
+    case Verdict::kObjected:
       return {answer(exchange, outcome), {}};
     case Verdict::kBusy:
       if (exchange.role() == Role::kRelease) return not_owned(exchange.name().bytes());

@@ -43,6 +43,7 @@ const char* word(sync::Verdict verdict) {
     case Verdict::kCancelled:
       return "cancelled";
     case Verdict::kGone:
+    case Verdict::kObjected:
     case Verdict::kExpired:
     case Verdict::kFailed:
       break;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -24,6 +25,15 @@
 namespace holdfast::bindings {
 
 namespace py = pybind11;
+
+namespace {
+
+// Null: none are given.
+std::shared_ptr<const sync::Terms> shared_terms(std::optional<sync::Terms> given) {
+  return given ? std::make_shared<const sync::Terms>(std::move(*given)) : nullptr;
+}
+
+}  // namespace
 
 namespace lock_steps {
 namespace {
@@ -230,25 +240,31 @@ namespace {
 
 using engine::PermitSemaphore;
 
-// `party`: its permits are those of the parties of a barrier.
 std::shared_ptr<PermitSemaphore> new_semaphore(const std::shared_ptr<engine::Client>& client,
-                                               const py::bytes& name, std::int64_t setup,
-                                               bool party,
+                                               std::string_view word, const py::bytes& name,
+                                               std::int64_t setup,
                                                const std::optional<std::string>& label) {
-  const sync::PermitKind& kind = party ? sync::party_kind() : sync::permit_kind();
-  return std::make_shared<PermitSemaphore>(client, kind, name_for(*client, name, kind.renewed),
-                                           setup, purpose_of(label));
+  for (const auto of : sync::kPermitKinds) {
+    const sync::PermitKind& kind = of();
+    if (kind.word != word) continue;
+    return std::make_shared<PermitSemaphore>(client, kind, name_for(*client, name, kind.renewed),
+                                             setup, purpose_of(label));
+  }
+  throw py::value_error("no kind of permits has this name: " + std::string(word));
 }
 
 void add_acquire(py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>& type) {
   const auto acquire = [](const PermitSemaphore& self, OwnerNumber number, bool blocking,
                           Duration timeout, Millis lease, bool renewed, std::uint64_t listener,
                           std::int64_t amount, const std::optional<sync::CallersTime>& time,
-                          const std::optional<std::string>& label) {
-    return self.acquire(
-        {number, {lease, renewed}, blocking, timeout, listener, amount, time, purpose_of(label)});
+                          const std::optional<std::string>& label,
+                          std::optional<sync::Terms> terms) {
+    PermitSemaphore::AcquireArguments arguments{
+        number, {lease, renewed}, blocking, timeout, listener, amount, time, purpose_of(label)};
+    arguments.terms = shared_terms(std::move(terms));
+    return self.acquire(arguments);
   };
-  type.def("acquire", acquire);
+  type.def("acquire", acquire).def("idle", &PermitSemaphore::idle);
 }
 
 sync::ExchangePtr release_many(const PermitSemaphore& self,
@@ -266,8 +282,8 @@ void add_to(py::module_& module) {
   using engine::Setup;
   py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>> type(module, "PermitSemaphore");
   add_acquire(type);
-  type.def(py::init(&new_semaphore), py::arg("client"), py::arg("name"), py::arg("setup") = -1,
-           py::arg("party") = false, py::arg("label") = py::none())
+  type.def(py::init(&new_semaphore), py::arg("client"), py::arg("word"), py::arg("name"),
+           py::arg("setup") = -1, py::arg("label") = py::none())
       .def("release", &PermitSemaphore::release)
       .def("extend", &PermitSemaphore::extend)
       .def("try_set_permits", &PermitSemaphore::try_set_permits)

@@ -17,26 +17,12 @@
 --
 -- Ids that are out already were taken by this step before: a repeat takes no further ones, and starts the
 -- lease anew. The set lives as long as the counter, if a program has set that to expire.
-local NEVER = 922337203685477
 local publish, setup = ARGV[3], tonumber(ARGV[4])
 -- @include _request/counter.lua
-local makes = not counter and setup >= 0
-if makes then
-  -- Permits in use of a counter that is gone are dropped: returned, they would be too many.
-  redis.call('del', KEYS[2])
-  redis.call('set', KEYS[1], ARGV[4])
-  counter = ARGV[4]
-end
+-- @include _permit_semaphore/set_up.lua
 -- @include _permit_semaphore/reclaim.lua
 -- @include _permit_semaphore/ids.lua
-
-local function next_expiry()
-  local ends = redis.call('zrange', KEYS[2], 0, 0, 'withscores')[2]
-  if not ends or ends + 0 >= NEVER then
-    return -1
-  end
-  return ends - now
-end
+-- @include _permit_semaphore/next_expiry.lua
 
 local all = setup >= 0 and free + redis.call('zcard', KEYS[2])
 local other = all and all ~= setup and all or nil

@@ -5,7 +5,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, final, overload
+from typing import Any, Generic, TypeAlias, TypeVar, final, overload
 
 from holdfast._engine.arguments import LeaseTime
 
@@ -103,6 +103,11 @@ class Client:  # of one server; its methods may be called from any thread
 class Closing(Exchange[Any]):
     @property
     def names(self) -> list[bytes]: ...  # of locks that may still be held; before the end: are held
+
+# What an acquire of a kind built on another one says in addition, as its script takes it. Its
+# result is then the reply of the script, a list, also where the server objects to these; False as
+# before.
+Terms: TypeAlias = tuple[bytes, bytes, bytes]
 
 @final
 class CallersTime:  # what its caller gives a call, from the beginning of that on
@@ -349,13 +354,14 @@ def forget_permits(semaphore: object, permits: list[bytes], /) -> None: ...
 class PermitSemaphore:
     # A client's semaphore with permits that have ids and expire. Permits are their ids, 16 bytes.
 
-    # `party`: its permits are those of the parties of a barrier; `label`: what they are for.
+    # `word`: "permit_semaphore", or what is built on it: "slots", "barrier"; `label`: what they are
+    # for.
     def __init__(
         self,
         client: Client,
+        word: str,
         name: bytes,
         setup: int = -1,
-        party: bool = False,
         label: str | None = None,
         /,
     ) -> None: ...
@@ -374,8 +380,10 @@ class PermitSemaphore:
         count: int,
         time: CallersTime | None,
         label: str | None,  # None: the semaphore's
+        terms: Terms | None,
         /,
-    ) -> Exchange[bool]: ...
+    ) -> Exchange[Any]: ...
+    def idle(self) -> bool: ...  # no waiter of this client is ahead of the next acquire
     def release(self, permit: bytes, /) -> Exchange[int | None]: ...  # 0: it is not in use
     # See release_many.lua; LostPermit: nothing was sent. leave(): without an answer.
     def release_many(self, permits: list[bytes], /) -> Exchange[int]: ...

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._locks import slots as slots_module
 from holdfast._locks.permit_semaphore import PermitLosses
 from tests.support.losses import fields_of
 from tests.support.owners import MakeActor, MakeClient
@@ -100,20 +101,22 @@ def test_no_slot_has_two_owners_under_contention(users: Users, make_actor: MakeA
 
 @pytest.mark.flavours("sync")
 @pytest.mark.parametrize("other", [["b", "a"], ["c"]], ids=repr)
+@pytest.mark.parametrize("when", ["before", "after"])
 def test_a_resize_beside_an_acquire_of_one_object_gives_no_value_twice(
-    users: Users, bob: Any, monkeypatch: pytest.MonkeyPatch, other: list[str]
+    users: Users, bob: Any, monkeypatch: pytest.MonkeyPatch, other: list[str], when: str
 ) -> None:
     """The reply is read by the slots that its request was made of."""
     slots, resized = users.slots(["a", "b"]), list[Any]()
     held = users.take(slots)
-    make = slots._take
+    of, word = (slots_module, "Granting") if when == "before" else (type(slots), "_agree")
+    function = getattr(of, word)
 
-    def resize_then_make(table: Any, time: Any, *grant: Any) -> Any:
-        if grant and not resized:
+    def resize_first(*given: Any, **options: Any) -> Any:
+        if not resized:
             resized.append(bob.do(slots.resize, other))
-        return make(table, time, *grant)
+        return function(*given, **options)
 
-    monkeypatch.setattr(type(slots), "_take", lambda _, *given: resize_then_make(*given))
+    monkeypatch.setattr(of, word, resize_first)
     slot = None
     with suppress(ValueError):  # the server has the other ones by now
         slot = users.do(slots.acquire, blocking=False)
@@ -340,23 +343,15 @@ def test_values_that_are_used_no_more_do_not_pile_up(users: Users) -> None:
     assert users.take(slots).value == "3"
 
 
-def test_a_permit_that_is_gone_before_it_has_a_slot_is_taken_anew(
-    users: Users, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slots = users.slots(2)
-    make, died = slots._take, list[str]()
-
-    def make_late(table: Any, time: Any, *grant: Any) -> Any:
-        if grant and not died:
-            died.extend(grant[0].permits)
-            users.server.inspect.zrem(TIMEOUTS, grant[0].raw())
-            users.server.inspect.incr(NAME)
-        return make(table, time, *grant)
-
-    monkeypatch.setattr(type(slots), "_take", lambda _, *given: make_late(*given))
-    slot = users.take(slots)
-    assert (slot.index, len(died)) == (0, 1)
-    assert int(users.server.inspect.get(NAME)) == 1
+def test_others_are_refused_also_while_their_client_waits(users: Users, bob: Any) -> None:
+    slots = users.slots(1)
+    held = users.take(slots)
+    waiting = bob.begin(slots.acquire)
+    eventually(lambda: users.server.subscribers(CHANNEL) > 0)
+    with pytest.raises(ValueError, match="has 1 slot, not 2"):
+        users.do(slots._client.slots(NAME, 2).acquire)
+    users.do(held.release)
+    assert waiting.result(BOUND).index == 0
 
 
 # ---- records

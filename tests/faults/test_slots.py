@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +19,7 @@ from tests.support.waiting import BOUND, eventually
 
 NAME = "mySlots"
 TIMEOUTS = "{mySlots}:timeout"
+SLOTS = "holdfast_slots:{mySlots}"
 CHANNEL = "redisson_sc:{mySlots}"
 
 HOLDING = """
@@ -30,13 +30,10 @@ hear("end")
 
 WITHOUT_A_SLOT = """
 from holdfast._locks.slots import BaseSlots
-made = BaseSlots._take
 def halt(self, *given):
-    if given[2:]:
-        say("there", 0)
-        hear("end")
-    return made(self, *given)
-BaseSlots._take = halt
+    say("there", 0)
+    hear("end")
+BaseSlots._agree = halt
 slots.acquire()
 """
 
@@ -76,22 +73,20 @@ hear("end")
 
 
 class Between:
-    """Does something between the permit and the slot of an acquire, once."""
+    """Does something once the server has given a slot, before its caller has it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, slots: Any) -> None:
         self._patch = monkeypatch
-        self._slots = slots
+        self._class = type(slots)
 
     def do(self, what: Callable[[], Any]) -> None:
-        make, done = self._slots._take, list[str]()
+        agree = self._class._agree
 
-        def make_late(table: Any, time: Any, *grant: Any) -> Any:
-            if grant and not done:
-                done.append(grant[0].permits[0])
-                what()
-            return make(table, time, *grant)
+        def agree_late(*given: Any) -> None:
+            what()
+            agree(*given)
 
-        self._patch.setattr(type(self._slots), "_take", lambda _, *given: make_late(*given))
+        self._patch.setattr(self._class, "_agree", agree_late)
 
 
 @pytest.fixture
@@ -145,35 +140,42 @@ def test_a_child_of_fork_has_no_slot_of_its_parent(server: Server, start_child: 
 
 
 def test_a_slot_whose_reply_is_lost_is_granted_once(
-    far: Any, near: Any, alice: Any, proxy: FaultProxy, between: Between
+    far: Any, near: Any, alice: Any, proxy: FaultProxy
 ) -> None:
     earlier = alice.do(far.acquire)
     alice.do(earlier.release)
-    lost: list[Any] = []
-    between.do(lambda: lost.append(proxy.lose_reply()))
+    lost = proxy.lose_reply()
     slot = alice.do(far.acquire)
-    assert lost[0].is_set()
+    assert lost.is_set()
     assert slot.index == 0
     assert slot.token > earlier.token
     assert list(alice.do(near.taken)) == [0]
     assert alice.do(near.acquire).index == 1
 
 
-def test_a_refused_slot_leaves_nothing_behind(
-    far: Any, server: Server, alice: Any, proxy: FaultProxy, between: Between
+def test_a_slot_that_is_refused_when_it_is_asked_for_again_leaves_nothing_behind(
+    server: Server, make_client: MakeClient, flavour: Any, alice: Any, proxy: FaultProxy
 ) -> None:
-    alice.do(alice.do(far.acquire).release)
-    between.do(lambda: proxy.replace_reply(b"-ERR refused\r\n"))
-    with pytest.raises(holdfast.ServerError, match="refused"):
-        alice.do(far.acquire)
+    """The first reply is lost, and then the server has other slots."""
+    slots = make_client(proxy.url, lease=600).slots(NAME, 2)
+    alice.do(alice.do(slots.acquire).release)
+    proxy.deafen()
+    refused = flavour.actor().begin(slots.acquire)
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 1)
+    server.inspect.hset(SLOTS, "values", "a\nb")
+    proxy.heal()
+    with pytest.raises(ValueError, match="have the values"):
+        refused.result(BOUND)
     eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
+    assert server.inspect.get(NAME) == b"2"
 
 
 @pytest.mark.costly
 def test_a_slot_out_of_reach_leaves_nothing_behind(
-    far: Any, server: Server, alice: Any, proxy: FaultProxy, between: Between
+    far: Any, server: Server, alice: Any, proxy: FaultProxy
 ) -> None:
-    between.do(proxy.black_hole)
+    alice.do(alice.do(far.acquire).release)
+    proxy.black_hole()
     with pytest.raises(holdfast.ConnectionError, match=NAME):
         alice.do(far.acquire)
     proxy.heal()
@@ -182,16 +184,16 @@ def test_a_slot_out_of_reach_leaves_nothing_behind(
 
 @pytest.mark.flavours("asyncio")
 def test_a_task_that_is_cancelled_before_it_has_a_slot_leaves_nothing_behind(
-    far: Any, server: Server, alice: Any, between: Between
+    server: Server, make_client: MakeClient, flavour: Any, alice: Any, proxy: FaultProxy
 ) -> None:
-    def cancel() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        task.cancel()
-
-    between.do(cancel)
-    with pytest.raises(asyncio.CancelledError):
-        alice.do(far.acquire)
+    slots = make_client(proxy.url, lease=600).slots(NAME, 2)
+    alice.do(alice.do(slots.acquire).release)
+    proxy.deafen()
+    cancelled = flavour.actor()
+    cancelled.begin(slots.acquire)
+    eventually(lambda: server.inspect.zcard(TIMEOUTS) == 1)
+    cancelled.cancel()
+    proxy.heal()
     eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
 
 

@@ -44,10 +44,16 @@ sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const 
                                    given.listener};
   arguments.callers_time = given.time;
   arguments.purpose = purpose;
+  arguments.terms = given.terms;
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
   request.amount = given.amount;
   request.setup = setup_.permits();
   return std::make_shared<sync::Acquire>(context, std::move(request));
+}
+
+bool PermitSemaphore::idle() const {
+  const auto context = client_->started();
+  return renewed_->idle(*context, {}, context->clock.now());
 }
 
 std::string PermitSemaphore::permit(OwnerNumber number) const {

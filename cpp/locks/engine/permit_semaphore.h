@@ -30,8 +30,9 @@ class PermitSemaphore {
     std::uint64_t listener = 0;  // receives the loss of each permit; 0: none
     // How many permits, all or none; the numbers of the others follow.
     std::int64_t amount = 1;
-    std::optional<sync::CallersTime> time{};  // of a call of several exchanges, for all of them
-    Purpose purpose{};                        // null: that of the object
+    std::optional<sync::CallersTime> time{};     // of a call of several exchanges, for all of them
+    Purpose purpose{};                           // null: that of the object
+    std::shared_ptr<const sync::Terms> terms{};  // of slots, as of sync::AcquireArguments
   };
 
   // `setup`: as sync::StepOptions. `purpose`: of its acquires.
@@ -39,6 +40,8 @@ class PermitSemaphore {
                   const std::string& name, std::int64_t setup = -1, Purpose purpose = {});
 
   sync::ExchangePtr acquire(const AcquireArguments& given) const;
+  // Whether the next acquire is sent at once, as no waiter of this client is ahead.
+  bool idle() const;
   std::string permit(OwnerNumber number) const;
   const Setup& setup() const { return setup_; }
 

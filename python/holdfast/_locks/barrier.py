@@ -165,7 +165,6 @@ class Parties(PermitSemaphore):
     __slots__ = ()
 
     _kind = "barrier"
-    _of_parties = True
     _hold_word = "party of the barrier"
     _reports_itself = True
 

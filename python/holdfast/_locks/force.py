@@ -241,7 +241,7 @@ def _released(core: _core.Client, name: bytes, kind: str, owners: Sequence[str])
         words = [f"{side}_lock" for side in reversed(which.sides)] or [kind]
         return sum(_force(core, word, name) for word in words) > 0
     if not which.number:
-        semaphore = _core.PermitSemaphore(core, name)
+        semaphore = _core.PermitSemaphore(core, "permit_semaphore", name)
         released = [semaphore.release(bytes.fromhex(permit)).wait() for permit in owners]
         return any(one is not None for one in released)
     msg = (

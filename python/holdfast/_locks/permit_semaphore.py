@@ -57,6 +57,11 @@ def host() -> str:
     return os.uname().nodename
 
 
+def here() -> bytes:
+    """This process and machine, as the server keeps them behind the owner of a slot or a party."""
+    return f" {os.getpid()} {host()}".encode()
+
+
 class PermitReporter:
     """Has ``on_lost`` of a semaphore object called in the context of who took the permit."""
 
@@ -139,6 +144,7 @@ class Granting:
         *,
         waits: bool = True,
         label: str | None = None,
+        terms: _core.Terms | None = None,
     ) -> None:
         if not _events.running():
             _events.start()
@@ -151,8 +157,8 @@ class Granting:
             _core.expect_permit(semaphore, permit, report)
         seconds = -1.0  # its time has the limit
         losses = semaphore._losses
-        self.acquire: _core.Exchange[bool] = core.acquire(
-            first, waits, seconds, lease.ms, lease.renewed, losses, count, time, label
+        self.acquire: _core.Exchange[Any] = core.acquire(
+            first, waits, seconds, lease.ms, lease.renewed, losses, count, time, label, terms
         )
         self.keeping = keeping(self.acquire)
 
@@ -176,8 +182,6 @@ class BasePermitSemaphore(Permits):
     __slots__ = ("_gone", "_lease", "_losses", "_on_lost")
 
     _kind = "permit_semaphore"
-    #: Whether its permits are those of the parties of a barrier.
-    _of_parties = False
 
     _core: _core.PermitSemaphore
 
@@ -199,8 +203,8 @@ class BasePermitSemaphore(Permits):
         self._losses = losses_of(client).number
         encoded = checked_name("name", name)
         setup = checked_setup(permits)
-        of_parties, purpose = self._of_parties, checked_label(label)
-        self._core = _core.PermitSemaphore(client._core, encoded, setup, of_parties, purpose)
+        purpose = checked_label(label)
+        self._core = _core.PermitSemaphore(client._core, self._kind, encoded, setup, purpose)
         self._lease = self._checked_lease(lease)
         self._wait = checked_wait(wait)
         self._bind_core()

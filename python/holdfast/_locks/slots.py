@@ -1,9 +1,8 @@
 """One of N: numbered slots, each of which one owner has at a time.
 
 A slot is a permit of the permit semaphore of the same name, which the engine renews, the guard
-returns, and whose loss is reported; and then a step on the server (``lua/slots/take.lua``) that
-gives the permit the lowest slot that no permit in use has. What fails between the two gives the
-permit back.
+returns, and whose loss is reported. The step that takes it (``lua/slots/acquire.lua``) gives it the
+lowest slot that no permit in use has.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Synchronizer, held_by
 from holdfast._locks.fields import checked_text
 from holdfast._locks.kinds import key_beside
-from holdfast._locks.permit_semaphore import Granting, PermitSemaphore
+from holdfast._locks.permit_semaphore import Granting, PermitSemaphore, here
 from holdfast._locks.steps import Steps, run, step, time_of, time_over, without_limit
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ LONGEST_VALUE: Final = 1024
 TRUSTED: Final = 0.99
 MARGIN: Final = 0.002
 
-#: The replies of lua/slots/take.lua that are no slot.
+#: The replies of lua/slots/acquire.lua that are no slot.
 OTHER_NUMBER: Final = -1
 OTHER_VALUES: Final = -2
 
@@ -82,7 +81,7 @@ class Table:
         self.values = () if isinstance(slots, int) else slots
         self.number = slots if isinstance(slots, int) else len(slots)
         self.encoded = "\n".join(self.values).encode()
-        #: The arguments of the scripts that compare or change it.
+        #: The arguments of the scripts that compare or change it, and what this object takes.
         self.terms = str(self.number).encode(), self.encoded
         #: Whether the server has found its own number and values to be these.
         self.agreed = False
@@ -150,7 +149,7 @@ class BaseSlot:
     token: int
 
     def __init__(self, slots: BaseSlots, table: Table, permit: str, reply: list[Any]) -> None:
-        index, token = reply
+        index, token, *_ = reply
         self._slots = slots
         self._permit = permit
         self._epoch = epoch_now()
@@ -250,7 +249,16 @@ class Taken:
 class BaseSlots(Synchronizer):
     """The common part of the slots for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("_hash", "_key", "_on_lost", "_semaphore", "_table", "_taken", "_timeouts")
+    __slots__ = (
+        "_channel",
+        "_hash",
+        "_key",
+        "_on_lost",
+        "_semaphore",
+        "_table",
+        "_taken",
+        "_timeouts",
+    )
 
     _kind = "slots"
     _class: ClassVar[type[BaseSlot]]
@@ -274,6 +282,7 @@ class BaseSlots(Synchronizer):
         checked_callback("on_lost", on_lost, asynchronous=client._asynchronous)
         self._on_lost = on_lost
         self._key = client.name_prefix + checked_name("name", name)
+        self._channel = key_beside("semaphore_channel", self._key)
         self._timeouts = key_beside("permit_timeouts", self._key)
         self._hash = key_beside("slots", self._key)
         self._table = Table(checked_slots("n_or_values", n_or_values))
@@ -300,24 +309,23 @@ class BaseSlots(Synchronizer):
 
         ``block``: for ``with``, whose end releases it.
         """
-        table = self._table
-        if not table.agreed:
-            self._agreed(table, (yield self._take(table, time)))
-        while True:
-            grant = Granting(self._semaphore, 1, lease, time, label=label)
-            taken = Taken(self, grant, block=block)
+        table, semaphore = self._table, self._semaphore
+        if not (table.agreed or semaphore._core.idle()):  # else the acquire itself says so at once
+            self._agree(table, (yield self._compare(table, time)))
+        grant = Granting(semaphore, 1, lease, time, label=label, terms=(*table.terms, here()))
+        taken = Taken(self, grant, block=block)
+        try:
             with grant.keeping:
-                if not (yield grant.acquire):
-                    grant.forget()
+                reply = yield grant.acquire
+                if not reply:
                     return None
-                reply = yield self._take(table, time, grant)
-                if reply[0] >= 0:
-                    table.agreed = True
-                    taken.slot = self._class(self, table, grant.permits[0], reply)
-                    grant.keeping.pass_on()
-                    return taken
-                self._agreed(table, reply)
-            grant.forget()  # it died before it had a slot
+                self._agree(table, reply)
+                taken.slot = self._class(self, table, grant.permits[0], reply)
+                grant.keeping.pass_on()
+                return taken
+        finally:
+            if taken.slot is None:
+                grant.forget()
 
     def _enter(self, taken: Taken) -> None:
         """Keep what a block begins with, for its end."""
@@ -357,21 +365,17 @@ class BaseSlots(Synchronizer):
         text = f"timed out after {seconds:g} s waiting for a slot of {quoted(self.name)}: all are "
         return LockTimeout(f"{text}taken{held_by(list(found.values()))}")
 
-    def _take(
-        self, table: Table, time: CallersTime, grant: Granting | None = None
-    ) -> Exchange[Any]:
-        """``grant``: to be given a slot; ``None``: the number and the values are compared only."""
-        keys = (self._key, self._timeouts, self._hash)
-        args = (b"", *table.terms, b"")
-        if grant is not None:
-            args = (grant.raw(), *table.terms, grant.who())
-        return step(self._client._core, time, "slots/take", keys, args)
+    def _compare(self, table: Table, time: CallersTime) -> Exchange[Any]:
+        """Whether the server has this number of slots and these values."""
+        keys = (self._key, self._timeouts, self._channel, self._hash)
+        args = (b"", 1, b"", *table.terms, b"")
+        return step(self._client._core, time, "slots/acquire", keys, args)
 
     # ---- what the replies mean
 
-    def _agreed(self, table: Table, reply: Any) -> None:
+    def _agree(self, table: Table, reply: Any) -> None:
         """Raise what the server objects to: another number or other values."""
-        verdict, said = reply
+        verdict, said, *_ = reply
         if verdict == OTHER_NUMBER:
             msg = (
                 f"{quoted(self.name)} has {said} {'slot' if said == 1 else 'slots'}, not "

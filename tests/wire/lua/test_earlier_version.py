@@ -188,14 +188,14 @@ def test_a_barrier_that_this_version_broke_is_broken_for_the_earlier_one(
 
 
 def test_slots_of_both_versions_are_given_once(server: Server, steps: Steps) -> None:
-    hash_, permits = b"holdfast_slots:{myBarrier}", (ONE, TWO)
-    server.inspect.set(NAME, 2)
-    for permit in permits:
-        server.inspect.decr(NAME)
-        server.inspect.zadd(TIMEOUTS, {permit: steps.now() + MINUTE})
+    hash_ = b"holdfast_slots:{myBarrier}"
+    server.inspect.set(NAME, 1)
+    server.inspect.zadd(TIMEOUTS, {ONE: steps.now() + MINUTE})
     keys = [NAME, TIMEOUTS, hash_]
+    ours = [NAME, TIMEOUTS, b"redisson_sc:{myBarrier}", hash_]
     assert earlier(server, "slots/take", keys, ONE, 2, b"a\nb", b"me 1 host")[0] == 0
-    assert evaluated(server.inspect, "slots/take", keys, TWO, 2, b"a\nb", b"me 2 host")[0] == 1
+    asked = (MINUTE, b"me:2", 2, b"a\nb", b" 2 host", b"publish")
+    assert evaluated(server.inspect, "slots/acquire", ours, TWO, *asked)[0] == 1
     taken = evaluated(server.inspect, "slots/taken", keys[1:])
     theirs = earlier(server, "slots/taken", keys[1:])
     assert sorted(taken[::3]) == sorted(theirs[::3]) == [b"a", b"b"]

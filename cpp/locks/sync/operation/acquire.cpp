@@ -42,7 +42,7 @@ void Acquire::write(script::Writer& out) const {
   recipe().acquire(out, request().step(context(), count_));
 }
 
-bool Acquire::granted(const resp::Reply& reply, const client::Sent& sent) {
+bool Acquire::granted(resp::Reply& reply, const client::Sent& sent) {
   if (reply.is_error()) return false;
   const Answer answer = recipe().acquired(reply);
   if (answer.kind != Answer::Kind::kGranted) return false;
@@ -52,8 +52,15 @@ bool Acquire::granted(const resp::Reply& reply, const client::Sent& sent) {
   request_.report_other(context(), answer);
   attempt_.end();
   AcquireStats(*context().stats, request_.stats()).granted(now - begun_);
+  if (request_.terms) keep_reply(std::move(reply));
   finish({Verdict::kGranted, {}, answer.value});
   return true;
+}
+
+void Acquire::keep_reply(resp::Reply&& reply) {
+  reply_ = std::make_unique<Replies>();
+  reply_->one = true;
+  reply_->all.emplace_back(std::move(reply));
 }
 
 // ---- Each event

@@ -37,6 +37,7 @@ class Acquire final : public Operation {
   About about() override { return request().about(); }
   int preload(std::string& out) const override { return script::load(out, recipe().scripts()); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  const Replies* replies() const HOLDFAST_UNCHECKED override { return reply_.get(); }
 
  private:
   class Contended;
@@ -52,7 +53,9 @@ class Acquire final : public Operation {
   const AcquireRequest& request() const HOLDFAST_UNCHECKED { return request_; }
   const Recipe& recipe() const { return request().recipe(); }
   // True: the reply is a grant, which is recorded, and the end.
-  bool granted(const resp::Reply& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
+  bool granted(resp::Reply& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
+  // For a caller with terms.
+  void keep_reply(resp::Reply&& reply) HOLDFAST_REQUIRES(mutex_);
   Contended& contend() HOLDFAST_REQUIRES(mutex_);
 
   // Its entries in the Keeper. Before each attempt:
@@ -83,7 +86,8 @@ class Acquire final : public Operation {
   lease::Attempt attempt_ HOLDFAST_GUARDED_BY(mutex_);
   lease::AttemptPlan plan_ HOLDFAST_GUARDED_BY(mutex_);  // of the first attempt
   bool given_back_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  int count_ = 1;  // of the attempt that is sent
+  std::unique_ptr<Replies> reply_ HOLDFAST_GUARDED_BY(mutex_);  // of a caller with terms
+  int count_ = 1;                                               // of the attempt that is sent
   TimePoint begun_{};
   CallersTime time_;
   std::unique_ptr<Contended> contended_ HOLDFAST_GUARDED_BY(mutex_);  // from then on to the end

@@ -85,6 +85,8 @@ void AcquireMachine::answered(TimePoint now, const Response& response) {
   refused_since_ = kNever;
   refusal_ = {};
   if (answer.kind == Answer::Kind::kHeld) return held(now, response);
+  // An earlier sending may have been granted before the server had other ones.
+  if (answer.kind == Answer::Kind::kObjected) return finish(Verdict::kObjected, {}, true);
   finish(Verdict::kGone, Status::invalid(lease::kGoneAtAcquire));
 }
 

@@ -22,6 +22,7 @@ enum class Verdict {
   kBusy,       // not blocking, and held by another owner
   kTimedOut,   // the deadline came first; `why` says if the server refused to work by then
   kGone,       // a reentrant attempt found the caller's earlier holds gone; `why` is the reason
+  kObjected,   // its terms are not the server's; the reply says to what it objects
   kExpired,    // the lease was over before the grant arrived
   kFailed,     // `why`
   kCancelled,  // by the caller

@@ -46,6 +46,9 @@ struct AcquireArguments {
   std::optional<TimePoint> connect_deadline{};
   TimePoint latest = kNever;  // of a member: the latest moment of its caller
   Purpose purpose{};  // what it is for, for those who look at its holds; null: nothing is said
+  // Of a kind that is built on another one: its caller gets the server's reply as it is, of a grant
+  // or an objection. Else null.
+  std::shared_ptr<const Terms> terms{};
 
   bool part() const { return whole != 0; }
   // A caller without time does not wait.
@@ -95,6 +98,7 @@ class AcquireStats {
       case Verdict::kCancelled:
         return Stats::Counter::kCancelled;
       case Verdict::kGone:
+      case Verdict::kObjected:
       case Verdict::kExpired:
       case Verdict::kFailed:
         break;
@@ -134,6 +138,7 @@ struct AcquireRequest : AcquireArguments {
     StepOptions options{queue_timeout(), slot ? lease.time : Millis(0), amount};
     if (slot) options.request = slot->number;
     if (setup) options.setup = *setup;
+    options.terms = terms.get();
     return options;
   }
   // The time of a request that began then.

@@ -113,6 +113,9 @@ void Acquire::Contended::complete(Result<resp::Reply> reply, const client::Sent&
   const Answer answer = acquire_.recipe().acquired(reply.value());
   if (answer.kind == Answer::Kind::kHeld) {
     Trace::record({TraceEntry::Step::kRefused, name.bytes(), name.side(), request().owner});
+  } else if (request().terms) {
+    const MutexLock lock(acquire_.mutex_);
+    if (!acquire_.finished()) acquire_.keep_reply(std::move(reply.value()));
   }
   notify(&AcquireMachine::answered, received(answer, sent));
 }

@@ -73,6 +73,7 @@ void QuorumRound::answered(std::size_t place, Verdict verdict, const Status& why
     case Verdict::kExpired:
       member.state = State::kLate;
       break;
+    case Verdict::kObjected:
     case Verdict::kFailed:
     case Verdict::kCancelled:
       member.state = State::kFailed;

@@ -49,6 +49,7 @@ inline constexpr Key kTokenCounter{"redisson_lock_token:"};  // of a fenced lock
 inline constexpr Key kFairQueue{"redisson_lock_queue:"};
 inline constexpr Key kFairTimeouts{"redisson_lock_timeout:"};
 inline constexpr Key kPermitTimeouts{{}, ":timeout"};
+inline constexpr Key kSlots{"holdfast_slots:"};  // of each slot its last permit and its token
 // The state of what is built on a lock or beside one: a hash with its revision, and the channel of
 // its changes.
 inline constexpr Key kState{"holdfast_state:"};

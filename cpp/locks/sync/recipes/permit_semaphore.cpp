@@ -46,6 +46,15 @@ constexpr Steps party_steps() {
 }
 constexpr Steps kPartySteps = party_steps();
 
+constexpr Steps slots_steps() {
+  Steps of = recipe_steps();
+  of.acquire = {lua::slots_acquire,
+                {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kSlots, P::kPermitsOfOwner,
+                 P::kLease, P::kOwner, P::kFirstTerm, P::kSecondTerm, P::kThirdTerm, P::kPublish}};
+  return of;
+}
+constexpr Steps kSlotsSteps = slots_steps();
+
 constexpr PermitSteps steps_by_id() {
   PermitSteps of;
   of.extend = extend_row(P::kPermits);
@@ -96,7 +105,7 @@ class Permit : public Base {
   }
 };
 
-class LeasedPermit final : public Permit<TakingRecipe> {
+class LeasedPermit : public Permit<TakingRecipe> {
  public:
   using Permit::Permit;
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
@@ -106,12 +115,27 @@ class LeasedPermit final : public Permit<TakingRecipe> {
   bool written_again(const resp::Reply& reply) const override { return reply.size() == 0; }
 };
 
-class RenewedPermit final : public Permit<HoldRecipe> {
+class RenewedPermit : public Permit<HoldRecipe> {
  public:
   using Permit::Permit;
   bool owners_return() const override { return false; }
   std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const override {
     return {keys::kPermitTimeouts.of(name)};
+  }
+};
+
+// The permits of slots.
+template <typename Base>
+class SlotPermit final : public Base {
+ public:
+  using Base::Base;
+  Answer acquired(const resp::Reply& reply) const override {
+    if (!reply.is_array()) return Base::acquired(reply);
+    if (reply.integer_at(0) < 0) return {Answer::Kind::kObjected};
+    constexpr std::size_t kLeft = 2;
+    Answer answer{Answer::Kind::kGranted, Millis(reply.integer_at(kLeft + 1))};
+    answer.more = reply.integer_at(kLeft) > 0;
+    return answer;
   }
 };
 
@@ -130,6 +154,13 @@ const PermitKind& party_kind() {
   static const RenewedPermit renewed(kPartySteps, kWord);
   static const LeasedPermit leased(kPartySteps, kWord);
   static const PermitKind kind{kWord, renewed, leased, party_release_row(P::kPermits)};
+  return kind;
+}
+
+const PermitKind& slots_kind() {
+  static const SlotPermit<RenewedPermit> renewed(kSlotsSteps, permit_kind().word);
+  static const SlotPermit<LeasedPermit> leased(kSlotsSteps, permit_kind().word);
+  static const PermitKind kind{"slots", renewed, leased, release_row(P::kPermits)};
   return kind;
 }
 

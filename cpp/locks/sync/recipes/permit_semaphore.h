@@ -23,7 +23,10 @@ const PermitKind& permit_kind();
 // The permits of the parties that wait at a barrier: their release also ends their wait, and their
 // renewal keeps the keys of the barrier.
 const PermitKind& party_kind();
-inline constexpr std::array kPermitKinds{&permit_kind, &party_kind};
+// Those of slots: an acquire, with the number of slots, their values and who takes it as its terms,
+// also gives the permit a slot.
+const PermitKind& slots_kind();
+inline constexpr std::array kPermitKinds{&permit_kind, &party_kind, &slots_kind};
 
 // The steps on permits by their ids (StepOptions::permits), and those on the whole semaphore; the
 // replies are those of the scripts.

@@ -24,8 +24,9 @@ constexpr Millis kWithoutTtl{-1};        // Answer::ttl of what is held without 
 struct Answer {
   enum class Kind {
     kGranted,
-    kHeld,  // by another owner, for `ttl` more; negative: without a time limit
-    kGone,  // the caller's earlier holds are gone
+    kHeld,      // by another owner, for `ttl` more; negative: without a time limit
+    kGone,      // the caller's earlier holds are gone
+    kObjected,  // its terms are not the server's
   };
   Kind kind = Kind::kGranted;
   Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease

@@ -48,10 +48,12 @@ std::uint64_t number_half(std::uint64_t number) {
 }
 
 // The keys that only the name says, in the order of Part.
-constexpr std::array kKeys{keys::kLockChannel,  keys::kSemaphoreChannel, keys::kLatchChannel,
-                           keys::kSidesChannel, keys::kBraced,           keys::kTokenCounter,
-                           keys::kFairQueue,    keys::kFairTimeouts,     keys::kPermitTimeouts,
-                           keys::kState,        keys::kChangedChannel};
+constexpr std::array kKeys{keys::kLockChannel,    keys::kSemaphoreChannel,
+                           keys::kLatchChannel,   keys::kSidesChannel,
+                           keys::kBraced,         keys::kTokenCounter,
+                           keys::kFairQueue,      keys::kFairTimeouts,
+                           keys::kPermitTimeouts, keys::kSlots,
+                           keys::kState,          keys::kChangedChannel};
 
 constexpr std::string_view kWriterEnd = ":write";
 
@@ -144,6 +146,12 @@ std::string_view text(Part part, const Step& step) {
       return step.next;
     case Part::kPermits:
       return step.options.permits;
+    case Part::kFirstTerm:
+      return (*step.options.terms)[0];
+    case Part::kSecondTerm:
+      return (*step.options.terms)[1];
+    case Part::kThirdTerm:
+      return (*step.options.terms)[2];
     case Part::kRead:
       return "read";
     default:

@@ -16,6 +16,10 @@
 
 namespace holdfast::sync {
 
+// What a caller says in an acquire of a kind that is built on another one, in the order of the
+// script's arguments.
+using Terms = std::array<std::string, 3>;
+
 // What the steps of some kinds say in addition.
 struct StepOptions {
   Millis queue_timeout{0};     // how long the server keeps its place in the queue; 0: takes none
@@ -24,6 +28,7 @@ struct StepOptions {
   std::int64_t request = 1;    // the number of the request; its slot is the owner
   std::int64_t setup = -1;     // the permits to set up where there is no counter; -1: none
   std::string_view permits{};  // ids of permits, as one text
+  const Terms* terms = nullptr;
 };
 
 // What one command says. Borrows.
@@ -52,6 +57,7 @@ enum class Part : std::uint8_t {
   kFairQueue,
   kFairTimeouts,
   kPermitTimeouts,
+  kSlots,
   kState,
   kChangedChannel,
   // Texts.
@@ -66,6 +72,9 @@ enum class Part : std::uint8_t {
   kWriter,  // the owner's field as a writer
   kPermitsOfOwner,
   kPermits,
+  kFirstTerm,
+  kSecondTerm,
+  kThirdTerm,
   kRead,
   kWrite,
   kPublish,
@@ -105,7 +114,7 @@ class Row {
   }
 
  private:
-  static constexpr std::size_t kMost = 8;
+  static constexpr std::size_t kMost = 13;
 
   const script::Script* script_ = nullptr;
   std::array<Part, kMost> parts_{};

@@ -31,6 +31,8 @@ inline std::string text(Verdict verdict) {
       return "timed out";
     case Verdict::kGone:
       return "gone";
+    case Verdict::kObjected:
+      return "objected";
     case Verdict::kExpired:
       return "expired";
     case Verdict::kFailed:

@@ -139,6 +139,11 @@ TEST_F(AcquireMachineTest, LostHoldsEndAReentrantAttempt) {
   EXPECT_EQ(gone(), "gone: a reentrant acquire did not find it on the server");
 }
 
+TEST_F(AcquireMachineTest, AnObjectionIsTheEndAndTakesBackWhatAnEarlierSendingGot) {
+  start();
+  EXPECT_EQ(answered({{Answer::Kind::kObjected, {}}}), "objected, give back");
+}
+
 TEST_F(AcquireMachineTest, AnOfferIsAnAttemptThatAnotherMakes) {
   EXPECT_EQ(queue_up(), "join");
   ASSERT_TRUE(machine().open_to_offers());

@@ -99,8 +99,8 @@ TEST(CommandRepliesTest, ServersHaveHostsAndPorts) {
 }
 
 TEST(CommandRepliesTest, AScriptHasTheRepliesOfItsHeader) {
-  Words words = {"EVAL", "\n" + std::string(script::lua::slots_take.text) + "\n", "0"};
-  EXPECT_EQ(replies_to(words), script::lua::slots_take.replies);
+  Words words = {"EVAL", "\n" + std::string(script::lua::slots_acquire.text) + "\n", "0"};
+  EXPECT_EQ(replies_to(words), script::lua::slots_acquire.replies);
   words[1] = script::lua::lock_renew.text;  // about a number of locks that only its caller knows
   EXPECT_EQ(replies_to(words), resp::ReplyKinds::any());
   words[1] = "return 1";
