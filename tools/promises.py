@@ -283,7 +283,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
-        lines=1269,
+        lines=1271,
         added=(
             "waiters for permits set up what the server has lost, and small crowds wait less; "
             "a grant that has waited is noted with its beginning; close() ends the waits for a "
@@ -305,7 +305,7 @@ PROMISES: tuple[Promise, ...] = (
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
             "`close()` gives back what a call of several steps has been granted; "
-            "an acquire says its purpose without a wait; what an acquire of slots gives reaches "
+            "an acquire says its purpose without a wait; what an acquire of these gives reaches "
             "its caller in the same reply"
         ),
     ),
@@ -315,11 +315,11 @@ PROMISES: tuple[Promise, ...] = (
         "locks/engine/permit_semaphore.* locks/engine/setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
-        lines=1744,
+        lines=1747,
         added=(
             "permits are set up anew after the server lost them; a record of the log says the "
             "kind of lock; every kind takes a `label`; a permit tells the tools its program; "
-            "slots are a permit and its number in one step"
+            "slots, and an election with its value, are one step"
         ),
     ),
     Promise(
@@ -425,11 +425,11 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1316,
+        lines=1338,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
             "a loss tells a task of trio, too, who has released the lock by force; "
-            "slots are a permit and its number in one step"
+            "slots, and an election with its value, are one step"
         ),
     ),
 )

@@ -96,10 +96,6 @@ int thread_of(std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}
 
 using sync::Keeping;
 
-std::shared_ptr<Keeping> keeping(const sync::ExchangePtr& acquire) {
-  return std::make_shared<Keeping>(acquire);
-}
-
 // What failed because close() has given the grant back says so: a step that was sent behind that
 // release has met no hold, or no connection.
 void exit_keeping(Keeping& keeping, const py::object& type, const py::object& /*value*/,
@@ -141,8 +137,7 @@ void register_queues(py::module_& module) {
       .def(py::init<>())
       .def("cancel", &NumberedQueue::cancel)
       .def("drain", &NumberedQueue::drain);
-  module.def("keeping", &keeping)
-      .def("next_event", &next_event)
+  module.def("next_event", &next_event)
       .def("begin_events", &begin_events)
       .def("stop_events", &stop_events)
       .def("events_running", &events_running)

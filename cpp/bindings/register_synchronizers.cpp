@@ -9,6 +9,7 @@
 
 #include "bindings/conversions.h"
 #include "bindings/errors.h"
+#include "bindings/permits.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "locks/engine/client.h"
@@ -17,6 +18,7 @@
 #include "locks/engine/permit_semaphore.h"
 #include "locks/engine/quorum.h"
 #include "locks/lease/hold.h"
+#include "locks/sync/operation/keeping.h"
 #include "locks/sync/operation/ticket.h"
 #include "locks/sync/quorum/quorum_round.h"
 #include "locks/sync/recipes/kinds.h"
@@ -72,15 +74,26 @@ template <bool block>
 void add_acquire(py::class_<Lockable, std::shared_ptr<Lockable>>& type, const char* name) {
   const auto acquire = [](const Lockable& self, OwnerNumber owner, bool blocking, Duration timeout,
                           Millis lease, bool renewed, std::uint64_t listener,
-                          const std::optional<sync::CallersTime>& time,
                           const std::optional<std::string>& label) {
     Lockable::AcquireArguments arguments{owner, {lease, renewed}, blocking, timeout, listener};
     arguments.block = block;
-    arguments.callers_time = time;
     arguments.purpose = purpose_of(label);
     return self.acquire(arguments);
   };
   type.def(name, acquire);
+}
+
+// An acquisition that is part of a call of several exchanges; its grant is kept by that.
+std::shared_ptr<sync::Keeping> keeping(const Lockable& self, OwnerNumber owner, Millis lease,
+                                       bool renewed, std::uint64_t listener,
+                                       const sync::CallersTime& time,
+                                       std::optional<sync::Terms> terms) {
+  events_needed();
+  Lockable::AcquireArguments arguments{owner, {lease, renewed}};
+  arguments.listener = listener;
+  arguments.callers_time = time;
+  arguments.terms = shared_terms(std::move(terms));
+  return std::make_shared<sync::Keeping>(self.acquire(arguments));
 }
 
 // A lease that is set while an attempt is under way would not be known to its grant.
@@ -128,6 +141,7 @@ void add_to(py::module_& module) {
   add_acquire<false>(lockable, "acquire");
   add_acquire<true>(lockable, "begin_block");
   lockable.def("release", &Lockable::release)
+      .def("keeping", &keeping)
       .def("end_block", &Lockable::end_block)
       .def("release_deferred", &Lockable::release_deferred)
       .def("extend", &extend)
@@ -253,18 +267,29 @@ std::shared_ptr<PermitSemaphore> new_semaphore(const std::shared_ptr<engine::Cli
   throw py::value_error("no kind of permits has this name: " + std::string(word));
 }
 
-void add_acquire(py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>>& type) {
-  const auto acquire = [](const PermitSemaphore& self, OwnerNumber number, bool blocking,
-                          Duration timeout, Millis lease, bool renewed, std::uint64_t listener,
-                          std::int64_t amount, const std::optional<sync::CallersTime>& time,
-                          const std::optional<std::string>& label,
-                          std::optional<sync::Terms> terms) {
-    PermitSemaphore::AcquireArguments arguments{
-        number, {lease, renewed}, blocking, timeout, listener, amount, time, purpose_of(label)};
-    arguments.terms = shared_terms(std::move(terms));
-    return self.acquire(arguments);
-  };
-  type.def("acquire", acquire).def("idle", &PermitSemaphore::idle);
+// An acquisition of `amount` permits, which are recorded as those of Python's `semaphore` from now
+// on: what keeps them, the exchange that takes them, their ids, and the number of the first.
+py::tuple granting(const PermitSemaphore& self, const py::object& semaphore, std::int64_t amount,
+                   bool blocking, Millis lease, bool renewed, std::uint64_t listener,
+                   const sync::CallersTime& time, const std::optional<std::string>& label,
+                   std::optional<sync::Terms> terms, const py::object& report) {
+  events_needed();
+  PermitSemaphore::AcquireArguments arguments{next_owner_numbers(amount), {lease, renewed}};
+  arguments.blocking = blocking;
+  arguments.listener = listener;
+  arguments.amount = amount;
+  arguments.time = time;
+  arguments.purpose = purpose_of(label);
+  arguments.terms = shared_terms(std::move(terms));
+  const sync::ExchangePtr acquire = self.acquire(arguments);
+  const auto keeping = std::make_shared<sync::Keeping>(acquire);
+  py::list ids;
+  for (std::int64_t i = 0; i < amount; ++i) {
+    const py::str id = hex_of(self.permit(owner_after(arguments.number, i)));
+    expect_permit(semaphore.ptr(), id, report);
+    ids.append(id);
+  }
+  return py::make_tuple(keeping, acquire, ids, arguments.number);
 }
 
 sync::ExchangePtr release_many(const PermitSemaphore& self,
@@ -281,9 +306,10 @@ sync::ExchangePtr release_many(const PermitSemaphore& self,
 void add_to(py::module_& module) {
   using engine::Setup;
   py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>> type(module, "PermitSemaphore");
-  add_acquire(type);
   type.def(py::init(&new_semaphore), py::arg("client"), py::arg("word"), py::arg("name"),
            py::arg("setup") = -1, py::arg("label") = py::none())
+      .def("granting", &granting)
+      .def("idle", &PermitSemaphore::idle)
       .def("release", &PermitSemaphore::release)
       .def("extend", &PermitSemaphore::extend)
       .def("try_set_permits", &PermitSemaphore::try_set_permits)

@@ -157,7 +157,7 @@ class Keeping:
     # it. keep(), begin_use() and the end of the context raise ConnectionError where close() has
     # given it back.
     @property
-    def acquire(self) -> Exchange[bool]: ...
+    def acquire(self) -> Exchange[Any]: ...
     @property
     def kept(self) -> bool: ...
     def keep(self) -> None: ...
@@ -167,9 +167,6 @@ class Keeping:
     def undo(self) -> None: ...  # gives it back, also what was kept
     def __enter__(self) -> Keeping: ...
     def __exit__(self, *error: object) -> None: ...
-
-# To be made before it is sent.
-def keeping(acquire: Exchange[bool], /) -> Keeping: ...
 
 # A copy: changes to it do not affect the client.
 def options_of(client: Client, /) -> ClientOptions: ...
@@ -261,7 +258,7 @@ class BlockingPermitSemaphore(Native):  # the same of permit semaphores
 class Lockable:
     # A lock of any kind: owners acquire and release it. The client keeps its state.
 
-    # `to`: the listener. `time`: of a call that has further exchanges, in the place of `timeout`.
+    # `to`: the listener.
     def acquire(
         self,
         owner: int,
@@ -270,7 +267,6 @@ class Lockable:
         lease_ms: int,
         renewed: bool,
         to: int,
-        time: CallersTime | None,
         label: str | None,  # None: the lock's
         /,
     ) -> Exchange[bool]: ...
@@ -283,10 +279,21 @@ class Lockable:
         lease_ms: int,
         renewed: bool,
         to: int,
-        time: CallersTime | None,
         label: str | None,
         /,
     ) -> Exchange[bool]: ...
+    # The acquisition of a call that has further exchanges: what keeps its grant, to be made before
+    # it is sent.
+    def keeping(
+        self,
+        owner: int,
+        lease_ms: int,
+        renewed: bool,
+        to: int,
+        time: CallersTime,
+        terms: Terms | None,
+        /,
+    ) -> Keeping: ...
     def release(self, owner: int, all_holds: bool, /) -> Exchange[None]: ...
     def release_deferred(self, owner: int, /) -> Exchange[None]: ...  # of one
     def end_block(self, owner: int, deferred: bool, /) -> Exchange[None]: ...
@@ -367,22 +374,23 @@ class PermitSemaphore:
     ) -> None: ...
     def expect(self, permits: int, /) -> int: ...  # as of Counter
     def expect_more(self, permits: int, /) -> int: ...
-    # They have the number, a new one for each attempt, and those that follow it: see permit_id().
-    # `time`: as of Lockable.
-    def acquire(
+    # An acquisition of `count` permits, which `semaphore` expects from now on, see expect_permit():
+    # what keeps them, the exchange that takes them, their ids, and the owner's number of the first,
+    # whose successors have the others: see permit_id().
+    def granting(
         self,
-        number: int,
+        semaphore: object,
+        count: int,
         blocking: bool,
-        timeout: float,
         lease_ms: int,
         renewed: bool,
         to: int,
-        count: int,
-        time: CallersTime | None,
+        time: CallersTime,
         label: str | None,  # None: the semaphore's
         terms: Terms | None,
+        report: object,
         /,
-    ) -> Exchange[Any]: ...
+    ) -> tuple[Keeping, Exchange[Any], list[str], int]: ...
     def idle(self) -> bool: ...  # no waiter of this client is ahead of the next acquire
     def release(self, permit: bytes, /) -> Exchange[int | None]: ...  # 0: it is not in use
     # See release_many.lua; LostPermit: nothing was sent. leave(): without an answer.

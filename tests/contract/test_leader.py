@@ -123,6 +123,19 @@ def test_it_is_the_fenced_lock_of_the_name(leader: Any, client: Any, alice: Any,
     assert leader.token > before
 
 
+def test_a_candidate_that_waits_for_a_fenced_lock_of_its_client_is_announced(
+    leader: Any, client: Any, alice: Any, bob: Any
+) -> None:
+    lock = leader._client.fenced_lock(NAME)
+    alice.do(lock.acquire)
+    waiting = bob.begin(leader.campaign)
+    eventually(lambda: leader._client.stats().waiting == 1)
+    alice.do(lock.release)
+    assert waiting.result(BOUND) is True
+    found = alice.do(client.leader(NAME).current)
+    assert said(found) == ("first", leader.token)
+
+
 def test_one_object_campaigns_once_at_a_time(
     leader: Any, other: Any, alice: Any, bob: Any, carol: Any
 ) -> None:

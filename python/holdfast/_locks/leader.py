@@ -1,7 +1,8 @@
 """Leader election for threads, with the part that it shares with that for tasks.
 
 A leader holds the fenced lock of the name. Beside it the state of the name says who leads and with
-which value, as long as that owner holds the lock: see ``lua/leader``.
+which value, as long as that owner holds the lock. The step that grants the lock writes it: see
+``lua/leader``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from holdfast._locks.lock import BaseHold, Hold
 from holdfast._locks.steps import (
     Steps,
     changes,
-    keeping,
     keys_of,
     run,
     step,
@@ -245,7 +245,6 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         with self._campaigning(campaign) as leads, self._attempt(hold, time) as attempt:
             if leads or not (yield attempt.acquire):
                 return leads
-            yield from self._announce(hold, self._value, time)
             campaign.attempt = attempt
             attempt.pass_on()
             return True
@@ -253,21 +252,8 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
     def _attempt(self, hold: BaseHold, time: CallersTime) -> _core.Keeping:
         ms, renewed = self._lock._lease
         owner, listener = hold._owner, hold._listener()
-        return keeping(hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time, None))
-
-    def _owner_of(self, hold: BaseHold) -> str:
-        return f"{self._client._core.id}:{hold._owner}"
-
-    def _announce(self, hold: BaseHold, value: bytes, time: CallersTime) -> Steps[None]:
-        """Say that the hold leads, with this value; raises for a hold that is gone."""
-        token = hold.token
-        if token is None:
-            raise self._no_leader(hold)
-        change = next(self._changes)
-        keys = self._keys.name, self._keys.state, self._keys.channel
-        args = (self._owner_of(hold), token, change, value, KEEP_MS)
-        if (yield step(self._client._core, time, "leader/set", keys, args)) == 0:
-            raise self._no_leader(hold)
+        terms = self._value, str(KEEP_MS).encode(), b""
+        return hold._core.keeping(owner, ms, renewed, listener, time, terms)
 
     def _resign(self) -> Steps[None]:
         """Release the lock, which withdraws what was announced."""
@@ -283,8 +269,15 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
         hold._unwatch()
 
     def _set_value(self, value: Value) -> Steps[None]:
-        kept = checked_value(value)
-        yield from self._announce(self._leading_hold(), kept, without_limit(self._client._core))
+        kept, hold, core = checked_value(value), self._leading_hold(), self._client._core
+        token = hold.token
+        if token is None:
+            raise self._no_leader(hold)
+        keys = self._keys.name, self._keys.state, self._keys.channel
+        owner, change = f"{core.id}:{hold._owner}", next(self._changes)
+        args = (owner, token, change, kept, KEEP_MS)
+        if (yield step(core, without_limit(core), "leader/set", keys, args)) == 0:
+            raise self._no_leader(hold)
         self._value = kept
 
     def _no_leader(self, hold: BaseHold | None) -> NotOwnedError:
@@ -370,8 +363,8 @@ class Leader(BaseLeader[Hold]):
 
         Raises ``TypeError`` or ``ValueError`` for a bad argument, before anything is sent;
         ``ConnectionError`` when no server answers within ``timeout`` and the command time-out;
-        ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
-        was announced; ``RuntimeError`` while another thread campaigns with this object.
+        ``ServerError`` when it refuses; ``LockLostError`` when its lease was over before the
+        caller had it; ``RuntimeError`` while another thread campaigns with this object.
         """
         seconds, campaign = checked_timeout(True, timeout), Campaign[Hold]()
         try:

@@ -553,7 +553,7 @@ def acquire_for(
     lock = hold.lock
     seconds, (ms, renewed) = checked(lock, wait, lease)
     how = (hold._owner, True, seconds, ms, renewed, hold._listener())
-    if not hold._core.acquire(*how, None, checked_label(label)).wait():
+    if not hold._core.acquire(*how, checked_label(label)).wait():
         raise lock._timed_out(max(seconds, 0.0))
 
 

@@ -39,7 +39,6 @@ from holdfast._locks.steps import (
     Command,
     Steps,
     commands,
-    keeping,
     lasting_step,
     raised,
     run,
@@ -103,8 +102,7 @@ class Attempt:
         ms, renewed = hold.lock._lease
         owner, listener = hold._owner, hold._listener()
         self.hold = hold
-        acquire = hold._core.acquire(owner, True, -1.0, ms, renewed, listener, time, None)
-        self.keeping = keeping(acquire)
+        self.keeping = hold._core.keeping(owner, ms, renewed, listener, time, None)
 
     def leave_to_lease(self) -> None:
         """It is not released: the others wait until its lease is over."""

@@ -35,7 +35,7 @@ from holdfast._engine.arguments import (
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
 from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BlockingPermits, Permits, answers, native, seconds_left
-from holdfast._locks.steps import keeping, run, without_limit
+from holdfast._locks.steps import run, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
@@ -133,7 +133,7 @@ class Granting:
     ``acquire``: the exchange that takes them, all or none; ``label``: instead of the semaphore's.
     """
 
-    __slots__ = ("_client", "_first", "_semaphore", "acquire", "keeping", "permits")
+    __slots__ = ("_first", "_semaphore", "acquire", "keeping", "permits")
 
     def __init__(
         self,
@@ -146,21 +146,11 @@ class Granting:
         label: str | None = None,
         terms: _core.Terms | None = None,
     ) -> None:
-        if not _events.running():
-            _events.start()
-        core, client = semaphore._core, semaphore._client._core.id
-        first = _core.next_owners(count)
-        self._client, self._first, self._semaphore = client, first, semaphore
-        self.permits = [_core.permit_id(client, first + place) for place in range(count)]
+        self._semaphore = semaphore
         report = semaphore._reporter() if semaphore._on_lost is not None else None
-        for permit in self.permits:
-            _core.expect_permit(semaphore, permit, report)
-        seconds = -1.0  # its time has the limit
-        losses = semaphore._losses
-        self.acquire: _core.Exchange[Any] = core.acquire(
-            first, waits, seconds, lease.ms, lease.renewed, losses, count, time, label, terms
-        )
-        self.keeping = keeping(self.acquire)
+        given = semaphore, count, waits, lease.ms, lease.renewed, semaphore._losses
+        made = semaphore._core.granting(*given, time, label, terms, report)
+        self.keeping, self.acquire, self.permits, self._first = made
 
     def raw(self) -> bytes:
         """The first one, as the server has it."""
@@ -168,7 +158,7 @@ class Granting:
 
     def who(self) -> bytes:
         """Who has it, as the server keeps that beside a slot or a party."""
-        return f"{self._client}:{self._first} {os.getpid()} {host()}".encode()
+        return f"{self._semaphore._client._core.id}:{self._first}".encode() + here()
 
     def forget(self) -> None:
         """They were not granted, or are given back: no loss of them is reported."""

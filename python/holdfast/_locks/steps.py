@@ -5,7 +5,7 @@ results, or their errors; ``run()`` drives it for threads, ``task_steps.drive()`
 exchange has the call's time (``CallersTime``): ``time_of()``, ``without_limit()``, ``time_over()``.
 
 What a step takes depends on a hold or permit of its caller, and ends with that, by the script of
-its release. So a call gives back what it has taken by ``keeping()`` alone: it is made before
+its release. So a call gives back what it has taken by ``_core.Keeping`` alone: it is made before
 the acquisition is sent, and gives that back, in the background, unless the call keeps it at its
 end; ``close()`` waits for that, too. A call never sends anything in an exception path.
 
@@ -36,11 +36,6 @@ Argument = bytes | str | int
 Command = Sequence[bytes]
 #: A call that is driven.
 Steps = Generator["Exchange[Any]", Any, T]
-
-
-def keeping(acquire: Exchange[bool]) -> _core.Keeping:
-    """What gives back what this exchange, which has not begun, acquires: see ``_core.Keeping``."""
-    return _core.keeping(acquire)
 
 
 def time_over(core: _core.Client) -> CallersTime:

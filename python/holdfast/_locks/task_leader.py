@@ -126,8 +126,8 @@ class Leader(BaseLeader[Hold], Block):
 
         Raises ``TypeError`` or ``ValueError`` for a bad argument, before anything is sent;
         ``ConnectionError`` when no server answers within ``timeout`` and the command time-out;
-        ``ServerError`` when it refuses; ``LockLostError`` when the leadership was lost before it
-        was announced; ``RuntimeError`` while another task campaigns with this object.
+        ``ServerError`` when it refuses; ``LockLostError`` when its lease was over before the
+        caller had it; ``RuntimeError`` while another task campaigns with this object.
         """
         seconds, campaign = checked_timeout(True, timeout), Campaign[Hold]()
         try:

@@ -230,7 +230,7 @@ class Lock(BaseLock, _core.TaskLock):
         try:
             begin = self._core.begin_block if block else self._core.acquire
             what = (owner, blocking, seconds, lease.ms, lease.renewed, listener)
-            granted = await loop.start(begin(*what, None, label))
+            granted = await loop.start(begin(*what, label))
         finally:
             if watcher is not None:
                 self._attempted(watcher, granted)
@@ -560,7 +560,7 @@ async def acquire_for(
     lock = hold.lock
     seconds, (ms, renewed) = checked(lock, wait, lease)
     how = (hold._owner, True, seconds, ms, renewed, hold._listener())
-    if not await request(hold._client, hold._core.acquire(*how, None, checked_label(label))):
+    if not await request(hold._client, hold._core.acquire(*how, checked_label(label))):
         await lock._raise_timed_out(max(seconds, 0.0))
 
 

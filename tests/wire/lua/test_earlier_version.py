@@ -76,6 +76,14 @@ def test_a_leader_of_this_version_is_read_and_withdrawn_by_the_earlier_one(led: 
     assert led.keys() == {LOCK}
 
 
+def test_who_is_elected_by_this_version_is_read_by_the_earlier_one(server: Server) -> None:
+    keys = [LOCK, b"redisson_lock_token:{myStep}", LEADER, CHANGED]
+    asked = (ALICE, MINUTE, 1, b"sthere", REST, "publish")
+    token = evaluated(server.inspect, "leader/acquire", keys, *asked)
+    assert earlier(server, "leader/current", [LOCK, LEADER], REST)[2:] == [ALICE, token, b"sthere"]
+    assert earlier(server, "leader/set", [LOCK, LEADER, CHANGED], *SET) == 1
+
+
 def test_after_a_release_the_earlier_version_reads_no_leader(led: Server) -> None:
     evaluated(led.inspect, "leader/set", [LOCK, LEADER, CHANGED], *SET)
     keys = [LOCK, LOCK_CHANNEL, LEADER, CHANGED]

@@ -11,12 +11,14 @@ import redis
 
 import holdfast
 from tests.support.servers import Server
+from tests.wire.lua.permit_steps import dump
 from tests.wire.lua.steps import ALICE, BOB, ROOT, Listener, evaluated
 from tests.wire.lua.steps import CHANNEL as LOCK_CHANNEL
 
 NAME, STATE, CHANNEL = b"myStep", b"holdfast_state:{myStep}", b"holdfast_changed:{myStep}"
 VALUE = b"s10.0.0.7:80"
 KEEP = 1_000_000
+TOKENS = b"redisson_lock_token:{myStep}"
 
 
 @pytest.fixture
@@ -33,6 +35,12 @@ def hold(server: Server, owner: bytes = ALICE) -> None:
     server.inspect.delete(NAME)
     server.inspect.hset(NAME, owner, 1)
     server.inspect.pexpire(NAME, 30_000)
+
+
+def elect(server: Server, owner: bytes = ALICE, value: bytes = VALUE, lease: int = 30_000) -> Any:
+    keys = [NAME, TOKENS, STATE, CHANNEL]
+    argv = (owner, lease, 1, value, KEEP, "publish")
+    return evaluated(server.inspect, "leader/acquire", keys, *argv)
 
 
 def set_value(
@@ -58,6 +66,63 @@ def changed(server: Server, known: int) -> Any:
 
 def revision(server: Server) -> int:
     return int(server.inspect.hget(STATE, "revision") or 0)
+
+
+def test_who_is_elected_is_announced(server: Server, changes: Listener) -> None:
+    token = elect(server)
+    assert token == server.inspect.get(TOKENS)
+    assert server.inspect.hgetall(NAME) == {ALICE: b"1"}
+    seen, left, *rest = current(server)
+    assert (seen, rest) == (revision(server), [ALICE, token, VALUE])
+    assert 0 < left <= 30_000
+    assert heard(changes) == [str(seen).encode()]
+    assert KEEP - 60_000 < server.inspect.pttl(STATE) <= KEEP
+
+
+def test_another_candidate_learns_how_long_the_leader_has(server: Server) -> None:
+    elect(server)
+    before = dump(server)
+    assert 0 < elect(server, BOB, b"sother") <= 30_000
+    assert dump(server) == before
+
+
+def test_a_repeated_election_has_the_same_token_a_new_lease_and_no_message(
+    server: Server, changes: Listener
+) -> None:
+    token = elect(server, lease=10_000)
+    set_value(server, value=b"snext", token=int(token))
+    assert elect(server) == token
+    assert server.inspect.pttl(NAME) > 20_000
+    assert current(server)[2:] == [ALICE, token, b"snext"]
+    assert len(heard(changes)) == 2
+
+
+def test_a_leader_that_the_state_names_but_no_lock_is_elected_anew(server: Server) -> None:
+    token = elect(server)
+    server.inspect.delete(NAME)
+    assert int(elect(server)) > int(token)
+    assert current(server)[3] == server.inspect.get(TOKENS)
+
+
+def test_the_first_value_after_the_election_is_newer(server: Server) -> None:
+    token = int(elect(server))
+    assert set_value(server, 1, b"snext", token=token) == 1
+    assert current(server)[4] == b"snext"
+
+
+@pytest.mark.parametrize("key", [NAME, STATE, TOKENS])
+def test_no_leader_is_elected_over_a_key_of_another_program(server: Server, key: bytes) -> None:
+    server.inspect.sadd(key, "text")
+    with pytest.raises(redis.ResponseError, match="WRONGTYPE"):
+        elect(server)
+    assert server.keys() == {key}
+
+
+def test_out_of_memory_no_leader_is_elected(private_server: Server) -> None:
+    private_server.inspect.config_set("maxmemory", 1)
+    with pytest.raises(redis.exceptions.OutOfMemoryError):
+        elect(private_server)
+    assert private_server.keys() == set()
 
 
 def test_an_owner_of_the_lock_is_announced(server: Server, changes: Listener) -> None:

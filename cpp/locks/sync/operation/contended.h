@@ -34,7 +34,9 @@ class Acquire::Contended final : public wait::Waiter,
   void on_failure(const Status& why) override {
     notify(&AcquireMachine::failed, unreachable_status(why, acquire_.name()), true);
   }
-  std::shared_ptr<wait::NextWaiter> next_waiter() override { return self(); }
+  std::shared_ptr<wait::NextWaiter> next_waiter() override {
+    return request().recipe().transfers() ? self() : nullptr;
+  }
 
   bool accept_offer(const std::function<void()>& send) override;
   void offer_answered(const Answer& answer, const client::Sent& sent, const Status& why) override;

@@ -108,10 +108,14 @@ std::optional<std::int64_t> token(const resp::Reply& reply) {
   return value;
 }
 
-// The release also withdraws what the leader has announced, and each election has its own owner,
-// with one hold.
+// An acquire, with the leader's value and how long that stays as its terms, also announces it; the
+// release withdraws it. Each election has its own owner, with one hold.
 constexpr Steps leader_steps() {
   Steps of = fenced_steps();
+  of.acquire = {lua::leader_acquire,
+                {P::kName, P::kTokenCounter, P::kState, P::kChangedChannel, P::kOwner, P::kLease,
+                 P::kCount, P::kFirstTerm, P::kSecondTerm, P::kPublish}};
+  of.transfer = {};
   of.release = {lua::leader_release,
                 {P::kName, P::kLockChannel, P::kState, P::kChangedChannel, P::kOwner, P::kPublish}};
   of.release_either = {};
@@ -234,8 +238,8 @@ const LockRecipe& fenced_lock_recipe() {
 }
 
 const LockRecipe& leader_recipe() {
-  static const FencedLock recipe(
-      kLeaderSteps, {"fenced_lock", keys::kLockChannel, Waiting::kInTurn, {}, false, false, false});
+  static const FencedLock recipe(kLeaderSteps,
+                                 {"fenced_lock", keys::kLockChannel, Waiting::kInTurn});
   return recipe;
 }
 

@@ -98,7 +98,6 @@ struct Traits {
   std::string_view ticket{};  // its word in a ticket; empty: its holds cannot be moved
   bool has_permits = false;   // several owners may have it at a time, as many as there are permits
   bool grants_end = false;    // with their lease, also of a kind without holds
-  bool hands_over = true;     // a kind whose release says more than that it is free does not
 };
 
 class TakingRecipe;
@@ -119,9 +118,9 @@ class Recipe {
   Waiting waiting() const { return traits_.waiting; }
   bool has_permits() const { return traits_.has_permits; }
   std::string_view ticket_kind() const { return traits_.ticket; }
-  // An owner may hand it over to a waiter (kInTurn) of this client, of any kind: by the next
-  // waiter's recipe, not the owner's.
-  bool transfers() const { return steps_.transfer && traits_.hands_over; }
+  // An owner may hand it over to a waiter (kInTurn) of this client, of any such kind: by the next
+  // waiter's recipe, not the owner's. Not of a kind whose grant or release says more.
+  bool transfers() const { return bool(steps_.transfer); }
 
   // The scripts that a caller waits for.
   virtual std::vector<const script::Script*> scripts() const;

@@ -114,7 +114,7 @@ class Row {
   }
 
  private:
-  static constexpr std::size_t kMost = 13;
+  static constexpr std::size_t kMost = 11;
 
   const script::Script* script_ = nullptr;
   std::array<Part, kMost> parts_{};
