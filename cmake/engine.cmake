@@ -67,7 +67,7 @@ holdfast_compile_together(cold redis/topology redis/base/shown redis/client/gree
                           locks/sync/operation/command_operation
                           locks/sync/operation/command_replies
                           locks/sync/operation/replica_acknowledger
-                          locks/sync/operation/ticket locks/sync/operation/transfer_operation
+                          locks/sync/operation/ticket locks/sync/operation/attach_operation
                           guard/enrolment guard/guard guard/held_page guard/releases guard/settings)
 set_source_files_properties(
   "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/holdfast_engine.dir/Unity/unity_cold_cxx.cxx"

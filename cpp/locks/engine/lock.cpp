@@ -62,8 +62,8 @@ sync::ExchangePtr Lock::ttl() const {
 }
 
 sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
-  return std::make_shared<sync::DetachOperation>(client_->started(), recipe(), name(), owner,
-                                                 lease);
+  sync::ExchangePtr detach = sync::detach(client_->started(), recipe(), name(), owner, lease);
+  return detach ? detach : release({owner});  // which says why there is no hold
 }
 
 std::string Lock::end_detach(OwnerNumber owner) const {

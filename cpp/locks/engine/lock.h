@@ -10,10 +10,10 @@
 #include "locks/engine/client.h"
 #include "locks/lease/keeper.h"
 #include "locks/sync/operation/acquire_request.h"
+#include "locks/sync/operation/attach_operation.h"
 #include "locks/sync/operation/hold_release.h"
 #include "locks/sync/operation/operation.h"
 #include "locks/sync/operation/ticket.h"
-#include "locks/sync/operation/transfer_operation.h"
 #include "locks/sync/recipes/recipe.h"
 
 namespace holdfast::engine {
@@ -114,8 +114,8 @@ class Lock : public Lockable {
   bool foreign() const override { return synchronizer_->foreign(); }
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   // The two halves of passing a hold on to another process, and the ticket: see
-  // locks/sync/operation/transfer_operation.h. After a detach() that was granted, end_detach()
-  // follows.
+  // locks/sync/operation/calls.h and attach_operation.h. After a detach() that was granted,
+  // end_detach() follows.
   sync::ExchangePtr detach(OwnerNumber owner, Millis lease) const;
   // Ends the hold, and returns its ticket; empty if it has been lost.
   std::string end_detach(OwnerNumber owner) const;

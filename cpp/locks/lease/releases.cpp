@@ -301,16 +301,14 @@ void Releases::end_together(const LockName& name, const Owners& owners, bool rel
   }
 }
 
-ReleasePlan Releases::begin_detach(const LockName& name, OwnerNumber owner, Millis lease) {
+std::string Releases::begin_detach(const LockName& name, OwnerNumber owner, Millis lease) {
   const EntryLock entry(keeper_, name, owner);
-  Hold* const hold = entry.current();
-  if (hold == nullptr) return {};
+  Hold* const hold = entry.held();
+  if (hold == nullptr || keeper_.closed) return {};
   const TimePoint now = keeper_.clock.now();
   keeper_.lose_if_over(*hold, now);
-  if (!hold->held()) return report_loss(*hold);
-  if (keeper_.closed) return {};
+  if (!hold->held()) return {};
   ReleasePlan plan;
-  plan.verdict = ReleasePlan::Verdict::kFinal;
   describe(plan, *hold);
   std::unique_ptr<Hold::Move>& move = hold->extras().move;
   if (!move) {
@@ -320,8 +318,7 @@ ReleasePlan Releases::begin_detach(const LockName& name, OwnerNumber owner, Mill
   move->lease = lease;
   move->minimum = plan.closed_for(now);
   keeper_.begin_lease(*hold, lease, now);
-  plan.other = move->other;
-  return plan;
+  return move->other;
 }
 
 bool Releases::end_detach(const LockName& name, OwnerNumber owner) {

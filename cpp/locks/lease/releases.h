@@ -112,11 +112,11 @@ class Releases {
   // effect on holds that another release, or leave_to_lease(), has ended since.
   void end_together(const LockName& name, const Owners& owners, bool released);
 
-  // The hold is to be given the field of a ticket, with another lease, and ends here then: see
-  // locks/sync/operation/transfer_operation.h. From now on (even if it fails) it is not renewed,
+  // The hold is to be given the field of a ticket, which is returned, with another lease, and ends
+  // here then: see locks/sync/operation/calls.h. From now on (even if it fails) it is not renewed,
   // and is trusted for the shorter one of both leases; a release gives it back under either field.
-  // The verdict: kFinal, and the field is in `other`; kNotOwned, kLost.
-  ReleasePlan begin_detach(const LockName& name, OwnerNumber owner, Millis lease);
+  // Empty: the owner holds nothing; a release says why.
+  std::string begin_detach(const LockName& name, OwnerNumber owner, Millis lease);
   // Its caller gets the ticket: the hold ends. False: it has been lost.
   bool end_detach(const LockName& name, OwnerNumber owner);
   // What a ticket has to contain of a hold whose detach was begun; nothing when it is not held.

@@ -49,6 +49,24 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
                   [keeper, name, owner] { return keeper->renewal_on_wire(name, owner); }});
 }
 
+ExchangePtr detach(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
+                   const LockName& name, OwnerNumber owner, Millis lease) {
+  const auto keeper = context->keeper;
+  std::string ticket = keeper->releases().begin_detach(name, owner, lease);
+  if (ticket.empty()) return nullptr;
+  const std::string field = owner_field(context->client_id, owner);
+  Query query{name, [recipe = &recipe, name, field, ticket = std::move(ticket),
+                     lease](script::Writer& out) {
+                recipe->steps().move.write(out, {name, field, 1, lease, {}, ticket});
+              }};
+  query.answered = [keeper, name, owner](std::optional<std::int64_t> value,
+                                         const client::Sent& /*sent*/) {
+    if (!value) keeper->lose(name, owner, lease::kGone);
+  };
+  query.releases = Exchange::About{recipe.kind(), owner};
+  return call_of(std::move(context), std::move(query));
+}
+
 ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,
                           const LockName& name, OwnerNumber by) {
   const auto keeper = context->keeper;

@@ -16,6 +16,13 @@ namespace holdfast::sync {
 ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
                    const LockName& name, OwnerNumber owner, Millis lease);
 
+// The first half of passing a hold on: gives it the field of a ticket, with that lease, counted
+// from now, and (even if it fails) without renewal; to be begun at once. Null: the owner holds
+// nothing. Outcome::value: not nil: Releases::end_detach() follows. Else the hold is lost. Without
+// an answer it is left to its lease, for its owner to release, or to detach again.
+ExchangePtr detach(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
+                   const LockName& name, OwnerNumber owner, Millis lease);
+
 // Frees the lock, regardless of its owner. Outcome::value: 1 when it was held. `by`: whose call it
 // is.
 ExchangePtr force_release(std::shared_ptr<const Context> context, const LockRecipe& recipe,

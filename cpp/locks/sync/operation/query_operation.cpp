@@ -61,6 +61,14 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
   finish({Verdict::kGranted, {}, value});
 }
 
+Exchange::About QueryOperation::about() {
+  if (!query_.releases) return {};
+  About about = *query_.releases;
+  const MutexLock lock(mutex_);
+  about.last = finished() && outcome()->value;
+  return about;
+}
+
 void QueryOperation::failed(const Status& why) { finish({Verdict::kFailed, why}); }
 
 void QueryOperation::refused(std::string_view text) {

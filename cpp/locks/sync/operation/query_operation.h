@@ -33,6 +33,9 @@ struct Query {
 
   // Its caller gets the reply, of any kind, by replies(); Outcome::value is nothing.
   bool whole_reply = false;
+
+  // To observers it is the release of this hold, done once the reply is not nil.
+  std::optional<Exchange::About> releases{};
 };
 
 // The query that a row is: of a name, and of the owner with that field.
@@ -46,13 +49,15 @@ inline Query query_of(const Row& row, const LockName& name, std::string owner = 
 class QueryOperation final : public Operation {
  public:
   QueryOperation(std::shared_ptr<const Context> context, Query query)
-      : Operation(std::move(context), query.name), query_(std::move(query)) {}
+      : Operation(std::move(context), query.name, query.releases ? Role::kRelease : Role::kCall),
+        query_(std::move(query)) {}
 
   // Not sent any more. If it was sent, it may still be executed; but what is submitted from now on
   // stands behind it.
   void cancel() override;
 
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
+  About about() override;
   const Replies* replies() const override { return query_.whole_reply ? &replies_ : nullptr; }
 
  private:

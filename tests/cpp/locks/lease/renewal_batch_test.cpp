@@ -222,9 +222,9 @@ TEST_F(RenewalBatchTest, ABatchPromisesNoMoreThanAnExtensionThatHasBegunMeanwhil
 TEST_F(RenewalBatchTest, ABatchThatMeetsAHoldBeingPassedOnIsNoLoss) {
   hold_locks(3);
   begin_for_all();
-  const ReleasePlan plan = keeper().releases().begin_detach(lock(1), kAlice, Millis(2000));
+  const std::string ticket = keeper().releases().begin_detach(lock(1), kAlice, Millis(2000));
   command({"HDEL", "lock1", owner_field("client", kAlice)});
-  command({"HSET", "lock1", plan.other, "1"});
+  command({"HSET", "lock1", ticket, "1"});
   resume();
   EXPECT_EQ(events, Strings{});
 }

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "locks/sync/call_fixture.h"
+#include "locks/sync/operation/calls.h"
 #include "locks/sync/operation/query_operation.h"
-#include "locks/sync/operation/transfer_operation.h"
 #include "locks/sync/quorum/fan_out_call.h"
 #include "locks/sync/quorum/quorum_round.h"
 
@@ -45,17 +45,20 @@ TEST_F(TaskCallTest, AGatheredCallThatIsCancelledBeforeItIsSentIsGone) {
   EXPECT_TRUE(left.expired());
 }
 
-TEST_F(TaskCallTest, ADetachOfAHoldWhoseLossIsForgottenSaysWhatHappened) {
-  acquire({granted});
-  const auto detach =
-      std::make_shared<DetachOperation>(context, lock_recipe(), lock->name(), kAlice, kLease.time);
-  const auto forget = [this] {
-    keeper().lose(lock->name(), kAlice, "it was released by force");
-    keeper().forget_loss(lock->name(), kAlice);
+TEST_F(TaskCallTest, ADetachIsAReleaseToObserversOnceItIsDone) {
+  const auto detach = [this] {
+    return sync::detach(context, lock_recipe(), lock->name(), kAlice, kLease.time);
   };
-  meanwhile(forget, detach, {kNil});
-  EXPECT_EQ(verdict(), Verdict::kGone);
-  EXPECT_NE(outcome->why.message(), "");
+  EXPECT_EQ(detach(), nullptr) << "nothing is held";
+  for (const std::string& reply : {kNil, kReleased}) {
+    acquire({granted});
+    const ExchangePtr step = detach();
+    EXPECT_FALSE(step->about().last);
+    run(step, {reply});
+    EXPECT_EQ(step->about().last, reply == kReleased);
+    EXPECT_EQ(keeper().known(lock->name(), kAlice).lost, reply == kNil);
+    keeper().forget_loss(lock->name(), kAlice);
+  }
 }
 
 TEST_F(TaskCallTest, ACallOfAClosedClientNamesItsLock) {
