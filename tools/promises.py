@@ -345,7 +345,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/operation/replica_acknowledger.*",
         "failover-with-lock failover-without-lock",
         first=324,
-        lines=324,
+        lines=301,
     ),
     Promise(
         "Several locks as one, and a majority of independent servers",

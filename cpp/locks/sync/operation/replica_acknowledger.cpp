@@ -135,10 +135,8 @@ ReplicaAcknowledger::ConnectionPtr ReplicaAcknowledger::route(std::string_view k
 }
 
 Status ReplicaAcknowledger::confirm(UnconfirmedGrant grant, Confirmed confirmed) {
-  const ConnectionPtr connection = route(grant.name.bytes());
-  const TimePoint deadline = after(clock_.now(), policy_.command_timeout);
-  const MutexLock guard(mutex_);
-  return add(connection, {std::move(grant), std::move(confirmed), deadline});
+  return add(
+      {std::move(grant), std::move(confirmed), after(clock_.now(), policy_.command_timeout)});
 }
 
 ReplicaAcknowledger::Queue& ReplicaAcknowledger::queue_of(const ConnectionPtr& connection) {
@@ -150,7 +148,9 @@ ReplicaAcknowledger::Queue& ReplicaAcknowledger::queue_of(const ConnectionPtr& c
   return queues_[connection];
 }
 
-Status ReplicaAcknowledger::add(const ConnectionPtr& connection, Item item) {
+Status ReplicaAcknowledger::add(Item item) {
+  const ConnectionPtr connection = route(item.grant.name.bytes());
+  const MutexLock guard(mutex_);
   Queue& queue = queue_of(connection);
   queue.waiting.push_back(std::move(item));
   return queue.busy ? Status{} : begin_round(connection, queue);
@@ -170,46 +170,32 @@ Status ReplicaAcknowledger::begin_round(const ConnectionPtr& connection, Queue& 
 
 void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& reply,
                                    const client::Sent& sent) {
-  Outcomes due;
-  std::vector<Item> again;
+  std::vector<std::pair<Confirmed, Acknowledgement>> due;
   for (const WritePtr& write : wait.writes) {
     if (wait.connection && !write->claim()) continue;
     std::optional<Acknowledgement> outcome = write->outcome(sent.stream);
     if (!reply.ok() || (outcome && outcome->kind == Kind::kConfirmed)) {
       outcome = judge_wait(reply, write->key(), wait.wait_time);
     }
-    if (outcome) {
-      due.emplace_back(write->item.confirmed, std::move(*outcome));
-    } else {
-      again.push_back(write->item);
+    if (!outcome) {
+      Status closed = add(write->item);
+      if (!closed.ok()) outcome = Acknowledgement{Kind::kFailed, std::move(closed)};
+    }
+    if (outcome) due.emplace_back(write->item.confirmed, std::move(*outcome));
+  }
+  if (wait.connection) {  // the next round
+    const MutexLock guard(mutex_);
+    Queue& queue = queue_of(wait.connection);
+    queue.busy = false;
+    const std::vector<Item> waiting = queue.waiting;
+    const Status closed = waiting.empty() ? Status{} : begin_round(wait.connection, queue);
+    if (!closed.ok()) {
+      for (const Item& item : waiting) {
+        due.emplace_back(item.confirmed, Acknowledgement{Kind::kFailed, closed});
+      }
     }
   }
-  next_round(wait.connection, std::move(again), due);
   for (auto& [confirmed, outcome] : due) confirmed(std::move(outcome));
-}
-
-void ReplicaAcknowledger::next_round(const ConnectionPtr& connection, std::vector<Item> again,
-                                     Outcomes& due) {
-  std::vector<ConnectionPtr> free;
-  free.reserve(again.size() + 1);
-  for (const Item& item : again) free.push_back(route(item.grant.name.bytes()));
-  const MutexLock guard(mutex_);
-  for (std::size_t i = 0; i < again.size(); ++i) {
-    queue_of(free[i]).waiting.push_back(std::move(again[i]));
-  }
-  if (connection) {
-    queue_of(connection).busy = false;
-    free.push_back(connection);
-  }
-  for (const ConnectionPtr& next : free) {
-    Queue& queue = queue_of(next);
-    if (queue.busy || queue.waiting.empty()) continue;
-    const std::vector<Item> items = queue.waiting;
-    const Status closed = begin_round(next, queue);
-    for (const Item& item : items) {
-      if (!closed.ok()) due.emplace_back(item.confirmed, Acknowledgement{Kind::kFailed, closed});
-    }
-  }
 }
 
 std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(
@@ -267,18 +253,16 @@ Status ReplicaAcknowledger::probe(std::string_view key, const Confirmed& confirm
                           key = std::string(key)](const Result<resp::Reply>& reply,
                                                   const client::Sent& /*sent*/) {
     const bool there = reply.ok() && !reply.value().is_error();
-    if (const ConnectionPtr probed = there ? on.lock() : nullptr) self->note_probed(probed);
+    if (const ConnectionPtr probed = there ? on.lock() : nullptr) {
+      const MutexLock guard(self->mutex_);
+      self->queue_of(probed).probed = true;
+    }
     confirmed(there ? Acknowledgement{} : self->judge_wait(reply, key, Millis(0)));
   };
   const auto probe = std::make_shared<client::PlainRequest>(wait_command(0, Millis(1)),
                                                             kWaitReplies, completed, key);
   probe->deadline = after(clock_.now(), policy_.command_timeout);
   return connection->submit(probe);
-}
-
-void ReplicaAcknowledger::note_probed(const ConnectionPtr& connection) {
-  const MutexLock guard(mutex_);
-  queue_of(connection).probed = true;
 }
 
 }  // namespace holdfast::sync

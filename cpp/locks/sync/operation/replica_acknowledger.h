@@ -85,17 +85,12 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
     bool probed = false;
   };
 
-  using Outcomes = std::vector<std::pair<Confirmed, Acknowledgement>>;
-
   ConnectionPtr route(std::string_view key) const;
   Millis longest_wait(const UnconfirmedGrant& grant) const;
   void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(mutex_);
-  void note_probed(const ConnectionPtr& connection) HOLDFAST_EXCLUDES(mutex_);
-  // A round is over (null: a single write): starts the next one; grants without time left are
-  // `due`.
-  void next_round(const ConnectionPtr& connection, std::vector<Item> again, Outcomes& due)
-      HOLDFAST_EXCLUDES(mutex_);
+  // To share the next round of its server's connection. Not OK: that is closed.
+  Status add(Item item) HOLDFAST_EXCLUDES(mutex_);
 
   // Unset: it has to be sent again.
   std::optional<Acknowledgement> judge_write(const UnconfirmedGrant& grant,
@@ -105,7 +100,6 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
 
   // With the lock held.
   Queue& queue_of(const ConnectionPtr& connection) HOLDFAST_REQUIRES(mutex_);
-  Status add(const ConnectionPtr& connection, Item item) HOLDFAST_REQUIRES(mutex_);
   Status begin_round(const ConnectionPtr& connection, Queue& queue) HOLDFAST_REQUIRES(mutex_);
 
   const Clock& clock_;
