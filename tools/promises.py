@@ -167,7 +167,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/client/subscri*",
         "lost-subscription lost-message slow-subscriber missing-commands",
         first=714,
-        lines=721,
+        lines=658,
         added=(
             "a subscription to a stale server is left with its other connections; none is made "
             "after a close"
@@ -301,7 +301,7 @@ PROMISES: tuple[Promise, ...] = (
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1309,
+        lines=1328,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
             "`close()` gives back what a call of several steps has been granted; "

@@ -62,8 +62,8 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   // Any thread without locks: reads what has come, where there is no reader.
   void catch_up();
 
-  // Any thread: as Connection's. Where the server speaks no RESP3, which allows AUTH on a stream
-  // with subscriptions, a new stream takes the place of this one once it has all channels.
+  // Any thread: as Connection's. Without RESP3, which allows AUTH on a stream with subscriptions,
+  // nothing happens: a stream that the server ends is made anew, with the newer credentials.
   bool reauthenticate(const LoginPtr& login);
 
   net::Interest step(TimePoint now) override;

@@ -33,25 +33,7 @@ constexpr Millis kRefusedPause{50};
 
 bool is_message(std::string_view kind) { return kind == "message" || kind == "smessage"; }
 
-// The next stream is looked at so often while it is made.
-constexpr Millis kSuccessorLook{5};
 constexpr std::string_view kAuth = "AUTH";
-
-// The sink of a stream whose channels have another one still.
-class NoSink final : public SubscriptionStream::Sink {
- public:
-  void on_subscribed(const std::string& /*channel*/, TimePoint /*requested*/,
-                     bool /*fresh*/) override {}
-  void on_message(const std::string& /*channel*/, std::string_view /*payload*/) override {}
-  void on_refused(const std::string& /*channel*/, const Status& why) override { refusal = why; }
-  void on_unreachable(const std::set<std::string>& /*channels*/, const Status& why) override {
-    refusal = why;
-  }
-  bool on_released(const std::string& /*channel*/) override { return true; }
-  void on_lost() override { refusal = Status::unreachable("the stream broke"); }
-
-  Status refusal;
-};
 
 // The error names a slot that has moved. That the move has ended its subscriptions looks like the
 // reply to an UNSUBSCRIBE under way, whose own reply this may be.
@@ -61,23 +43,20 @@ bool is_redirection(std::string_view error) { return error.substr(0, 6) == "MOVE
 
 SubscriptionStream::SubscriptionStream(const Clock& clock, StreamOptions options,
                                        ReconnectingStream::Open open)
-    : clock_(clock), open_(std::move(open)), link_(with_pushes(std::move(options)), open_) {}
+    : clock_(clock), link_(with_pushes(std::move(options)), std::move(open)) {}
 
 void SubscriptionStream::subscribe(const std::string& channel) {
   channels_.insert(channel);
   say(true, channel);
-  if (successor_) successor_->subscribe(channel);
 }
 
 void SubscriptionStream::unsubscribe(const std::string& channel) {
   if (channels_.erase(channel) == 0) return;
   forget_ways(channel);
   say(false, channel);
-  if (successor_) successor_->unsubscribe(channel);
 }
 
 void SubscriptionStream::move(TimePoint now, Result<net::Address> to) {
-  successor_.reset();
   link_.move(std::move(to));
   down_since_ = kNever;
   forget_stream(now);
@@ -85,7 +64,6 @@ void SubscriptionStream::move(TimePoint now, Result<net::Address> to) {
 
 // Without channels: a thread may have found something to read before, and would connect again.
 void SubscriptionStream::close() {
-  successor_.reset();
   channels_.clear();
   link_.close();
 }
@@ -105,7 +83,6 @@ void SubscriptionStream::advance(TimePoint now, Sink& sink) {
   }
   retry_refused(now);
   write();
-  if (successor_) advance_successor(now, sink);
   judge(now, sink);
 }
 
@@ -268,11 +245,10 @@ void SubscriptionStream::subscribed(std::string_view kind, const std::string& ch
 }
 
 void SubscriptionStream::reauthenticate(TimePoint now, LoginPtr login) {
-  if (link_.state() != ReconnectingStream::State::kReady) return;
+  if (link_.state() != ReconnectingStream::State::kReady || !link_.resp3()) return;
   const auto auth = auth_command(login->who);
   if (!auth) return;
   login_ = std::move(login);
-  if (!link_.resp3()) return begin_successor(now);
   if (awaited_.empty()) last_read_ = now;
   out_ += auth->bytes();
   awaited_.push_back({kAuth, {}, now});
@@ -282,47 +258,6 @@ void SubscriptionStream::reauthenticate(TimePoint now, LoginPtr login) {
 void SubscriptionStream::logged_in(const resp::Reply& reply) {
   awaited_.pop_front();
   if (reply.is_error()) login_->refused(login_refused(link_.options().address, reply.text()));
-}
-
-// Without channels there is nothing to be missed.
-void SubscriptionStream::begin_successor(TimePoint now) {
-  if (channels_.empty()) return close();
-  StreamOptions options = link_.options();
-  options.address = options.given;
-  successor_ = std::make_unique<SubscriptionStream>(clock_, std::move(options), open_);
-  successor_->mode_ = mode_;
-  successor_->channels_ = channels_;
-  successor_->began_ = now;
-}
-
-void SubscriptionStream::advance_successor(TimePoint now, Sink& sink) {
-  NoSink none;
-  successor_->advance(now, none);
-  if (link_.state() != ReconnectingStream::State::kReady) {  // it is made anew in any case
-    successor_.reset();
-  } else if (!none.refusal.ok() || successor_->link_.failures() > 0) {
-    login_->refused(none.refusal.ok() ? successor_->link_.failure() : none.refusal);
-    successor_.reset();
-  } else if (successor_->complete()) {
-    succeed(sink);
-  }
-}
-
-// What came by the successor so far was dropped: so the channels' waiters try.
-void SubscriptionStream::succeed(Sink& sink) {
-  const auto next = std::move(successor_);
-  link_ = std::move(next->link_);
-  subscribed_ = std::move(next->subscribed_);
-  awaited_.clear();
-  refusals_.clear();
-  out_.clear();
-  last_read_ = next->last_read_;
-  for (const std::string& channel : channels_) sink.on_subscribed(channel, next->began_, true);
-}
-
-bool SubscriptionStream::complete() const {
-  return link_.state() == ReconnectingStream::State::kReady && awaited_.empty() && out_.empty() &&
-         refusals_.empty();
 }
 
 void SubscriptionStream::lost(TimePoint now, Sink& sink) {
@@ -362,7 +297,6 @@ net::Interest SubscriptionStream::interest() const {
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
   if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
   next.until = std::min(next.until, next_retry());
-  if (successor_) next.until = std::min(next.until, after(clock_.now(), kSuccessorLook));
   return next;
 }
 

@@ -60,7 +60,7 @@ class SubscriptionStream {
   void unsubscribe(const std::string& channel);
   bool has(const std::string& channel) const { return channels_.count(channel) != 0; }
   void move(TimePoint now, Result<net::Address> to);
-  // While the stream is up; see Subscriber.
+  // While the stream is up, with RESP3; see Subscriber.
   void reauthenticate(TimePoint now, LoginPtr login);
   void close();
 
@@ -107,16 +107,11 @@ class SubscriptionStream {
   void write();
   bool take(const resp::Reply& reply, Sink& sink);
   void logged_in(const resp::Reply& reply);
-  void begin_successor(TimePoint now);
-  void advance_successor(TimePoint now, Sink& sink);
-  void succeed(Sink& sink);
-  bool complete() const;
   void lost(TimePoint now, Sink& sink);
   void forget_stream(TimePoint now);
   void judge(TimePoint now, Sink& sink);
 
   const Clock& clock_;
-  const ReconnectingStream::Open open_;
   PubSub mode_ = PubSub::kClassic;
   ReconnectingStream link_;
   std::set<std::string> channels_;
@@ -130,10 +125,7 @@ class SubscriptionStream {
   };
   std::map<std::string, Refusal> refusals_;
   std::string out_;
-  LoginPtr login_;  // the newest that was sent, or that the successor is for
-  // The next stream, until it has all channels.
-  std::unique_ptr<SubscriptionStream> successor_;
-  TimePoint began_{};  // where this one is a successor
+  LoginPtr login_;  // the newest that was sent
   TimePoint last_read_{};
   TimePoint down_since_ = kNever;  // there are channels, and no server that answers
 };

@@ -76,6 +76,11 @@ def users(server: Server) -> dict[str, str]:
     return {each["id"]: each["user"] for each in server.connections() if each["user"] != "default"}
 
 
+def users_beside(some: set[str], server: Server) -> set[str]:
+    """The users of the other connections."""
+    return {user for number, user in users(server).items() if number not in some}
+
+
 def subscribers(server: Server) -> set[str]:
     """The numbers of the connections with subscriptions."""
     return {each["id"] for each in server.connections() if each["sub"] != "0"}
@@ -138,10 +143,10 @@ def test_a_hold_is_renewed_across_the_end_of_many_tokens(
     alice.do(lock.release)
 
 
-def test_without_resp3_another_stream_takes_over_the_subscriptions(
+def test_without_resp3_subscriptions_that_end_with_their_credentials_are_made_anew(
     start_server: StartServer, make_client: MakeClient, alice: Any, bob: Any, tmp_path: Path
 ) -> None:
-    """Again and again, while it waits."""
+    """Until then they stay; the waiter looks at the lock once it has subscribed again."""
     without_hello = tmp_path / "server.conf"
     without_hello.write_text('rename-command HELLO ""\n')
     guarded = start_server({"include": str(without_hello)})
@@ -151,10 +156,12 @@ def test_without_resp3_another_stream_takes_over_the_subscriptions(
     alice.do(near.acquire)
     waiting = waiter(guarded, bob, far)
     first = subscribers(guarded)
-    eventually(lambda: subscribers(guarded) and not subscribers(guarded) & first)
     tokens.issue("second")
-    eventually(lambda: set(users(guarded).values()) == {"second"})
+    eventually(lambda: users_beside(first, guarded) == {"second"})
+    assert subscribers(guarded) == first
     tokens.end("first")
+    eventually(lambda: subscribers(guarded) and not subscribers(guarded) & first)
+    assert set(users(guarded).values()) == {"second"}
     alice.do(near.release)
     assert waiting.result(BOUND)
     bob.do(far.release)
