@@ -113,6 +113,8 @@ class _Run:
         self._given_up: asyncio.Future[None] = self._loop.create_future()
         for number in FORWARDED:
             self._handle(number, self._signalled, number)
+        self._handle(signal.SIGTSTP, self._suspend)
+        self._handle(signal.SIGCONT, self._continue)
         self._handle(signal.SIGCHLD, self._look_at_children)
         self._loop.add_reader(self._family.alive, self._abandoned)
         signal.signal(STOPPED, signal.SIG_DFL)
@@ -200,8 +202,6 @@ class _Run:
             self._job.complain(f"cannot run {command}: {os.strerror(failure)}")
             return NOT_FOUND if failure in {errno.ENOENT, errno.ENOTDIR} else NOT_EXECUTABLE
         self._running = True
-        self._handle(signal.SIGTSTP, self._suspend)
-        self._handle(signal.SIGCONT, self._continue)
         self._handle(signal.SIGWINCH, self._group.signal, signal.SIGWINCH)
         if self._is_lost(held):
             self._lose(again=True)
@@ -353,9 +353,10 @@ class _Run:
                 self._stopped(os.WSTOPSIG(status))
 
     def _suspend(self) -> None:
-        """SIGTSTP came to the front: the stop of the command stops this process."""
-        self._group.signal(signal.SIGTSTP)
-        if self._ended.done():
+        """SIGTSTP came to the front: the stop of the command, if it runs, stops this process."""
+        if self._running:
+            self._group.signal(signal.SIGTSTP)
+        if self._ended.done() or not self._running:
             self._stop()
 
     def _stopped(self, number: int) -> None:

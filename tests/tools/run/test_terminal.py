@@ -67,6 +67,21 @@ def test_ctrl_z_stops_both_and_fg_goes_on(shell: Shell, marks: Marks) -> None:
     assert shell.status() == 7
 
 
+def test_ctrl_z_during_the_wait_stops_it_and_fg_goes_on(
+    shell: Shell, client: holdfast.Client, server: Server
+) -> None:
+    with client.fair_lock("myLock"):
+        shell.line("run myLock --kind fair -- echo do''ne")
+        eventually(lambda: server.inspect.llen("redisson_lock_queue:{myLock}") == 1)
+        shell.type(CTRL_Z)
+        shell.expect("Stopped")
+        assert shell.foreground == shell.process.pid
+        shell.line("fg")
+        eventually(lambda: shell.foreground != shell.process.pid)
+    shell.expect("done")
+    assert shell.status() == 0
+
+
 def test_a_lease_that_ends_while_stopped_is_a_lost_lock(
     shell: Shell, client: holdfast.Client, marks: Marks
 ) -> None:
