@@ -176,7 +176,6 @@ CALLINGS = (
         TRIES,
         WAITS,
         stays=(NAME.encode(), b"{%b}:timeout" % NAME.encode(), b"holdfast_slots:"),
-        steps=3,
     ),
     Calling(
         "once",

@@ -21,6 +21,8 @@ const char* word(Verdict verdict) {
       return "timed out";
     case Verdict::kGone:
       return "gone";
+    case Verdict::kObjected:
+      return "objected";
     case Verdict::kExpired:
       return "expired";
     case Verdict::kFailed:

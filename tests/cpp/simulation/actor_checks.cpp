@@ -33,6 +33,8 @@ void Actor::acquired(Verdict verdict) {
       return expect(stage_.world.now() >= asked_.deadline, "timed out before its deadline");
     case Verdict::kCancelled:
       return blame("cancelled without a call of cancel()");
+    case Verdict::kObjected:
+      return blame("an objection without terms");
     case Verdict::kExpired:
     case Verdict::kFailed:
       return;

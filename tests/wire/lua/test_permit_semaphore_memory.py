@@ -53,6 +53,13 @@ def test_delete_works(semaphore: PermitSemaphore, private_server: Server) -> Non
     assert private_server.keys() == set()
 
 
+def test_no_permits_are_set_up(private_server: Server) -> None:
+    private_server.inspect.config_set("maxmemory", 1)
+    with pytest.raises(redis.exceptions.OutOfMemoryError):
+        PermitSemaphore(private_server.inspect).acquire(ONE, setup=2)
+    assert private_server.keys() == set()
+
+
 def test_no_permit_is_taken(semaphore: PermitSemaphore, private_server: Server) -> None:
     with pytest.raises(redis.exceptions.OutOfMemoryError):
         semaphore.acquire(TWO)

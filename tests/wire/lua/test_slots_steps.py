@@ -109,8 +109,10 @@ def test_a_key_of_another_type_is_an_error(server: Server, key: bytes) -> None:
     assert server.keys() == {key}
 
 
-def test_out_of_memory_nothing_is_taken(private_server: Server) -> None:
-    acquire(private_server, ONE)
+@pytest.mark.parametrize("known", [True, False])
+def test_out_of_memory_nothing_is_taken(private_server: Server, known: bool) -> None:
+    if known:
+        acquire(private_server, ONE)
     before = dump(private_server)
     private_server.inspect.config_set("maxmemory", 1)
     with pytest.raises(redis.exceptions.OutOfMemoryError):

@@ -25,8 +25,8 @@ inline std::string text(const std::vector<std::size_t>& members) {
 }
 
 inline std::string text(Verdict verdict) {
-  const std::vector<std::string> words{"granted", "busy",   "timed out", "gone",
-                                       "expired", "failed", "cancelled"};
+  const std::vector<std::string> words{"granted",  "busy",    "timed out", "gone",
+                                       "objected", "expired", "failed",    "cancelled"};
   return words[static_cast<std::size_t>(verdict)];
 }
 
