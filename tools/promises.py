@@ -315,7 +315,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/engine/permit_semaphore.* locks/engine/setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
-        lines=1747,
+        lines=1752,
         added=(
             "permits are set up anew after the server lost them; a record of the log says the "
             "kind of lock; every kind takes a `label`; a permit tells the tools its program; "
@@ -428,11 +428,12 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1338,
+        lines=1373,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
             "a loss tells a task of trio, too, who has released the lock by force; "
-            "slots, and an election with its value, are one step"
+            "slots, and an election with its value, are one step, and each call of what is built "
+            "on locks costs a quarter fewer instructions"
         ),
     ),
 )

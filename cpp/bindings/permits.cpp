@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "bindings/critical_section.h"
@@ -19,6 +20,18 @@ namespace {
 constexpr std::size_t kBytes = 16;
 constexpr std::size_t kDigits = 2 * kBytes;
 constexpr unsigned kHalfByte = 4;
+
+// Of each byte, as of hex_digit().
+constexpr auto kHexValues = [] {
+  constexpr std::size_t kAll = 256;
+  std::array<std::int8_t, kAll> values{};
+  for (std::size_t i = 0; i < kAll; ++i) {
+    values[i] = static_cast<std::int8_t>(hex_digit(static_cast<char>(i)));
+  }
+  return values;
+}();
+
+int value_of(char digit) { return kHexValues[static_cast<unsigned char>(digit)]; }
 
 py::object attribute(py::handle of, py::handle name) {
   PyObject* const value = PyObject_GetAttr(of.ptr(), name.ptr());
@@ -56,9 +69,9 @@ std::optional<std::string> permit_in(PyObject* text) {
   }
   std::string permit(kBytes, '\0');
   for (char& byte : permit) {
-    const int high = hex_digit(*digits++);
-    const int low = high < 0 ? -1 : hex_digit(*digits++);
-    if (low < 0) return std::nullopt;
+    const int high = value_of(*digits++);
+    const int low = value_of(*digits++);
+    if ((high | low) < 0) return std::nullopt;
     byte = static_cast<char>(high << kHalfByte | low);
   }
   return permit;

@@ -36,34 +36,69 @@ using engine::Client;
 
 using Words = sync::CommandOperation::Words;
 
-// Arguments: client, name, commands, time. `commands` is not empty.
-sync::ExchangePtr commands_of(Client& client, const std::string& name,
-                              const std::vector<Words>& commands, const sync::CallersTime& time) {
-  return std::make_shared<sync::CommandOperation>(client.started(), LockName(name), commands, time);
+// A sequence of Python.
+py::object items_of(const py::handle& given) {
+  PyObject* const items = PySequence_Fast(given.ptr(), "parameters must be a sequence");
+  if (items == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(items);
 }
 
-// Null if no script has the name.
+// One parameter, as it is sent: bytes, or the text of a str or an int.
+std::string word_of(PyObject* given) {
+  if (PyBytes_Check(given)) {
+    return {PyBytes_AS_STRING(given), static_cast<std::size_t>(PyBytes_GET_SIZE(given))};
+  }
+  const py::object text = py::reinterpret_steal<py::object>(PyObject_Str(given));
+  Py_ssize_t size = 0;
+  const char* const utf8 = text ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
+  if (utf8 == nullptr) throw py::error_already_set();
+  return {utf8, static_cast<std::size_t>(size)};
+}
+
+Words words_of(const py::handle& given) {
+  const py::object items = items_of(given);
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
+  Words words;
+  words.reserve(static_cast<std::size_t>(size));
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    words.push_back(word_of(PySequence_Fast_GET_ITEM(items.ptr(), i)));
+  }
+  return words;
+}
+
+// Arguments: client, name, commands, time. `commands` is not empty.
+sync::ExchangePtr commands_of(Client& client, const std::string& name, const py::object& commands,
+                              const sync::CallersTime& time) {
+  events_needed();
+  std::vector<Words> all;
+  for (const py::handle command : commands) all.push_back(words_of(command));
+  return std::make_shared<sync::CommandOperation>(client.started(), LockName(name), std::move(all),
+                                                  time);
+}
+
+// Null if no script has the name. They are sorted by it.
 const script::Script* find_script(std::string_view name) {
   const auto& all = script::lua::all;
-  const auto* const found = std::find_if(
-      std::begin(all), std::end(all), [name](const script::Script* s) { return s->name == name; });
-  return found == std::end(all) ? nullptr : *found;
+  const auto* const found =
+      std::lower_bound(std::begin(all), std::end(all), name,
+                       [](const script::Script* s, std::string_view n) { return s->name < n; });
+  return found == std::end(all) || (*found)->name != name ? nullptr : *found;
 }
 
-const script::Script& script_for(const std::string& name, const Words& keys, const Words& args) {
+const script::Script& script_for(std::string_view name, const Words& keys, const Words& args) {
   const script::Script* const script = find_script(name);
-  if (script == nullptr) throw py::value_error("no script has this name: " + name);
+  if (script == nullptr) throw py::value_error("no script has this name: " + std::string(name));
   const bool published = args.size() + 1 == script->args;
   const bool fits = keys.size() == script->keys && (published || args.size() == script->args);
   if (keys.empty() || script->head.empty() || !fits) {
-    throw py::value_error("the script has another number of parameters: " + name);
+    throw py::value_error("the script has another number of parameters: " + std::string(name));
   }
   return *script;
 }
 
 // What writes a step with these parameters. A last argument that is not given is the command by
 // which scripts publish.
-std::function<void(script::Writer&)> writer_of(const std::string& word, Words keys, Words args) {
+std::function<void(script::Writer&)> writer_of(std::string_view word, Words keys, Words args) {
   return [&script = script_for(word, keys, args), keys = std::move(keys),
           args = std::move(args)](script::Writer& out) {
     script::Call call = out.call(script);
@@ -73,21 +108,27 @@ std::function<void(script::Writer&)> writer_of(const std::string& word, Words ke
   };
 }
 
-// Adds what begins a step. The name says which server, and stands in errors.
+// Adds what begins a step. The name says which server, and stands in errors; empty: it is the first
+// key.
 void add_steps(py::module_& module) {
-  module.def("step_of", [](Client& client, const std::string& name, const std::string& word,
-                           Words keys, Words args, const sync::CallersTime& time) {
-    sync::Query query{LockName(name), writer_of(word, std::move(keys), std::move(args))};
-    query.time = time;
-    query.whole_reply = true;
-    return sync::call_of(client.started(), std::move(query));
-  });
+  module.def("step_of",
+             [](Client& client, const std::string& name, std::string_view word,
+                const py::object& keys, const py::object& args, const sync::CallersTime& time) {
+               events_needed();
+               Words all = words_of(keys);
+               const LockName about(name.empty() && !all.empty() ? all.front() : name);
+               sync::Query query{about, writer_of(word, std::move(all), words_of(args))};
+               query.time = time;
+               query.whole_reply = true;
+               return sync::call_of(client.started(), std::move(query));
+             });
   // A step whose reply is a number, and which goes on in the background until that lease is over
   // where its caller has got an error.
   module.def("lasting_step_of",
-             [](Client& client, const std::string& name, const std::string& word, Words keys,
-                Words args, Millis lease) -> sync::ExchangePtr {
-               sync::StepRelease::What what{writer_of(word, std::move(keys), std::move(args))};
+             [](Client& client, const std::string& name, std::string_view word,
+                const py::object& keys, const py::object& args, Millis lease) -> sync::ExchangePtr {
+               events_needed();
+               sync::StepRelease::What what{writer_of(word, words_of(keys), words_of(args))};
                what.lease = lease;
                return std::make_shared<sync::StepRelease>(client.started(), LockName(name),
                                                           next_owner_number(), std::move(what));

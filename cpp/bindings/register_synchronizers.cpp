@@ -141,7 +141,6 @@ void add_to(py::module_& module) {
   add_acquire<false>(lockable, "acquire");
   add_acquire<true>(lockable, "begin_block");
   lockable.def("release", &Lockable::release)
-      .def("keeping", &keeping)
       .def("end_block", &Lockable::end_block)
       .def("release_deferred", &Lockable::release_deferred)
       .def("extend", &extend)
@@ -177,6 +176,7 @@ void add_to(py::module_& module) {
       .def_property_readonly("waiter", &Lock::waiter)
       .def_property_readonly("movable_as", &Lock::movable_as);
   add_new_lock(module);
+  module.def("keeping", &keeping);
 }
 
 }  // namespace
@@ -308,7 +308,6 @@ void add_to(py::module_& module) {
   py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>> type(module, "PermitSemaphore");
   type.def(py::init(&new_semaphore), py::arg("client"), py::arg("word"), py::arg("name"),
            py::arg("setup") = -1, py::arg("label") = py::none())
-      .def("granting", &granting)
       .def("idle", &PermitSemaphore::idle)
       .def("release", &PermitSemaphore::release)
       .def("extend", &PermitSemaphore::extend)
@@ -326,6 +325,7 @@ void add_to(py::module_& module) {
       .def("leave", &PermitSemaphore::leave)
       .def("expect", &expected<PermitSemaphore, &Setup::expect>)
       .def("expect_more", &expected<PermitSemaphore, &Setup::expect_more>);
+  module.def("granting", &granting);
 }
 
 }  // namespace

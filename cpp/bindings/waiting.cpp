@@ -134,7 +134,7 @@ namespace {
 
 // Takes the GIL again, unless the interpreter ends: then a thread must not come back.
 void return_from_wait(PyThreadState* state) {
-  const bool stays = exiting();
+  const bool stays = g_exiting.load() && exiting();
   if (!stays) PyEval_RestoreThread(state);
   g_inside.fetch_sub(1);
   while (stays) ::pause();

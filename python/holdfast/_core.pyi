@@ -5,9 +5,9 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeAlias, TypeVar, final, overload
+from typing import Any, Generic, TypeVar, final, overload
 
-from holdfast._engine.arguments import LeaseTime
+from holdfast._engine.arguments import LeaseTime, Terms
 
 __version__: str
 
@@ -104,11 +104,6 @@ class Closing(Exchange[Any]):
     @property
     def names(self) -> list[bytes]: ...  # of locks that may still be held; before the end: are held
 
-# What an acquire of a kind built on another one says in addition, as its script takes it. Its
-# result is then the reply of the script, a list, also where the server objects to these; False as
-# before.
-Terms: TypeAlias = tuple[bytes, bytes, bytes]
-
 @final
 class CallersTime:  # what its caller gives a call, from the beginning of that on
     ...
@@ -125,14 +120,14 @@ def commands_of(
     client: Client, name: bytes, commands: Sequence[Sequence[bytes]], time: CallersTime, /
 ) -> Exchange[list[Any]]: ...
 
-# A step of lua/, by its word, such as "lock/ttl"; the lock's name says which server, and stands in
-# errors. ValueError: no such script, or another number of parameters.
+# A step of lua/, by its word, "lock/ttl"; the name (empty: the first key) says which server,
+# and stands in errors. ValueError: no such script, or another number of parameters.
 def step_of(
     client: Client,
     name: bytes,
     script: str,
     keys: Sequence[bytes],
-    args: Sequence[bytes],
+    args: Sequence[bytes | str | int],
     time: CallersTime,
     /,
 ) -> Exchange[Any]: ...
@@ -144,7 +139,7 @@ def lasting_step_of(
     name: bytes,
     script: str,
     keys: Sequence[bytes],
-    args: Sequence[bytes],
+    args: Sequence[bytes | str | int],
     lease_ms: int,
     /,
 ) -> Exchange[int]: ...
@@ -167,6 +162,36 @@ class Keeping:
     def undo(self) -> None: ...  # gives it back, also what was kept
     def __enter__(self) -> Keeping: ...
     def __exit__(self, *error: object) -> None: ...
+
+# What acquires a lock in a call, which may have further exchanges; to be made before it is sent.
+def keeping(
+    lock: Lockable,
+    owner: int,
+    lease_ms: int,
+    renewed: bool,
+    to: int,
+    time: CallersTime,
+    terms: Terms | None,
+    /,
+) -> Keeping: ...
+
+# The same of `count` permits, which `expects` expects from now on, see expect_permit(); also the
+# exchange that takes them, their ids, and the owner's number of the first, whose successors have
+# the others: see permit_id().
+def granting(
+    semaphore: PermitSemaphore,
+    expects: object,
+    count: int,
+    blocking: bool,
+    lease_ms: int,
+    renewed: bool,
+    to: int,
+    time: CallersTime,
+    label: str | None,  # None: the semaphore's
+    terms: Terms | None,
+    report: object,
+    /,
+) -> tuple[Keeping, Exchange[Any], list[str], int]: ...
 
 # A copy: changes to it do not affect the client.
 def options_of(client: Client, /) -> ClientOptions: ...
@@ -282,18 +307,6 @@ class Lockable:
         label: str | None,
         /,
     ) -> Exchange[bool]: ...
-    # The acquisition of a call that has further exchanges: what keeps its grant, to be made before
-    # it is sent.
-    def keeping(
-        self,
-        owner: int,
-        lease_ms: int,
-        renewed: bool,
-        to: int,
-        time: CallersTime,
-        terms: Terms | None,
-        /,
-    ) -> Keeping: ...
     def release(self, owner: int, all_holds: bool, /) -> Exchange[None]: ...
     def release_deferred(self, owner: int, /) -> Exchange[None]: ...  # of one
     def end_block(self, owner: int, deferred: bool, /) -> Exchange[None]: ...
@@ -374,23 +387,6 @@ class PermitSemaphore:
     ) -> None: ...
     def expect(self, permits: int, /) -> int: ...  # as of Counter
     def expect_more(self, permits: int, /) -> int: ...
-    # An acquisition of `count` permits, which `semaphore` expects from now on, see expect_permit():
-    # what keeps them, the exchange that takes them, their ids, and the owner's number of the first,
-    # whose successors have the others: see permit_id().
-    def granting(
-        self,
-        semaphore: object,
-        count: int,
-        blocking: bool,
-        lease_ms: int,
-        renewed: bool,
-        to: int,
-        time: CallersTime,
-        label: str | None,  # None: the semaphore's
-        terms: Terms | None,
-        report: object,
-        /,
-    ) -> tuple[Keeping, Exchange[Any], list[str], int]: ...
     def idle(self) -> bool: ...  # no waiter of this client is ahead of the next acquire
     def release(self, permit: bytes, /) -> Exchange[int | None]: ...  # 0: it is not in use
     # See release_many.lua; LostPermit: nothing was sent. leave(): without an answer.

@@ -259,7 +259,7 @@ def test_every_kind_has_its_row() -> None:
 
 
 #: Where the exchanges of a call begin that has several; the engine's own calls have one.
-EXCHANGES = ("step_of", "commands_of", "lasting_step_of", "keeping")
+EXCHANGES = ("step_of", "commands_of", "lasting_step_of", "keeping", "granting")
 
 
 class Before:

@@ -271,4 +271,4 @@ def test_an_exchange_that_is_made_elsewhere_is_named(tmp_path: Path, text: str, 
 
 def test_the_functions_that_make_exchanges_are_found_in_the_stub() -> None:
     made = exchanges.making(ast.parse((ROOT / exchanges.STUB).read_text()))
-    assert {"commands_of", "lasting_step_of", "step_of", "keeping"} <= made
+    assert {"commands_of", "lasting_step_of", "step_of", "keeping", "granting"} <= made

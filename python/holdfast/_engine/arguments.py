@@ -143,6 +143,11 @@ ACQUIRE_KEYWORDS: Final = {
 }
 
 
+#: What an acquire of a kind built on another one says in addition, as its script takes it. Its
+#: result is then the script's reply, a list, also where the server objects to these; False as ever.
+Terms = tuple[bytes, bytes, bytes]
+
+
 class LeaseTime(NamedTuple):
     """How long a grant lasts on the server, and whether the watchdog renews it."""
 

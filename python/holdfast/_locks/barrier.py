@@ -42,7 +42,16 @@ OTHER_KIND: Final = -4
 class BaseBarrier(Synchronizer):
     """The common part of the barriers for threads and for tasks: everything except waiting."""
 
-    __slots__ = ("_changes", "_keys", "_parties", "_semaphore", "_timeouts", "_warned")
+    __slots__ = (
+        "_changes",
+        "_keys",
+        "_number",
+        "_parties",
+        "_places",
+        "_semaphore",
+        "_timeouts",
+        "_warned",
+    )
 
     _kind = "barrier"
     _semaphore: Any
@@ -62,6 +71,8 @@ class BaseBarrier(Synchronizer):
         self._keys = keys_of(client, name)
         self._timeouts = key_beside("permit_timeouts", self._keys.name)
         self._parties = checked_count("parties", parties, most=MOST_PARTIES)
+        self._number = b"%d" % self._parties
+        self._places = self._keys.name, self._timeouts, self._keys.state, self._keys.channel
         self._semaphore = self._permits(client, name, permits=MOST, lease=lease, label=label)
         self._changes = changes(client, name)
         self._warned = False
@@ -117,9 +128,8 @@ class BaseBarrier(Synchronizer):
             waits = yield self._changes.wait(revision, time)
 
     def _arrive(self, grant: Granting, waits: bool, time: CallersTime) -> Exchange[Any]:
-        keys = (self._keys.name, self._timeouts, self._keys.state, self._keys.channel)
-        args = (grant.raw(), self._parties, int(waits), grant.who())
-        return step(self._client._core, time, "barrier/arrive", keys, args)
+        args = (grant.raw(), self._number, b"1" if waits else b"0", grant.who())
+        return step(self._client._core, time, "barrier/arrive", self._places, args)
 
     def _broken_by(self, status: int, number: int, timed_out: str) -> Exception:
         """The error of a party that does not wait, by the reply; ``timed_out``: after so long."""

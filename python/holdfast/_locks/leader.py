@@ -39,6 +39,7 @@ from holdfast._locks.lock import BaseHold, Hold
 from holdfast._locks.steps import (
     Steps,
     changes,
+    keeping,
     keys_of,
     run,
     step,
@@ -60,6 +61,7 @@ MOST_VALUE: Final = 1024
 #: For how long the state of a leader that has died stays, in ms: a year, after which one that leads
 #: yet must have been looked at, or have set a value.
 KEEP_MS: Final = 365 * 24 * 3_600_000
+KEEP: Final = b"%d" % KEEP_MS
 
 
 class LeaderInfo(NamedTuple):
@@ -250,10 +252,7 @@ class BaseLeader(Synchronizer, Generic[HoldT]):
             return True
 
     def _attempt(self, hold: BaseHold, time: CallersTime) -> _core.Keeping:
-        ms, renewed = self._lock._lease
-        owner, listener = hold._owner, hold._listener()
-        terms = self._value, str(KEEP_MS).encode(), b""
-        return hold._core.keeping(owner, ms, renewed, listener, time, terms)
+        return keeping(hold, time, (self._value, KEEP, b""))
 
     def _resign(self) -> Steps[None]:
         """Release the lock, which withdraws what was announced."""

@@ -39,6 +39,7 @@ from holdfast._locks.steps import (
     Command,
     Steps,
     commands,
+    keeping,
     lasting_step,
     raised,
     run,
@@ -99,10 +100,8 @@ class Attempt:
     __slots__ = ("hold", "keeping")
 
     def __init__(self, hold: BaseHold, time: CallersTime) -> None:
-        ms, renewed = hold.lock._lease
-        owner, listener = hold._owner, hold._listener()
         self.hold = hold
-        self.keeping = hold._core.keeping(owner, ms, renewed, listener, time, None)
+        self.keeping = keeping(hold, time)
 
     def leave_to_lease(self) -> None:
         """It is not released: the others wait until its lease is over."""

@@ -20,6 +20,7 @@ from holdfast._engine.arguments import (
     LeaseTime,
     Name,
     Seconds,
+    Terms,
     Unset,
     checked_callback,
     checked_count,
@@ -35,7 +36,7 @@ from holdfast._engine.arguments import (
 from holdfast._engine.errors import LockLostError, LostPermit, NotOwnedError, quoted
 from holdfast._engine.process import AnyClient
 from holdfast._locks.base import BlockingPermits, Permits, answers, native, seconds_left
-from holdfast._locks.steps import run, without_limit
+from holdfast._locks.steps import granting, run, without_limit
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime
@@ -133,7 +134,7 @@ class Granting:
     ``acquire``: the exchange that takes them, all or none; ``label``: instead of the semaphore's.
     """
 
-    __slots__ = ("_first", "_semaphore", "acquire", "keeping", "permits")
+    __slots__ = ("_first", "_semaphore", "_who", "acquire", "keeping", "permits")
 
     def __init__(
         self,
@@ -144,12 +145,13 @@ class Granting:
         *,
         waits: bool = True,
         label: str | None = None,
-        terms: _core.Terms | None = None,
+        terms: Terms | None = None,
     ) -> None:
         self._semaphore = semaphore
+        self._who: bytes | None = None
         report = semaphore._reporter() if semaphore._on_lost is not None else None
-        given = semaphore, count, waits, lease.ms, lease.renewed, semaphore._losses
-        made = semaphore._core.granting(*given, time, label, terms, report)
+        given = semaphore._losses, time, label, terms, report
+        made = granting(semaphore, count, waits, lease, *given)
         self.keeping, self.acquire, self.permits, self._first = made
 
     def raw(self) -> bytes:
@@ -158,7 +160,9 @@ class Granting:
 
     def who(self) -> bytes:
         """Who has it, as the server keeps that beside a slot or a party."""
-        return f"{self._semaphore._client._core.id}:{self._first}".encode() + here()
+        if self._who is None:
+            self._who = f"{self._semaphore._client._core.id}:{self._first}".encode() + here()
+        return self._who
 
     def forget(self) -> None:
         """They were not granted, or are given back: no loss of them is reported."""

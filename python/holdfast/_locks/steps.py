@@ -5,7 +5,7 @@ results, or their errors; ``run()`` drives it for threads, ``task_steps.drive()`
 exchange has the call's time (``CallersTime``): ``time_of()``, ``without_limit()``, ``time_over()``.
 
 What a step takes depends on a hold or permit of its caller, and ends with that, by the script of
-its release. So a call gives back what it has taken by ``_core.Keeping`` alone: it is made before
+its release. So a call gives back what it has taken by ``keeping()`` alone: it is made before
 the acquisition is sent, and gives that back, in the background, unless the call keeps it at its
 end; ``close()`` waits for that, too. A call never sends anything in an exception path.
 
@@ -22,8 +22,7 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast import _core
-from holdfast._engine import events as _events
-from holdfast._engine.arguments import Name, checked_name
+from holdfast._engine.arguments import LeaseTime, Name, Terms, checked_name
 
 if TYPE_CHECKING:
     from holdfast._core import CallersTime, Exchange
@@ -36,6 +35,21 @@ Argument = bytes | str | int
 Command = Sequence[bytes]
 #: A call that is driven.
 Steps = Generator["Exchange[Any]", Any, T]
+
+
+def keeping(hold: Any, time: CallersTime, terms: Terms | None = None) -> _core.Keeping:
+    """What acquires a lock for a hold of a call, and gives it back: see ``_core.Keeping``."""
+    ms, renewed = hold.lock._lease
+    listener = hold._listener()
+    return _core.keeping(hold._core, hold._owner, ms, renewed, listener, time, terms)
+
+
+def granting(
+    semaphore: Any, count: int, waits: bool, lease: LeaseTime, *given: Any
+) -> tuple[_core.Keeping, Exchange[Any], list[str], int]:
+    """The same of permits, which ``semaphore`` expects from now on: see ``_core.granting``."""
+    ms, renewed = lease
+    return _core.granting(semaphore._core, semaphore, count, waits, ms, renewed, *given)
 
 
 def time_over(core: _core.Client) -> CallersTime:
@@ -106,8 +120,7 @@ def step(
     ``args``: without the command by which scripts publish, which is added as the last one;
     ``name``: what its errors name, where that is not the first key.
     """
-    _log_events()
-    return _core.step_of(core, name or b"".join(keys[:1]), script, list(keys), encoded(args), time)
+    return _core.step_of(core, name, script, keys, args, time)
 
 
 def lasting_step(
@@ -121,19 +134,7 @@ def lasting_step(
 
     Its caller gets an error after the command time-out; then it goes on in the background.
     """
-    _log_events()
-    return _core.lasting_step_of(core, keys[0], script, list(keys), encoded(args), lease_ms)
-
-
-def encoded(args: Sequence[Argument]) -> list[bytes]:
-    """The arguments of a step, as they are sent."""
-    return [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
-
-
-def _log_events() -> None:
-    """A reply of another shape, and other events, are logged from now on."""
-    if not _events.running():
-        _events.start()
+    return _core.lasting_step_of(core, keys[0], script, keys, args, lease_ms)
 
 
 def commands(
@@ -144,7 +145,6 @@ def commands(
     The replies: as of ``step``, or errors, as exceptions. The commands are sent together,
     and must be safe to repeat.
     """
-    _log_events()
     return _core.commands_of(core, key, words, time)
 
 

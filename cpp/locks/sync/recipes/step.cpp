@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <random>
+#include <utility>
 
 #include "locks/sync/recipes/keys.h"
 #include "redis/base/digits.h"
@@ -32,11 +33,15 @@ std::uint64_t read_half(std::string_view bytes) {
 std::uint64_t client_half(std::string_view client_id) {
   constexpr std::size_t kDigits = 8;
   constexpr unsigned kBits = 32;
+  thread_local std::pair<std::string, std::uint64_t> last;  // most often it is this one again
+  auto& [known, half] = last;
+  if (known == client_id) return half;
   std::uint32_t digits = 0;
   const std::string_view begin = client_id.substr(0, kDigits);
   (void)std::from_chars(begin.data(), begin.data() + begin.size(), digits, 16);
   const std::uint64_t hash = std::hash<std::string_view>()(client_id);
-  return std::uint64_t{digits} << kBits | static_cast<std::uint32_t>(hash);
+  known = client_id;
+  return half = std::uint64_t{digits} << kBits | static_cast<std::uint32_t>(hash);
 }
 
 std::uint64_t number_half(std::uint64_t number) {
