@@ -428,7 +428,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1373,
+        lines=1379,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
             "a loss tells a task of trio, too, who has released the lock by force; "

@@ -84,16 +84,18 @@ void add_acquire(py::class_<Lockable, std::shared_ptr<Lockable>>& type, const ch
 }
 
 // An acquisition that is part of a call of several exchanges; its grant is kept by that.
-std::shared_ptr<sync::Keeping> keeping(const Lockable& self, OwnerNumber owner, Millis lease,
-                                       bool renewed, std::uint64_t listener,
-                                       const sync::CallersTime& time,
-                                       std::optional<sync::Terms> terms) {
-  events_needed();
-  Lockable::AcquireArguments arguments{owner, {lease, renewed}};
-  arguments.listener = listener;
-  arguments.callers_time = time;
-  arguments.terms = shared_terms(std::move(terms));
-  return std::make_shared<sync::Keeping>(self.acquire(arguments));
+void add_keeping(py::module_& module) {
+  const auto keeping = [](const Lockable& self, OwnerNumber owner, Millis lease, bool renewed,
+                          std::uint64_t listener, const sync::CallersTime& time,
+                          std::optional<sync::Terms> terms) {
+    events_needed();
+    Lockable::AcquireArguments arguments{owner, {lease, renewed}};
+    arguments.listener = listener;
+    arguments.callers_time = time;
+    arguments.terms = shared_terms(std::move(terms));
+    return std::make_shared<sync::Keeping>(self.acquire(arguments));
+  };
+  module.def("keeping", keeping);
 }
 
 // A lease that is set while an attempt is under way would not be known to its grant.
@@ -176,7 +178,7 @@ void add_to(py::module_& module) {
       .def_property_readonly("waiter", &Lock::waiter)
       .def_property_readonly("movable_as", &Lock::movable_as);
   add_new_lock(module);
-  module.def("keeping", &keeping);
+  add_keeping(module);
 }
 
 }  // namespace
@@ -269,27 +271,31 @@ std::shared_ptr<PermitSemaphore> new_semaphore(const std::shared_ptr<engine::Cli
 
 // An acquisition of `amount` permits, which are recorded as those of Python's `semaphore` from now
 // on: what keeps them, the exchange that takes them, their ids, and the number of the first.
-py::tuple granting(const PermitSemaphore& self, const py::object& semaphore, std::int64_t amount,
-                   bool blocking, Millis lease, bool renewed, std::uint64_t listener,
-                   const sync::CallersTime& time, const std::optional<std::string>& label,
-                   std::optional<sync::Terms> terms, const py::object& report) {
-  events_needed();
-  PermitSemaphore::AcquireArguments arguments{next_owner_numbers(amount), {lease, renewed}};
-  arguments.blocking = blocking;
-  arguments.listener = listener;
-  arguments.amount = amount;
-  arguments.time = time;
-  arguments.purpose = purpose_of(label);
-  arguments.terms = shared_terms(std::move(terms));
-  const sync::ExchangePtr acquire = self.acquire(arguments);
-  const auto keeping = std::make_shared<sync::Keeping>(acquire);
-  py::list ids;
-  for (std::int64_t i = 0; i < amount; ++i) {
-    const py::str id = hex_of(self.permit(owner_after(arguments.number, i)));
-    expect_permit(semaphore.ptr(), id, report);
-    ids.append(id);
-  }
-  return py::make_tuple(keeping, acquire, ids, arguments.number);
+void add_granting(py::module_& module) {
+  const auto granting = [](const PermitSemaphore& self, const py::object& semaphore,
+                           std::int64_t amount, bool blocking, Millis lease, bool renewed,
+                           std::uint64_t listener, const sync::CallersTime& time,
+                           const std::optional<std::string>& label,
+                           std::optional<sync::Terms> terms, const py::object& report) {
+    events_needed();
+    PermitSemaphore::AcquireArguments arguments{next_owner_numbers(amount), {lease, renewed}};
+    arguments.blocking = blocking;
+    arguments.listener = listener;
+    arguments.amount = amount;
+    arguments.time = time;
+    arguments.purpose = purpose_of(label);
+    arguments.terms = shared_terms(std::move(terms));
+    const sync::ExchangePtr acquire = self.acquire(arguments);
+    const auto keeping = std::make_shared<sync::Keeping>(acquire);
+    py::list ids;
+    for (std::int64_t i = 0; i < amount; ++i) {
+      const py::str id = hex_of(self.permit(owner_after(arguments.number, i)));
+      expect_permit(semaphore.ptr(), id, report);
+      ids.append(id);
+    }
+    return py::make_tuple(keeping, acquire, ids, arguments.number);
+  };
+  module.def("granting", granting);
 }
 
 sync::ExchangePtr release_many(const PermitSemaphore& self,
@@ -325,7 +331,7 @@ void add_to(py::module_& module) {
       .def("leave", &PermitSemaphore::leave)
       .def("expect", &expected<PermitSemaphore, &Setup::expect>)
       .def("expect_more", &expected<PermitSemaphore, &Setup::expect_more>);
-  module.def("granting", &granting);
+  add_granting(module);
 }
 
 }  // namespace

@@ -337,7 +337,8 @@ TEST_F(SubscriberTest, ClosedItEndsItsStream) {
 }
 
 TEST_F(SubscriberTest, AThreadThatReadsAfterTheCloseDoesNotConnectAgain) {
-  SubscriptionStream stream(world, {}, [this](const StreamOptions&) { return network.open("own"); });
+  SubscriptionStream stream(world, {},
+                            [this](const StreamOptions&) { return network.open("own"); });
   stream.subscribe("a");
   const auto advance = [&] {
     for (int i = 0; i < 20; ++i) {
