@@ -48,7 +48,7 @@ std::string word_of(PyObject* given) {
   if (PyBytes_Check(given)) {
     return {PyBytes_AS_STRING(given), static_cast<std::size_t>(PyBytes_GET_SIZE(given))};
   }
-  const py::object text = py::reinterpret_steal<py::object>(PyObject_Str(given));
+  const auto text = py::reinterpret_steal<py::object>(PyObject_Str(given));
   Py_ssize_t size = 0;
   const char* const utf8 = text ? PyUnicode_AsUTF8AndSize(text.ptr(), &size) : nullptr;
   if (utf8 == nullptr) throw py::error_already_set();
@@ -99,8 +99,8 @@ const script::Script& script_for(std::string_view name, const Words& keys, const
 // What writes a step with these parameters. A last argument that is not given is the command by
 // which scripts publish.
 std::function<void(script::Writer&)> writer_of(std::string_view word, Words keys, Words args) {
-  return [&script = script_for(word, keys, args), keys = std::move(keys),
-          args = std::move(args)](script::Writer& out) {
+  const script::Script& script = script_for(word, keys, args);
+  return [&script, keys = std::move(keys), args = std::move(args)](script::Writer& out) {
     script::Call call = out.call(script);
     for (const std::string& key : keys) call << key;
     for (const std::string& arg : args) call << arg;

@@ -49,10 +49,10 @@ class QuorumRound {
   // `votes`: as of QuorumMachine::Options. Both outlive it.
   QuorumRound(const QuorumRule& rule, const std::vector<bool>& votes);
 
-  // These members are called; that one has answered so. `trusted`: the end of each member's
-  // validity; empty: as before.
+  // These members are called; the one in `place` has answered so. `trusted`: the end of each
+  // member's validity; empty: as before.
   void call(const Places& members);
-  void answered(std::size_t member, Verdict verdict, const Status& why);
+  void answered(std::size_t place, Verdict verdict, const Status& why);
   void trust(std::vector<TimePoint> trusted);
   // A majority does not wait for the members that have not answered in their time.
   void give_up_silent();
