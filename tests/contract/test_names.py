@@ -49,8 +49,11 @@ def test_a_waiter_is_woken_under_any_name(alice: Any, bob: Any, stage: Stage, na
     with stage.messages(name) as messages:
         alice.do(lock.release)
         assert waiting.result(BOUND) is True
+        received = messages.received()
         # A waiter for several locks may get some of them first, and gives these back.
-        assert {*messages.received()} == {stage.kind.payload}
+        if len(stage.kind.suffixes) > 1:
+            received = [*dict.fromkeys(received)]
+        assert received == [stage.kind.payload]
 
 
 def test_text_and_its_bytes_are_one_name(alice: Any, bob: Any, stage: Stage) -> None:
