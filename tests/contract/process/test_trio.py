@@ -205,6 +205,7 @@ def test_a_release_that_a_cancelled_scope_meets_goes_on(server: Server, kind: st
 def test_a_shielded_call_goes_on_after_the_main_task(server: Server) -> None:
     """In a system task, and in an async generator, which is closed behind all of them."""
     ended: list[str] = []
+    held: list[Any] = []
 
     async def release(hold: Any, title: str) -> None:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + BOUND / 2):
@@ -219,11 +220,11 @@ def test_a_shielded_call_goes_on_after_the_main_task(server: Server) -> None:
             await release(hold, "generator")
 
     async def system(lock: Any) -> None:
-        hold = await lock.hold()
+        held.append(await lock.hold())
         try:
             await trio.sleep_forever()
         finally:
-            await release(hold, "system task")
+            await release(held[0], "system task")
 
     async def main() -> None:
         client = holdfast.trio.Client(server.url)
@@ -231,7 +232,8 @@ def test_a_shielded_call_goes_on_after_the_main_task(server: Server) -> None:
         trio.lowlevel.spawn_system_task(system, lock)
         kept.append(generator(other))
         await kept[0].__anext__()
-        await until(lambda: len(server.keys()) == 2)
+        await until(lambda: len(held) == 1)
+        assert len(server.keys()) == 2
 
     kept: list[Any] = []
     trio.run(main)
