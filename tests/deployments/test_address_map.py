@@ -257,7 +257,6 @@ def make_lock(
     return lambda: make_client(url, **options, lease=LONG).lock(NAME)
 
 
-@pytest.mark.costly
 def test_what_sentinels_announce_is_reached_through_the_tunnels(
     service: Service,
     tunnels: dict[int, FaultProxy],

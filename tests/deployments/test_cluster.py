@@ -90,7 +90,6 @@ def test_members_of_a_multi_lock_may_have_any_slots(
     bob.do(other.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_holds_on_all_servers_are_renewed(
     cluster: Cluster, make_client: MakeClient, alice: Any
@@ -174,7 +173,6 @@ def test_a_seed_that_says_nothing_is_passed_over(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("command_timeout", [0.9, 1.3, 2.3])
 def test_a_failure_is_reported_though_others_are_being_asked(
     make_client: MakeClient, private_server: Server, alice: Any, command_timeout: float
@@ -206,7 +204,6 @@ def test_a_single_server_is_no_cluster(
         alice.do(client.lock(NAME).acquire)
 
 
-@pytest.mark.costly
 def test_a_healthy_cluster_is_not_asked(cluster: Cluster, client_of: Any, alice: Any) -> None:
     """The slots are queried once, and not again without a failure."""
     lock = client_of.lock(NAME)

@@ -28,7 +28,6 @@ def _kill(cluster: Cluster) -> Server:
     return replica
 
 
-@pytest.mark.costly
 def test_a_hold_survives_a_planned_failover(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
@@ -42,7 +41,6 @@ def test_a_hold_survives_a_planned_failover(
     bob.do(far.release)
 
 
-@pytest.mark.costly
 def test_a_hold_survives_the_death_of_its_primary(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
@@ -62,7 +60,6 @@ def test_a_hold_survives_the_death_of_its_primary(
     bob.do(far.release)
 
 
-@pytest.mark.costly
 def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, alice: Any) -> None:
     """What was asked of the dead primary is answered by the one that takes its place."""
     lock = make_client(cluster.url, command_timeout=FAILOVER).lock(NAME)
@@ -77,7 +74,6 @@ def test_calls_wait_for_the_failover(cluster: Cluster, make_client: MakeClient, 
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 def test_a_hold_that_was_not_copied_is_reported_lost(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
@@ -99,7 +95,6 @@ def test_a_hold_that_was_not_copied_is_reported_lost(
     bob.do(other.release)
 
 
-@pytest.mark.costly
 def test_the_old_primary_comes_back_as_a_replica(
     cluster: Cluster, near: Any, far: Any, alice: Any, bob: Any
 ) -> None:
@@ -132,7 +127,6 @@ def test_a_cluster_that_is_down_is_waited_for(cluster: Cluster, near: Any, alice
     alice.do(near.release)
 
 
-@pytest.mark.costly
 def test_other_slots_are_not_disturbed(
     cluster: Cluster, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:

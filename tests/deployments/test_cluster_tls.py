@@ -48,7 +48,6 @@ def make_lock(guarded: Cluster, make_client: MakeClient) -> MakeLock:
     return lambda: make_client(guarded.url, **options).lock(NAME)
 
 
-@pytest.mark.costly
 def test_holder_and_waiter_follow_a_slot_over_tls(
     guarded: Cluster, make_lock: MakeLock, alice: Any, bob: Any
 ) -> None:
@@ -67,7 +66,6 @@ def test_holder_and_waiter_follow_a_slot_over_tls(
     bob.do(far.release)
 
 
-@pytest.mark.costly
 def test_holder_and_waiter_survive_a_failover_over_tls(
     guarded: Cluster, make_lock: MakeLock, alice: Any, bob: Any
 ) -> None:
@@ -90,7 +88,6 @@ def test_holder_and_waiter_survive_a_failover_over_tls(
     bob.do(far.release)
 
 
-@pytest.mark.costly
 def test_servers_of_an_unknown_authority_are_refused(
     guarded: Cluster, make_client: MakeClient, alice: Any
 ) -> None:

@@ -49,7 +49,6 @@ def test_the_parties_of_a_barrier_in_a_cluster_go_on_together(
         waiting.result(BOUND)
 
 
-@pytest.mark.costly
 def test_a_party_that_waits_survives_a_failover(
     service: Service, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:
@@ -64,7 +63,6 @@ def test_a_party_that_waits_survives_a_failover(
     assert waiting.result(BOUND) == 0
 
 
-@pytest.mark.costly
 def test_a_slot_survives_a_failover(service: Service, make_client: MakeClient, alice: Any) -> None:
     slots = make_client(service.url, lease=24.0, command_timeout=LONG).slots("mySlots", 2)
     slot = alice.do(slots.acquire)
@@ -106,7 +104,6 @@ def test_a_watch_in_a_cluster_sees_each_change(
     assert bob.do(step) is None
 
 
-@pytest.mark.costly
 def test_a_leader_survives_a_failover(
     service: Service, make_client: MakeClient, alice: Any, bob: Any
 ) -> None:

@@ -69,7 +69,6 @@ def test_it_follows_its_client_to_the_new_primary(
     alice.do(next_owner.release)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("end", [Server.stop, Server.pause], ids=["refuses", "is silent"])
 def test_it_finds_the_primary_that_follows_one_that_ended_with_the_program(
     service: Service,
@@ -90,7 +89,6 @@ def test_it_finds_the_primary_that_follows_one_that_ended_with_the_program(
     alice.do(next_owner.release)
 
 
-@pytest.mark.costly
 def test_it_finds_the_primary_of_a_failover_that_the_program_did_not_see(
     make_service: MakeService, start_holder: StartHolder, make_client: Any, alice: Any
 ) -> None:
@@ -162,7 +160,6 @@ def test_a_lock_whose_slot_has_moved_is_freed(
     alice.do(next_owner.release)
 
 
-@pytest.mark.costly
 def test_it_finds_the_primary_that_follows_one_of_a_cluster_that_ended_with_the_program(
     cluster: Cluster, start_holder: StartHolder, make_client: Any, alice: Any
 ) -> None:

@@ -82,7 +82,6 @@ def owners(alice: Any, bob: Any) -> tuple[Any, Any]:
     return alice, bob
 
 
-@pytest.mark.costly
 def test_a_holder_and_a_waiter_of_a_service_outlive_their_first_credentials(
     service: Service, make_client: MakeClient, given: list[str], options: Any, owners: Any
 ) -> None:

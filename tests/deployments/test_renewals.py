@@ -29,7 +29,6 @@ def see_all_renewed(client: Any, times: int) -> None:
     eventually(lambda: client.stats().renewals >= renewed + 40 * times)
 
 
-@pytest.mark.costly
 def test_the_holds_of_a_slot_are_renewed_together(
     cluster: Cluster, alice: Any, make_client: MakeClient
 ) -> None:
@@ -47,7 +46,6 @@ def test_the_holds_of_a_slot_are_renewed_together(
     assert not lost
 
 
-@pytest.mark.costly
 def test_the_holds_of_a_slot_that_moves_are_all_kept(
     cluster: Cluster, alice: Any, make_client: MakeClient
 ) -> None:

@@ -16,7 +16,7 @@ from tests.support.renewals import see_renewals
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
-pytestmark = [pytest.mark.servers("real"), pytest.mark.costly]
+pytestmark = pytest.mark.servers("real")
 
 
 class Fronted:

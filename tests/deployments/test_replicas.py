@@ -80,7 +80,6 @@ def _waits(server: Server) -> int:
     return int(server.inspect.info("commandstats").get("cmdstat_wait", {}).get("calls", 0))
 
 
-@pytest.mark.costly
 def test_each_server_of_a_cluster_has_its_own_replica(
     cluster: Cluster, make_client: MakeClient, alice: Any
 ) -> None:
@@ -102,7 +101,6 @@ def test_each_server_of_a_cluster_has_its_own_replica(
     assert _has(replica, NAME)
 
 
-@pytest.mark.costly
 def test_a_slot_that_has_moved_is_known_to_the_new_servers_replica(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
@@ -120,7 +118,6 @@ def test_a_slot_that_has_moved_is_known_to_the_new_servers_replica(
         _refused(alice, lock, target)
 
 
-@pytest.mark.costly
 def test_a_slot_that_moves_can_be_granted(cluster: Cluster, lock: Any, alice: Any) -> None:
     """moved-slot: ASK: what is granted at the new server already is confirmed by its replica."""
     source, target = _refused_on_the_way(cluster, lock, alice)
@@ -131,7 +128,6 @@ def test_a_slot_that_moves_can_be_granted(cluster: Cluster, lock: Any, alice: An
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 def test_what_a_slot_that_moves_cannot_give_back_is_given_back_later(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
@@ -142,7 +138,6 @@ def test_what_a_slot_that_moves_cannot_give_back_is_given_back_later(
     eventually(lambda: not _has(target, NAME))
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_what_is_asked_for_again_is_not_given_back_any_more(
     cluster: Cluster, lock: Any, alice: Any
@@ -156,7 +151,6 @@ def test_what_is_asked_for_again_is_not_given_back_any_more(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 def test_a_primary_of_a_cluster_that_lost_its_only_replica(
     cluster: Cluster, lock: Any, alice: Any
 ) -> None:
@@ -181,7 +175,6 @@ def test_a_primary_of_a_cluster_that_lost_its_only_replica(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 def test_under_sentinel_one_replica_of_two_is_enough(
     service: Service, make_client: MakeClient, alice: Any
 ) -> None:
@@ -198,7 +191,6 @@ def test_under_sentinel_one_replica_of_two_is_enough(
         assert first.inspect.exists(NAME)
 
 
-@pytest.mark.costly
 def test_under_sentinel_the_replicas_of_the_new_primary_are_asked(
     service: Service, make_client: MakeClient, alice: Any
 ) -> None:

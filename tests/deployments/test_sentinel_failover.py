@@ -63,7 +63,6 @@ def locks(client: Any, service: Service, make_client: MakeClient) -> tuple[Any, 
     return client.lock(NAME), make_client(service.url, command_timeout=LONG).lock(NAME)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_hold_and_a_waiter_survive(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service, fail_over: FailOver
@@ -87,7 +86,6 @@ def test_a_hold_and_a_waiter_survive(
     bob.do(theirs.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_release_during_a_failover_lets_the_waiter_in(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service
@@ -106,7 +104,6 @@ def test_a_release_during_a_failover_lets_the_waiter_in(
     bob.do(theirs.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_failover_that_loses_the_lock_is_reported_to_its_owner(
     alice: Any, bob: Any, client: Any, make_client: MakeClient, service: Service
@@ -137,7 +134,6 @@ def test_a_failover_that_loses_the_lock_is_reported_to_its_owner(
     assert bob.do(theirs.owned)
 
 
-@pytest.mark.costly
 def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
     alice: Any, bob: Any, locks: tuple[Any, Any], service: Service
 ) -> None:
@@ -163,7 +159,6 @@ def test_a_primary_that_was_cut_off_is_left_though_it_still_answers(
     assert new.keys() == set()
 
 
-@pytest.mark.costly
 def test_a_demoted_primary_is_not_written_to(alice: Any, client: Any, service: Service) -> None:
     """old-primary.
 
@@ -188,7 +183,6 @@ def _roles_asked(server: Server) -> int:
     return calls
 
 
-@pytest.mark.costly
 def test_an_old_primary_that_comes_back_is_not_used(
     alice: Any, client: Any, service: Service
 ) -> None:

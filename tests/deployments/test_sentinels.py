@@ -28,7 +28,6 @@ LONG = 180.0
 SECRET = "s3cret"
 
 
-@pytest.mark.costly
 def test_one_sentinel_leads_to_all(alice: Any, make_client: MakeClient, service: Service) -> None:
     """The others are learnt: when the one of the URL is gone, a failover is followed still."""
     client = make_client(service.url_of(service.sentinels[0]), command_timeout=LONG)
@@ -50,7 +49,6 @@ def _watched(sentinel: Sentinel) -> bool:
     return any(client["sub"] != "0" for client in sentinel.connections())
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_without_sentinels_the_known_primary_is_used(
     alice: Any, make_client: MakeClient, service: Service
@@ -76,7 +74,6 @@ def test_without_sentinels_the_known_primary_is_used(
     assert not new.inspect.exists(NAME)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_sentinels_that_never_answered_are_named(alice: Any, make_client: MakeClient) -> None:
     """Nothing listens there: the error comes within the command timeout, and tells where."""
@@ -94,7 +91,6 @@ def test_sentinels_that_never_answered_are_named(alice: Any, make_client: MakeCl
     assert SECRET not in message
 
 
-@pytest.mark.costly
 def test_an_unknown_service_is_an_error_at_once(
     alice: Any, make_client: MakeClient, service: Service
 ) -> None:
@@ -109,7 +105,6 @@ def test_an_unknown_service_is_an_error_at_once(
     assert error.value.code == "ERR"
 
 
-@pytest.mark.costly
 def test_sentinels_have_a_separate_password(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
@@ -149,7 +144,6 @@ def test_sentinels_that_refuse_say_so(
     assert "wr0ng" not in message
 
 
-@pytest.mark.costly
 def test_a_dead_server_that_the_sentinels_name_is_named(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
@@ -174,7 +168,6 @@ def test_host_names_may_be_announced(
     assert service.primary.keys() == {NAME.encode()}
 
 
-@pytest.mark.costly
 @pytest.mark.servers("redis")
 def test_sentinels_and_servers_speak_tls(
     alice: Any, make_client: MakeClient, make_service: MakeService, tmp_path: Path
@@ -192,7 +185,6 @@ def test_sentinels_and_servers_speak_tls(
         alice.do(make_client(service.url, command_timeout=3).ping)
 
 
-@pytest.mark.costly
 def test_a_sentinel_that_names_another_server_is_outvoted(
     alice: Any, make_client: MakeClient, service: Service, server_kind: str
 ) -> None:
@@ -209,7 +201,6 @@ def test_a_sentinel_that_names_another_server_is_outvoted(
         assert other.scripts_run() == 0
 
 
-@pytest.mark.costly
 def test_a_failover_is_followed_though_its_messages_are_lost(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:
@@ -225,7 +216,6 @@ def test_a_failover_is_followed_though_its_messages_are_lost(
     assert service.primary.keys() == {NAME.encode()}
 
 
-@pytest.mark.costly
 def test_what_was_missed_while_no_sentinel_could_be_reached_is_made_good(
     alice: Any, make_client: MakeClient, make_service: MakeService
 ) -> None:

@@ -193,7 +193,6 @@ def test_a_child_of_fork_is_another_party(server: Server, start_child: StartChil
     eventually(lambda: server.inspect.zcard(TIMEOUTS) == 0)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_party_out_of_reach_breaks_it_for_the_others(
     server: Server, make_client: MakeClient, flavour: Flavour, proxy: FaultProxy

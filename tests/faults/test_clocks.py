@@ -62,7 +62,6 @@ def skewed(start_server: StartServer, clocks: Clocks) -> Server:
     return start_server(environment=clocks.environment)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_server_clock_that_jumps_ahead_is_reported_as_a_loss(
     alice: Any, bob: Any, skewed: Server, clocks: Clocks, make_client: MakeClient
@@ -107,7 +106,6 @@ def test_a_renewed_hold_survives_a_server_clock_that_jumps_back(
     assert skewed.keys() == set()
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_lease_that_a_server_clock_made_too_long_is_reported(
     alice: Any, bob: Any, skewed: Server, clocks: Clocks, warnings: Warnings

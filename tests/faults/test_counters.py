@@ -129,7 +129,6 @@ def test_a_message_lost_with_its_connection_is_made_up_for(
     assert waiting.result(BOUND) is True
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_grant_after_the_callers_error_is_released(
     alice: Any, make_client: MakeClient, private_server: Server
@@ -148,7 +147,6 @@ def test_a_grant_after_the_callers_error_is_released(
         eventually(lambda: is_back(private_server, b"1"))
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.parametrize("kind", ["semaphore", "count_down_latch"])
 def test_what_was_given_while_the_server_was_out_of_reach_arrives(

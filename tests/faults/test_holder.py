@@ -81,7 +81,6 @@ def lock(server: Server) -> Any:
         yield client.lock(NAME)
 
 
-@pytest.mark.costly
 def test_a_killed_holders_lock_is_taken_when_it_expires(
     holder: Child, lock: Any, server: Server
 ) -> None:
@@ -94,7 +93,6 @@ def test_a_killed_holders_lock_is_taken_when_it_expires(
     lock.release()
 
 
-@pytest.mark.costly
 def test_a_stopped_owner_learns_of_the_loss_before_anything_else(
     holder: Child, lock: Any, server: Server
 ) -> None:
@@ -183,7 +181,6 @@ def test_a_stopped_holder_comes_out_of_its_block_with_the_loss(
         child.send("next")
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_a_holder_that_is_stopped_briefly_keeps_its_lock(
     start_child: StartChild, server: Server, program: str

@@ -84,7 +84,6 @@ def test_partial_and_final_release_count_once(alice: Any, ways: Ways, kept: int)
     assert alice.do(lock.acquire, blocking=False)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_renewal_is_repeated_and_the_hold_kept(alice: Any, ways: Ways, server: Server) -> None:
     """connection-reset, lost-reply: at once, not a third of the lease later."""
@@ -159,7 +158,6 @@ def test_the_log_names_lock_and_server_of_each_lost_reply_once(
     ]
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.parametrize("fault", ["delay", "slices"])
 def test_a_slow_way_is_slower_and_nothing_else(

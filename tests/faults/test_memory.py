@@ -22,7 +22,6 @@ def fill(server: Server) -> None:
     server.inspect.config_set("maxmemory", 1)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_renewal_and_release_take_no_memory(
     alice: Any, bob: Any, kind: Kind, make_client: MakeClient, private_server: Server
@@ -73,7 +72,6 @@ def test_a_release_wakes_the_waiter_of_another_client(
     assert left(kind, private_server) == set()
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_an_evicted_lock_is_reported_as_a_loss(
     alice: Any, bob: Any, private_server: Server, make_client: MakeClient

@@ -39,7 +39,6 @@ def others_get_in(bob: Any, kind: Kind, make_client: MakeClient) -> Callable[...
     return lambda **how: bool(bob.do(rival.acquire, **how))
 
 
-@pytest.mark.costly
 def test_the_last_release_frees_the_lock(
     alice: Any, lock: Any, kind: Kind, proxy: FaultProxy, server: Server
 ) -> None:
@@ -56,7 +55,6 @@ def test_the_last_release_frees_the_lock(
         alice.do(lock.release)
 
 
-@pytest.mark.costly
 @SOME
 @pytest.mark.awaited
 def test_also_when_the_last_release_fails_too(
@@ -76,7 +74,6 @@ def test_also_when_the_last_release_fails_too(
     eventually(lambda: server.keys() == set())
 
 
-@pytest.mark.costly
 @SOME
 def test_what_is_still_held_is_kept(
     alice: Any, lock: Any, others_get_in: Callable[..., bool], proxy: FaultProxy, server: Server
@@ -96,7 +93,6 @@ def test_what_is_still_held_is_kept(
     assert others_get_in(timeout=BOUND)
 
 
-@pytest.mark.costly
 @SOME
 @pytest.mark.parametrize("fault", ["black_hole", "deafen", "stall"])
 def test_a_server_that_says_nothing(

@@ -48,7 +48,6 @@ def test_a_half_closed_connection_is_left(
     assert server.keys() == set()
 
 
-@pytest.mark.costly
 def test_after_a_cut_holds_are_verified_at_once(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
 ) -> None:
@@ -137,7 +136,6 @@ def test_a_repeated_release_leaves_the_next_owner_alone(
     follower.actor.do(follower.lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_renewal_executed_but_its_reply_lost(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -156,7 +154,6 @@ def test_renewal_executed_but_its_reply_lost(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_renewals_that_cross_a_release_tell_no_loss(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -195,7 +192,6 @@ def test_a_black_hole_is_reported_at_the_deadline(
     eventually(lambda: told == [lock])
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_black_hole_that_ends_in_time_costs_nothing(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -214,7 +210,6 @@ def test_a_black_hole_that_ends_in_time_costs_nothing(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_command_into_a_black_hole_ends(
     alice: Any, make_client: MakeClient, proxy: FaultProxy
@@ -227,7 +222,6 @@ def test_a_command_into_a_black_hole_ends(
         alice.do(lock.acquire)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_an_acquire_that_failed_leaves_no_hold_behind(
     alice: Any, bob: Any, make_client: MakeClient, near: Any, proxy: FaultProxy
@@ -242,7 +236,6 @@ def test_an_acquire_that_failed_leaves_no_hold_behind(
     assert bob.do(near.acquire, timeout=BOUND)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.awaited
 def test_a_release_that_cannot_be_sent_goes_on_in_the_background(
@@ -259,7 +252,6 @@ def test_a_release_that_cannot_be_sent_goes_on_in_the_background(
     eventually(lambda: server.keys() == set())
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.awaited
 def test_a_release_that_failed_may_be_called_again(
@@ -278,7 +270,6 @@ def test_a_release_that_failed_may_be_called_again(
         alice.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_slow_and_sliced_but_correct(
     alice: Any, bob: Any, near: Any, far: Any, proxy: FaultProxy

@@ -50,7 +50,6 @@ def test_a_detach_and_an_attach_whose_replies_are_lost_are_done_once(
     assert not kind.holds(server, NAME)
 
 
-@pytest.mark.costly
 @ALL
 @pytest.mark.parametrize("executed", [True, False], ids=["executed", "not executed"])
 def test_a_detach_without_an_answer_leaves_the_hold_to_its_lease(
@@ -74,7 +73,6 @@ def test_a_detach_without_an_answer_leaves_the_hold_to_its_lease(
         assert not alice.do(rival.locked)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 @pytest.mark.parametrize("executed", [True, False], ids=["executed", "not executed"])
 def test_a_hold_is_not_renewed_after_a_detach_without_an_answer(
@@ -96,7 +94,6 @@ def test_a_hold_is_not_renewed_after_a_detach_without_an_answer(
         alice.do(hold.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -113,7 +110,6 @@ def test_trust_ends_at_the_earlier_deadline_after_a_detach_without_an_answer(
     eventually(lambda: not holds(server))
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_an_attach_without_an_answer_may_be_tried_again(
     alice: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -171,7 +167,6 @@ def test_of_two_processes_one_attaches_a_ticket(
     assert not kind.holds(server, NAME)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_death_between_detach_and_attach_costs_the_lease_of_the_ticket(
     alice: Any, make_client: MakeClient, server: Server, start_child: StartChild

@@ -205,7 +205,6 @@ def test_close_releases_what_is_held_if_asked_to(
     assert private_server.keys() == set()
 
 
-@pytest.mark.costly
 def test_close_gives_up_in_time_and_names_what_may_be_held(
     alice: Any, bob: Any, make_client: MakeClient, private_server: Server
 ) -> None:

@@ -150,7 +150,6 @@ def test_a_waiters_permit_is_not_given_back_by_the_repeat_of_a_release(
     assert permits.free == 0
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_renewal_whose_reply_is_lost_loses_no_permit(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy
@@ -165,7 +164,6 @@ def test_a_renewal_whose_reply_is_lost_loses_no_permit(
     assert permits.free == 1
 
 
-@pytest.mark.costly
 def test_a_release_that_does_not_get_through_is_carried_on(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy
 ) -> None:
@@ -184,7 +182,6 @@ def test_a_release_that_does_not_get_through_is_carried_on(
     assert permits.free == 1
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("lease", [None, LONG], ids=["renewed", "leased"])
 def test_what_an_acquire_out_of_reach_may_have_got_is_given_back(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy, lease: float | None

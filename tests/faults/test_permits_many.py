@@ -122,7 +122,6 @@ def test_a_new_number_whose_reply_is_lost_counts_once(
 
 
 @LEASES
-@pytest.mark.costly
 def test_what_an_acquire_out_of_reach_may_have_got_is_given_back(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy, lease: float | None
 ) -> None:
@@ -157,7 +156,6 @@ def test_what_a_cancelled_acquire_may_have_got_is_given_back(
     assert permits.free == 4
 
 
-@pytest.mark.costly
 def test_a_release_that_does_not_get_through_is_carried_on(
     permits: Permits, make_client: MakeClient, proxy: FaultProxy
 ) -> None:

@@ -120,7 +120,6 @@ def test_all_servers_hold_it(alice: Any, bob: Any, cluster: Cluster) -> None:
     assert bob.do(theirs.acquire, timeout=BOUND)
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize(
     "broken", [_down, _hanging, _refusing, _read_only], ids=lambda b: b.__name__
 )
@@ -142,7 +141,6 @@ def test_a_minority_may_fail(
     assert bob.do(theirs.acquire, timeout=BOUND)
 
 
-@pytest.mark.costly
 @BREAKS
 def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
     alice: Any, cluster: Cluster, broken: Break
@@ -160,7 +158,6 @@ def test_a_majority_that_fails_is_an_error_and_not_held_by_another(
     eventually(lambda: cluster.servers[0].keys() == set())
 
 
-@pytest.mark.costly
 def test_a_majority_that_refuses_to_work_names_the_state(alice: Any, cluster: Cluster) -> None:
     """passing-refusal."""
     lock = cluster.red_lock()
@@ -216,7 +213,6 @@ def _evals(server: Server) -> int:
     return int(server.inspect.info("commandstats").get("cmdstat_eval", {}).get("calls", 0))
 
 
-@pytest.mark.costly
 def test_a_minority_lost_is_no_loss(alice: Any, cluster: Cluster) -> None:
     told: list[Any] = []
     lock = cluster.red_lock(watchdog=LASTING, on_lost=told.append)
@@ -272,7 +268,6 @@ def test_a_lost_majority_is_reported_once(alice: Any, cluster: Cluster) -> None:
     assert told == [lock]
 
 
-@pytest.mark.costly
 def test_a_lost_majority_is_released_though_a_minority_hangs(alice: Any, five: Cluster) -> None:
     """failed-members: the outer release releases the members that the inner one left held."""
     lock = five.red_lock(watchdog=LASTING)
@@ -299,7 +294,6 @@ def acquire_on(actor: Any, lock: Any, servers: list[Server]) -> None:
             actor.do(lock.release)
 
 
-@pytest.mark.costly
 def test_the_watchdog_keeps_it_while_a_minority_hangs(alice: Any, cluster: Cluster) -> None:
     lock = cluster.red_lock(watchdog=LASTING)
     acquire_everywhere(alice, lock, cluster)
@@ -310,7 +304,6 @@ def test_the_watchdog_keeps_it_while_a_minority_hangs(alice: Any, cluster: Clust
     assert cluster.is_empty(but=2)
 
 
-@pytest.mark.costly
 def test_an_inner_hold_is_released_alone(alice: Any, cluster: Cluster) -> None:
     lock = cluster.red_lock()
     acquire_everywhere(alice, lock, cluster)
@@ -383,7 +376,6 @@ def test_a_close_amid_a_multi_lock_leaves_no_member(
     assert cluster.servers[0].keys() == set()
 
 
-@pytest.mark.costly
 @BREAKS
 def test_a_multi_lock_needs_every_server(
     alice: Any, cluster: Cluster, make_client: MakeClient, broken: Break
@@ -428,7 +420,6 @@ hear("end")
     child.send("end")
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_multi_lock_waits_for_a_server_that_refuses_as_for_a_holder(
     alice: Any, bob: Any, cluster: Cluster, place: int

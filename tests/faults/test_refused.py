@@ -31,7 +31,6 @@ IMPOSTORS: dict[str, tuple[bytes | None, bool]] = {
 }
 
 
-@pytest.mark.costly
 def test_no_server_listens(alice: Any, make_client: MakeClient) -> None:
     """connection-reset: a refused connection is a ConnectionError that names the address."""
     with closed_port() as port:
@@ -43,7 +42,6 @@ def test_no_server_listens(alice: Any, make_client: MakeClient) -> None:
             alice.do(client.ping)
 
 
-@pytest.mark.costly
 def test_no_such_socket(alice: Any, make_client: MakeClient, tmp_path: Path) -> None:
     """The same for a unix socket."""
     client = make_client(f"unix://{tmp_path}/none.sock", command_timeout=IMPATIENT)
@@ -51,7 +49,6 @@ def test_no_such_socket(alice: Any, make_client: MakeClient, tmp_path: Path) -> 
         alice.do(client.ping)
 
 
-@pytest.mark.costly
 def test_no_such_host(alice: Any, make_client: MakeClient) -> None:
     """A name that cannot be resolved is a ConnectionError that tells it."""
     client = make_client("redis://no-such-host.invalid:6379", command_timeout=2)

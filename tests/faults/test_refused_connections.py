@@ -29,7 +29,6 @@ def _refused_after(actor: Any, acquire: Any, **how: Any) -> float:
     return watch.seconds
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize(
     ("how", "least"),
     [({"blocking": False}, 0), ({"timeout": 0}, 0.1), ({"timeout": 1.5}, 1.5)],
@@ -48,7 +47,6 @@ def test_a_refused_connection_comes_out_by_the_deadline(
             assert _refused_after(alice, each.acquire, **how) >= least
 
 
-@pytest.mark.costly
 def test_an_impatient_caller_is_answered_while_a_patient_one_waits(
     alice: Any, bob: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
@@ -67,7 +65,6 @@ def test_an_impatient_caller_is_answered_while_a_patient_one_waits(
     assert waiting.result(BOUND) is True
 
 
-@pytest.mark.costly
 def test_a_server_that_restarts_in_time_is_found(
     alice: Any, make_client: MakeClient, start_server: StartServer
 ) -> None:
@@ -84,7 +81,6 @@ def test_a_server_that_restarts_in_time_is_found(
     assert alice.do(client.lock(NAME).acquire, blocking=False) is True
 
 
-@pytest.mark.costly
 def test_a_red_lock_of_servers_that_refuse_connections(
     alice: Any, make_client: MakeClient, flavour: Flavour
 ) -> None:
@@ -134,7 +130,6 @@ def test_tls_to_a_port_of_plain_text(
         refused(port)
 
 
-@pytest.mark.costly
 def test_a_slow_handshake_is_waited_for(alice: Any, make_client: MakeClient) -> None:
     """tls-mismatch: silence alone is no sign of plain text."""
     with impostor(None) as port:

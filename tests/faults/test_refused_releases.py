@@ -53,7 +53,6 @@ def url_of(server: Server) -> str:
     return server.url.replace("redis://", f"redis://{login}")
 
 
-@pytest.mark.costly
 @pytest.mark.awaited
 def test_a_release_outlives_a_change_of_the_password(
     alice: Any, kind: Kind, make_client: MakeClient, guarded: Server
@@ -92,7 +91,6 @@ def test_a_release_waits_for_the_password_of_its_client(
     assert private_server.keys() == set()
 
 
-@pytest.mark.costly
 @pytest.mark.awaited
 def test_a_login_is_tried_once_a_second_for_all_releases(
     make_actor: MakeActor, make_client: MakeClient, guarded: Server
@@ -113,7 +111,6 @@ def test_a_login_is_tried_once_a_second_for_all_releases(
     eventually(lambda: guarded.inspect.get(NAME) == b"7")
 
 
-@pytest.mark.costly
 @pytest.mark.awaited
 def test_a_grant_is_given_back_after_a_change_of_the_password(
     alice: Any, make_client: MakeClient, guarded: Server
@@ -182,7 +179,6 @@ COUNTERS: dict[str, tuple[Give, bytes]] = {
 }
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("counter", COUNTERS)
 def test_a_permit_and_a_count_outlive_a_change_of_the_password(
     alice: Any, make_client: MakeClient, guarded: Server, counter: str

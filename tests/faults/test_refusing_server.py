@@ -124,7 +124,6 @@ def test_a_hold_object_that_does_not_wait_names_the_state(
         alice.do(lock.hold, wait=0)
 
 
-@pytest.mark.costly
 def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
@@ -141,7 +140,6 @@ def test_a_wait_with_a_limit_ends_as_a_time_out_that_names_the_state(
     assert late.value.__cause__.code == refusing.code
 
 
-@pytest.mark.costly
 def test_a_wait_without_a_limit_ends_with_the_command_timeout(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
@@ -174,7 +172,6 @@ def _refused(server: Server) -> int:
         return 4
 
 
-@pytest.mark.costly
 def test_other_kinds_do_not_take_the_state_for_held_or_empty(
     alice: Any, refusing: Refusing, make_client: MakeClient
 ) -> None:
@@ -193,7 +190,6 @@ def test_other_kinds_do_not_take_the_state_for_held_or_empty(
             alice.do(each.acquire, timeout=1)
 
 
-@pytest.mark.costly
 @pytest.mark.awaited
 def test_a_release_is_carried_on_until_the_state_has_passed(
     alice: Any, private_server: Server, make_client: MakeClient
@@ -212,7 +208,6 @@ def test_a_release_is_carried_on_until_the_state_has_passed(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.awaited
 def test_a_late_release_leaves_a_new_hold_alone(
     alice: Any, private_server: Server, make_client: MakeClient

@@ -28,7 +28,6 @@ def _wait(actor: Any, lock: Any, server: Server) -> Any:
     return waiting
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_short_stalls(alice: Any, bob: Any, lock: Any, private_server: Server) -> None:
     """stalled-server: 60 ms of silence, again and again: no caller hangs, nothing is lost."""
@@ -68,7 +67,6 @@ def test_a_stall_of_twenty_seconds(
     assert lost == []
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_stall_delays_only_its_own_clients(
     alice: Any, make_client: MakeClient, private_server: Server, server: Server
@@ -115,7 +113,6 @@ def test_restart_without_data(alice: Any, bob: Any, lock: Any, private_server: S
     assert bob.do(lock.owned)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_renewal_goes_on_after_a_restart(
     alice: Any, make_client: MakeClient, private_server: Server
@@ -149,7 +146,6 @@ def test_a_server_that_is_away_while_asked(alice: Any, lock: Any, private_server
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_script_flush(alice: Any, bob: Any, private_server: Server, make_client: Any) -> None:
     """script-flush: scripts are loaded again, unseen: acquire, release, renewal, waiters."""
@@ -187,7 +183,6 @@ def test_a_hand_over_is_known_to_the_server_after_the_first(
     bob.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_out_of_memory(alice: Any, bob: Any, private_server: Server, make_client: Any) -> None:
     """out-of-memory: no new lock, with a clear error; renewal and release work."""
@@ -275,7 +270,6 @@ def test_a_read_only_server_is_not_a_held_lock(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_refused_renewal_is_tried_again_soon(
     alice: Any, private_server: Server, make_client: MakeClient
@@ -322,7 +316,6 @@ def test_a_busy_server_is_waited_for(
     assert private_server.keys() == set()
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_loading_server_is_waited_for(
     alice: Any, private_server: Server, make_client: MakeClient
@@ -352,7 +345,6 @@ def test_too_many_clients(alice: Any, lock: Any, private_server: Server) -> None
     assert alice.do(lock.acquire)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_slow_consumer_is_cut_off_and_comes_back(
     alice: Any, bob: Any, start_server: Any, make_client: MakeClient

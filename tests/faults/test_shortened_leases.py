@@ -11,7 +11,7 @@ from tests.support.owners import MakeActor, MakeClient
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.realtime, pytest.mark.costly]
+pytestmark = pytest.mark.realtime
 
 NAME = "myLock"
 THEIRS = "5921d8b5-5d8d-4a2b-800b-a469f20f66c2:1"

@@ -170,7 +170,6 @@ def test_a_slot_that_is_refused_when_it_is_asked_for_again_leaves_nothing_behind
     assert server.inspect.get(NAME) == b"2"
 
 
-@pytest.mark.costly
 def test_a_slot_out_of_reach_leaves_nothing_behind(
     far: Any, server: Server, alice: Any, proxy: FaultProxy
 ) -> None:

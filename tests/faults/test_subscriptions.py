@@ -18,7 +18,6 @@ from tests.support.waiting import BOUND, eventually, stays
 LEASE = 1.5
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_waiter_that_hears_nothing_looks_when_the_lease_ends(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -46,7 +45,6 @@ def hand_over(
     bob.do(far.release)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_lost_message_costs_no_more_than_the_lease(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -61,7 +59,6 @@ def test_a_lost_message_costs_no_more_than_the_lease(
         hand_over((alice, near), (bob, far), server, proxy.lose_messages)
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_a_waiter_that_cannot_subscribe_again_gets_an_error(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -82,7 +79,6 @@ def test_a_waiter_that_cannot_subscribe_again_gets_an_error(
     assert len(holds(server)) == 1
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_commands_without_a_reply_fail_while_messages_arrive(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server
@@ -104,7 +100,6 @@ def test_commands_without_a_reply_fail_while_messages_arrive(
     eventually(lambda: server.keys() == set(), what="what an earlier try got is given back")
 
 
-@pytest.mark.costly
 @pytest.mark.realtime
 def test_what_was_granted_unheard_is_given_back(
     alice: Any, bob: Any, make_client: MakeClient, proxy: FaultProxy, server: Server

@@ -7,7 +7,7 @@
 | a test that uses a server | on one of the installed kinds, chosen by a hash of its id | on each |
 | a test for all kinds of locks | the lock by sync and by asyncio, others by one | by both |
 | a test for both | a few dozen also by trio; `--flavours trio`: all, by trio alone | |
-| `@pytest.mark.costly` | by sync or by asyncio, chosen by a hash | by both |
+| `faults`, `deployments`, `@pytest.mark.costly` | by sync or asyncio, chosen by a hash | by both |
 | `@pytest.mark.values(…)` | all on the first kind of lock, one on each other | all on each |
 | `@pytest.mark.sampled` | each value of each parameter, not each combination | all |
 | `@pytest.mark.slow` | not run, unless named as file.py::test | run |
@@ -50,6 +50,8 @@ TRIO_SHARES = (15, 10)
 """A run tries one of 15 tests for both flavours, and one of 10 of its cases, by trio, too."""
 _SHARES = {"fakeredis": 1}
 """Of the items that may run on any kind of server; 3 for the kinds that are not named."""
+_COSTLY = {"deployments", "faults"}
+"""Folders of tests that wait for servers; what they look at lies below both flavours."""
 _NAMED = pytest.StashKey[bool]()
 _SPREAD = pytest.StashKey[bool]()
 _TAKE_SECONDS = {"running_clusters", "running_groups", "make_service"}
@@ -182,7 +184,8 @@ def _is_left_out(item: pytest.Item) -> bool:
         return not _is_tried(item.nodeid, TRIO_SHARES[1])
     if getattr(kind, "one_flavour_is_enough", False):
         return flavour != choose(FLAVOURS, f"{_name(item)} {kind}")
-    if item.get_closest_marker("costly") is None or item.get_closest_marker("values") is not None:
+    costly = item.get_closest_marker("costly") is not None or _folder(item) in _COSTLY
+    if not costly or item.get_closest_marker("values") is not None:
         return False
     _, _, case = item.nodeid.partition("[")
     others = [word for word in re.split(r"[-\]]", case) if word not in FLAVOURS]
@@ -200,6 +203,10 @@ def _beside_the_samples(items: list[pytest.Item]) -> set[pytest.Item]:
             beside.add(item)
         covered |= values
     return beside
+
+
+def _folder(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).parts[0]
 
 
 def _name(item: pytest.Item) -> str:

@@ -41,7 +41,6 @@ def test_what_replicas_have_is_granted(alice: Any, granted: Granted) -> None:
         assert replica.inspect.exists(key)
 
 
-@pytest.mark.costly
 def test_what_a_replica_does_not_have_is_given_back(alice: Any, bob: Any, granted: Granted) -> None:
     """failover-without-lock: the error says how many have it, and nothing is left held."""
     granted.group.replicas[0].pause()
@@ -52,7 +51,6 @@ def test_what_a_replica_does_not_have_is_given_back(alice: Any, bob: Any, grante
     eventually(lambda: granted.free(bob))
 
 
-@pytest.mark.costly
 def test_a_waiter_gets_it_when_the_replica_is_back(alice: Any, bob: Any, granted: Granted) -> None:
     granted.group.replicas[0].pause()
     waiting = granted.begin(alice)
@@ -65,7 +63,6 @@ def test_a_waiter_gets_it_when_the_replica_is_back(alice: Any, bob: Any, granted
     assert not granted.free(bob)
 
 
-@pytest.mark.costly
 def test_a_waiter_whose_time_is_over_gets_the_reason(
     alice: Any, bob: Any, granted: Granted
 ) -> None:
@@ -86,7 +83,6 @@ def test_one_replica_may_be_away(alice: Any, client: Any, replicated: Replicated
     assert alice.do(client.lock(NAME).acquire, blocking=False)
 
 
-@pytest.mark.costly
 def test_as_an_option_of_the_url(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:
@@ -95,7 +91,6 @@ def test_as_an_option_of_the_url(
     _refused(alice.begin(client.lock(NAME).acquire, blocking=False))
 
 
-@pytest.mark.costly
 def test_more_replicas_than_there_are(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:
@@ -117,7 +112,6 @@ def test_a_server_that_has_become_a_replica_is_waited_for(
     assert isinstance(waited, holdfast.LockTimeout), waited
 
 
-@pytest.mark.costly
 def test_of_nested_holds_the_outer_one_stays(
     alice: Any, bob: Any, client: Any, replicated: Replicated
 ) -> None:
@@ -148,7 +142,6 @@ def test_cancelled_while_replicas_are_asked_it_is_given_back(
     del bob
 
 
-@pytest.mark.costly
 def test_no_caller_waits_for_the_wait_of_another(
     alice: Any, bob: Any, client: Any, replicated: Replicated
 ) -> None:
@@ -170,7 +163,6 @@ def test_no_caller_waits_for_the_wait_of_another(
     assert any(answered_meanwhile() for _ in range(3)), "a machine may be busy once, not each time"
 
 
-@pytest.mark.costly
 def test_who_waits_behind_gets_it_when_it_is_given_back(
     alice: Any, bob: Any, make_client: MakeClient, client: Any, replicated: Replicated
 ) -> None:
@@ -184,7 +176,6 @@ def test_who_waits_behind_gets_it_when_it_is_given_back(
     _refused(refused)
 
 
-@pytest.mark.costly
 def test_those_who_ask_at_once_share_the_wait(
     client: Any, make_actor: MakeActor, replicated: Replicated
 ) -> None:
@@ -206,7 +197,6 @@ def test_those_who_ask_at_once_share_the_wait(
     assert any(waits() < len(actors) for _ in range(5)), "a machine is busy at times, not each time"
 
 
-@pytest.mark.costly
 def test_a_released_lock_is_handed_over_confirmed(
     alice: Any, bob: Any, client: Any, replicated: Replicated
 ) -> None:
@@ -222,7 +212,6 @@ def test_a_released_lock_is_handed_over_confirmed(
     assert bob.do(lock.hold_count) == 0
 
 
-@pytest.mark.costly
 def test_a_lock_is_renewed_while_no_replica_answers(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:
@@ -238,7 +227,6 @@ def test_a_lock_is_renewed_while_no_replica_answers(
     alice.do(lock.release)
 
 
-@pytest.mark.costly
 def test_a_fresh_connection_is_not_taken_for_a_confirmation(
     alice: Any, make_client: MakeClient, replicated: Replicated
 ) -> None:

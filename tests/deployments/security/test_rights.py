@@ -261,7 +261,6 @@ def live(
     return live
 
 
-@pytest.mark.costly
 def test_the_rights_are_enough(kind: Kind, live: Callable[[list[str]], None]) -> None:
     live(rights_of(kind.title))
 
@@ -319,7 +318,6 @@ BUILT = (
 )
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("kind", BUILT, ids=repr)
 def test_what_is_built_on_a_kind_needs_its_rights_and_those_of_its_row(
     kind: Kind, live: Callable[[list[str]], None]

@@ -67,7 +67,6 @@ def test_without_tls_ca_python_names_the_trust_store(
         alice.do(make_client(guarded.url).ping)
 
 
-@pytest.mark.costly
 def test_the_environment_names_the_trust_store(
     alice: Any,
     make_client: MakeClient,
@@ -88,14 +87,12 @@ def test_the_environment_names_the_trust_store(
     assert f"(SSL_CERT_FILE) from {empty}" in said
 
 
-@pytest.mark.costly
 def test_unverified_with_tls_verify_off(
     alice: Any, make_client: MakeClient, guarded: Server
 ) -> None:
     assert alice.do(make_client(guarded.url, tls_verify=False).lock(NAME).acquire)
 
 
-@pytest.mark.costly
 def test_an_unknown_authority(
     alice: Any, make_client: MakeClient, guarded: Server, tmp_path: Path
 ) -> None:
@@ -107,7 +104,6 @@ def test_an_unknown_authority(
         assert "tls_ca" in said
 
 
-@pytest.mark.costly
 def test_another_hosts_certificate(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
@@ -117,7 +113,6 @@ def test_another_hosts_certificate(
     assert "another host" in said
 
 
-@pytest.mark.costly
 def test_the_hosts_name(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
@@ -129,7 +124,6 @@ def test_the_hosts_name(
     assert "another host" in _refusal(alice, make_client(server.url, **options))
 
 
-@pytest.mark.costly
 def test_an_expired_certificate(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
@@ -139,7 +133,6 @@ def test_an_expired_certificate(
     assert "expired" in said
 
 
-@pytest.mark.costly
 def test_a_server_that_vouches_for_itself(
     alice: Any, make_client: MakeClient, start_server: StartServer, tmp_path: Path
 ) -> None:
@@ -164,7 +157,6 @@ def own(right: Path, tmp_path: Path) -> dict[str, str]:
     return {"tls_cert": str(made / "server.crt"), "tls_key": str(made / "server.key")}
 
 
-@pytest.mark.costly
 def test_a_client_with_its_certificate(
     alice: Any, make_client: MakeClient, demanding: Server, right: Path, own: dict[str, str]
 ) -> None:
@@ -181,7 +173,6 @@ def test_a_client_without_a_certificate(
     assert str(demanding.port) in said
 
 
-@pytest.mark.costly
 def test_files_that_are_not_there(alice: Any, make_client: MakeClient, guarded: Server) -> None:
     for options in (
         {"tls_ca": "/no/such/ca.crt"},
@@ -199,13 +190,11 @@ def test_tls_to_a_server_without(alice: Any, make_client: MakeClient, server: Se
     assert "TLS" in said
 
 
-@pytest.mark.costly
 def test_no_tls_to_a_server_with(alice: Any, make_client: MakeClient, guarded: Server) -> None:
     client = make_client(guarded.url.replace("rediss:", "redis:"), retries=1)
     assert str(guarded.port) in _refusal(alice, client)
 
 
-@pytest.mark.costly
 def test_messages_and_renewals_go_over_tls(
     alice: Any, bob: Any, make_client: MakeClient, guarded: Server, right: Path
 ) -> None:
