@@ -178,10 +178,10 @@ ELSEWHERE = {
 }
 
 OTHERS = {
-    "celery.enqueue_once", "django.get_client", "fencing.FencedObject", "fencing.S3Fence",
-    "fencing.SqlFence", "opentelemetry.HoldfastInstrumentor", "prometheus.Collector",
-    "prometheus.by_program",
-    "redis_py.async_client_of", "redis_py.client_of",
+    "celery.enqueue_once", "django.get_client", "fastapi.get_client", "fencing.FencedObject",
+    "fencing.S3Fence", "fencing.SqlFence", "opentelemetry.HoldfastInstrumentor",
+    "prometheus.Collector", "prometheus.by_program", "redis_py.async_client_of",
+    "redis_py.client_of",
 }  # fmt: skip
 """Neither contexts nor decorators."""
 
