@@ -43,19 +43,16 @@ class Clock {
 class SystemClock final : public Clock {
  public:
   TimePoint now() const override {
-    static const clockid_t clock = best_clock();
+    static const clockid_t clock = []() -> clockid_t {
+#ifdef CLOCK_BOOTTIME
+      timespec probe{};
+      if (clock_gettime(CLOCK_BOOTTIME, &probe) == 0) return CLOCK_BOOTTIME;
+#endif
+      return CLOCK_MONOTONIC;
+    }();
     timespec time{};
     clock_gettime(clock, &time);
     return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
-  }
-
- private:
-  static clockid_t best_clock() {
-#ifdef CLOCK_BOOTTIME
-    timespec probe{};
-    if (clock_gettime(CLOCK_BOOTTIME, &probe) == 0) return CLOCK_BOOTTIME;
-#endif
-    return CLOCK_MONOTONIC;
   }
 };
 

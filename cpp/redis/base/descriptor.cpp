@@ -37,17 +37,13 @@ Serial* find(int fd) {
   return block == nullptr ? nullptr : &(*block)[number % kBlockSize];
 }
 
-void make_block(std::size_t index) {
-  auto* const fresh = new (std::nothrow) Block{};
-  Block* none = nullptr;
-  if (!blocks[index].compare_exchange_strong(none, fresh)) delete fresh;
-}
-
 Serial* find_or_make(int fd) {
   Serial* const found = find(fd);
   const auto number = static_cast<std::size_t>(fd);
   if (found != nullptr || number >= kBlocks * kBlockSize) return found;
-  make_block(number / kBlockSize);
+  auto* const fresh = new (std::nothrow) Block{};
+  Block* none = nullptr;
+  if (!blocks[number / kBlockSize].compare_exchange_strong(none, fresh)) delete fresh;
   return find(fd);
 }
 

@@ -201,15 +201,12 @@ void WakeBatch::wake() {
 }
 
 void WakeBatch::notify(Parker& parker) {
-  if (current_ == nullptr) return parker.notify();
-  current_->add(parker);
-}
-
-void WakeBatch::add(Parker& parker) {
-  if (size_ < few_.size()) {
-    few_[size_++] = &parker;
+  WakeBatch* const batch = current_;
+  if (batch == nullptr) return parker.notify();
+  if (batch->size_ < batch->few_.size()) {
+    batch->few_[batch->size_++] = &parker;
   } else {
-    more_.push_back(&parker);
+    batch->more_.push_back(&parker);
   }
 }
 

@@ -115,7 +115,6 @@ class WakeBatch {
   static void notify(Parker& parker);
 
  private:
-  void add(Parker& parker);
   void wake();
 
   static inline thread_local WakeBatch* current_ = nullptr;

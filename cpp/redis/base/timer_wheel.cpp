@@ -49,7 +49,11 @@ Timer* TimerWheel::pop_due(TimePoint now) {
   }
 }
 
-TimePoint TimerWheel::next() const { return time_of(std::min(first_near(), first_far())); }
+TimePoint TimerWheel::next() const {
+  constexpr Tick kLast = static_cast<Tick>(Duration::max() / kTick);
+  const Tick tick = std::min(first_near(), first_far());
+  return tick > kLast ? kNever : after(start_, kTick * static_cast<Duration::rep>(tick));
+}
 
 TimerWheel::Tick TimerWheel::tick_at_or_before(TimePoint at) const {
   return at <= start_ ? 0 : static_cast<Tick>((at - start_) / kTick);
@@ -58,11 +62,6 @@ TimerWheel::Tick TimerWheel::tick_at_or_before(TimePoint at) const {
 TimerWheel::Tick TimerWheel::tick_at_or_after(TimePoint at) const {
   if (at <= start_) return 0;
   return tick_at_or_before(at) + ((at - start_) % kTick == Duration::zero() ? 0 : 1);
-}
-
-TimePoint TimerWheel::time_of(Tick tick) const {
-  static constexpr Tick kLast = static_cast<Tick>(Duration::max() / kTick);
-  return tick > kLast ? kNever : after(start_, kTick * static_cast<Duration::rep>(tick));
 }
 
 std::size_t TimerWheel::slot_of(Tick tick) const {

@@ -77,7 +77,6 @@ class TimerWheel {
 
   Tick tick_at_or_before(TimePoint at) const;
   Tick tick_at_or_after(TimePoint at) const;
-  TimePoint time_of(Tick tick) const;
   Tick last_near_block() const { return (current_ >> kBlockBits) + 1; }
   std::size_t slot_of(Tick tick) const;
   Tick first_near() const;  // the first occupied near slot; kNoTick: none

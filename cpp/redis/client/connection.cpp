@@ -12,12 +12,6 @@ namespace holdfast::client {
 
 namespace {
 
-// Why a request does not get into the line; OK: it does.
-Status refusal(const Status& closed, const InFlightRequest& unanswered) {
-  if (!closed.ok()) return closed;
-  return unanswered.barred() ? Status::revoked() : Status();
-}
-
 InFlightRequest in_flight(RequestPtr request) {
   const bool by_text = request->sends_text == Request::SendsText::kAlways;
   return {std::move(request), {}, false, true, by_text};
@@ -28,11 +22,6 @@ constexpr Millis kStalled{50};
 
 // For how long the engine's loop reads what several others use.
 constexpr Millis kLoopReads{1000};
-
-bool readable(int fd) {
-  pollfd input{fd, POLLIN, 0};
-  return ::poll(&input, 1, 0) > 0;
-}
 
 }  // namespace
 
@@ -45,7 +34,7 @@ void ReadRight::offer(Pipeline& pipe, StreamReader& reader, Connection& connecti
   if (!turn || !reader.shows_input(*turn)) return;  // the engine's loop reads
   if (!loop->take(connection.shared_from_this(), pipe.send.stream())) return;
   loop_ = loop->shared_from_this();
-  pipe.watch.watch(pipe.send.stream());
+  pipe.watch.watched = pipe.send.stream();
   pipe.election.let_event_loop_read();
 }
 
@@ -88,15 +77,15 @@ TimePoint ReadRight::late(const Pipeline& pipe) {
 bool ReadRight::must_end(const Pipeline& pipe, const StreamReader& reader, TimePoint now) {
   if (reader.taken(pipe)) return false;
   if (now >= late(pipe) || needs_engine(pipe)) return true;
-  return stalled(pipe, now) || hung_up(*pipe.send.stream());
-}
-
-bool ReadRight::stalled(const Pipeline& pipe, TimePoint now) {
-  if (now < look_at_) return false;
-  const bool idle = turns_ == turns_seen_;
-  turns_seen_ = turns_;
-  look_at_ = after(now, kStalled);
-  return idle && (pipe.line.has_unsent() || readable(pipe.send.stream()->fd()));
+  const net::Transport& stream = *pipe.send.stream();
+  if (now >= look_at_) {
+    const bool idle = turns_ == std::exchange(turns_seen_, turns_);
+    look_at_ = after(now, kStalled);
+    pollfd input{stream.fd(), POLLIN, 0};
+    const bool stalled = idle && (pipe.line.has_unsent() || ::poll(&input, 1, 0) > 0);
+    if (stalled) return true;
+  }
+  return hung_up(stream);
 }
 
 // The engine's loop watches for the end of the stream, for what is late, and whether the reader
@@ -107,7 +96,7 @@ net::Interest ReadRight::supervise(Pipeline& pipe, const StreamReader& reader, T
     next.until = after(now, kStalled);
     return next;
   }
-  pipe.watch.watch(pipe.send.stream());
+  pipe.watch.watched = pipe.send.stream();
   if (pipe.watch.uses_other(pipe.send.stream())) pipe.drive();
   next.fd = pipe.send.stream()->fd();
   next.hangup = true;
@@ -148,8 +137,8 @@ Status Connection::resubmit(InFlightRequest unanswered) {
 }
 
 Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
-  Status refused = refusal(pipe_.closed, unanswered);
-  if (!refused.ok()) return refused;
+  if (!pipe_.closed.ok()) return pipe_.closed;
+  if (unanswered.barred()) return Status::revoked();
   unanswered.fresh = false;
   const bool at_once = pipe_.sends_at_once(*unanswered.request);
   const bool has_connect_deadline = unanswered.request->connect_deadline != kNever;
@@ -176,19 +165,19 @@ void Connection::send_now() {
 
 void Connection::review() {
   const MutexLock lock(pipe_.mutex);
-  pipe_.relocation.review();
+  pipe_.relocation.review = true;
   wake_all();
 }
 
 void Connection::decommission() {
   const MutexLock lock(pipe_.mutex);
-  pipe_.relocation.decommission();
+  pipe_.relocation.decommissioned = pipe_.relocation.review = true;
   wake_all();
 }
 
 void Connection::move(Result<net::Address> to) {
   const MutexLock lock(pipe_.mutex);
-  pipe_.relocation.move(std::move(to));
+  pipe_.relocation.move = std::move(to);
   pipe_.forget_stream();
   wake_all();
 }
@@ -262,7 +251,7 @@ void Connection::serve(Parker& parker, const ServeControl& control, TimePoint sl
       parker.park(clock, std::min(control.end(), slice));
       if (!self.linked.load(std::memory_order_acquire)) return;
       lock.lock();
-      pipe_.election.awake(self);
+      pipe_.election.unlink(self);
     }
   }
   const WakeBatch wakes;
@@ -283,7 +272,8 @@ void Connection::read(const ReadTurn& turn, Parker& parker, const ServeControl& 
     const TimePoint now = clock.now();
     if (next.done || !control.serves(now) || now >= slice) return;
     const Duration left = std::min({next.until, control.end(), slice}) - now;
-    if (soon && may_await(turn, next, left)) {
+    const Millis moment = reader_.moment(turn);
+    if (soon && !next.write && moment > Millis(0) && left > moment) {
       next = advance(turn, now, Wait::kMoment);
       soon = clock.now() - now < reader_.moment(turn);
     } else {
@@ -300,11 +290,6 @@ net::Interest Connection::advance(const ReadTurn& turn, TimePoint now, Wait wait
   return reader_.advance(pipe_, turn, now, wait);
 }
 
-bool Connection::may_await(const ReadTurn& turn, const net::Interest& next, Duration left) const {
-  const Millis moment = reader_.moment(turn);
-  return !next.write && moment > Millis(0) && left > moment;
-}
-
 net::Interest Connection::step(TimePoint now) {
   const WakeBatch wakes;
   const MutexLock lock(pipe_.mutex);
@@ -316,10 +301,7 @@ net::Interest Connection::step(TimePoint now) {
   }
   read_right_.begin_step(pipe_, *this);
   const std::optional<ReadTurn> turn = reader_.take(pipe_);
-  return end_step(reader_.advance(pipe_, *turn, now));
-}
-
-net::Interest Connection::end_step(const net::Interest& next) {
+  const net::Interest next = reader_.advance(pipe_, *turn, now);
   const bool for_callers = pipe_.setup.driver == Driver::kCallers;
   const bool hands_back = for_callers && (pipe_.line.empty() || pipe_.election.has_parked());
   if (hands_back || next.done) pipe_.election.vacate();
@@ -328,7 +310,7 @@ net::Interest Connection::end_step(const net::Interest& next) {
     return watch();
   }
   if (for_callers) {
-    pipe_.watch.watch(pipe_.send.stream());
+    pipe_.watch.watched = pipe_.send.stream();
   } else if (pipe_.watch.uses_other(pipe_.send.stream())) {
     pipe_.drive();
   }
@@ -340,7 +322,7 @@ net::Interest Connection::watch() {
   net::Interest next;
   const std::shared_ptr<net::Transport>& stream = pipe_.send.stream();
   const bool over = !stream || hung_up(*stream);
-  pipe_.watch.watch(over ? nullptr : stream);
+  pipe_.watch.watched = over ? nullptr : stream;
   const bool uses_other = pipe_.watch.uses_other(over ? nullptr : stream);
   if (uses_other) pipe_.drive();  // once more, when it has let go of the descriptor
   next.done = over && !uses_other;

@@ -55,12 +55,11 @@ class ReadRight {
   // There is more to do than to read replies.
   bool needs_engine(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex) {
     const Relocation& relocation = pipe.relocation;
-    if (relocation.pending() || relocation.decommissioned() || recalled_ || !pipe.closed.ok())
+    if (relocation.pending() || relocation.decommissioned || recalled_ || !pipe.closed.ok())
       return true;
     if (pipe.doubted) return true;
     return !pipe.send.stream() || pipe.send.blocked() || pipe.send.failed();
   }
-  bool stalled(const Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   static TimePoint late(const Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
 
   std::shared_ptr<EventLoopReader> loop_;  // that has the right; null: none
@@ -158,10 +157,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
       HOLDFAST_EXCLUDES(pipe_.mutex);
   net::Interest advance(const ReadTurn& turn, TimePoint now, Wait wait = Wait::kNone)
       HOLDFAST_EXCLUDES(pipe_.mutex);
-  bool may_await(const ReadTurn& turn, const net::Interest& next, Duration left) const;
-
-  // A step of the loop, where it reads, and where another thread does.
-  net::Interest end_step(const net::Interest& next) HOLDFAST_REQUIRES(pipe_.mutex);
+  // A step of the loop, where another thread reads.
   net::Interest watch() HOLDFAST_REQUIRES(pipe_.mutex);
 
   // By the EventLoopReader: it reads; sends what has gathered; ends its right.

@@ -6,15 +6,6 @@
 
 namespace holdfast::client {
 
-namespace {
-
-// All that is to come, or has come, are a few replies that no caller awaits, if anything.
-bool has_few_unread(const Pipeline& pipe, std::size_t most) HOLDFAST_REQUIRES(pipe.mutex) {
-  return pipe.line.empty() || (pipe.line.size() <= most && pipe.may_stay_unread());
-}
-
-}  // namespace
-
 DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, DirectReply& answer) {
   if (!begun(*request)) return Exchanged::kNotBegun;
   Replies replies;
@@ -44,7 +35,10 @@ bool DirectExchange::begin(Request& request) {
   if (!pipe_.vacant()) return false;
   std::optional<ReadTurn> turn = reader_.take(pipe_);
   if (!turn || !reader_.at_rest(*turn)) return false;
-  if (!has_few_unread(pipe_, kMostUnread)) return false;
+  // All that is to come, or has come, are a few replies that no caller awaits, if anything.
+  const bool few =
+      pipe_.line.empty() || (pipe_.line.size() <= kMostUnread && pipe_.may_stay_unread());
+  if (!few) return false;
   if (pipe_.send.unasked_input(pipe_.line)) return false;
   if (pipe_.election.contended() || !pipe_.owns(request)) return false;
   pipe_.election.enter_directly(parker_);
@@ -55,18 +49,16 @@ bool DirectExchange::begin(Request& request) {
   number_ = pipe_.line.stream();
   begun_ = request.sent_from == kNever ? pipe_.clock.now() : request.sent_from;
   pipe_.setup.link.stats->add(Stats::Counter::kCommands);
-  SendBuffer::begin_direct(*write_turn_);
-  if (request.ahead) write_ahead(std::move(request.ahead));
-  return true;
-}
-
-// It stands in line as if it were written already, which write() does.
-void DirectExchange::write_ahead(RequestPtr ahead) {
-  InFlightRequest first{std::move(ahead), sent()};
+  std::string& out = SendBuffer::direct(*write_turn_);
+  out.clear();
+  if (!request.ahead) return true;
+  // It stands in line as if it were written already, which write() does.
+  InFlightRequest first{std::move(request.ahead), sent()};
   first.by_text = first.request->sends_text == Request::SendsText::kAlways;
-  const auto replies = first.request->encode(SendBuffer::direct(*write_turn_), first.by_text);
+  const auto replies = first.request->encode(out, first.by_text);
   pipe_.line.put_behind(unread_++, std::move(first), RequestQueue::Way::kSent, replies);
   pipe_.setup.link.stats->add(Stats::Counter::kCommands);
+  return true;
 }
 
 // `waiter`: as of Connection::submit().
@@ -91,19 +83,17 @@ bool DirectExchange::write(const Request& request) {
   return SendBuffer::write_direct(*write_turn_, *stream_, written_);
 }
 
-void DirectExchange::read() {
-  net::IoResult result =
-      reader_.await(*read_turn_, *stream_, bytes_.data() + size_, bytes_.size() - size_);
-  got_ = result.io;
-  if (got_ == net::Io::kDone) size_ += result.bytes;
-  if (got_ == net::Io::kFailed) failure_ = std::move(result.status);
-}
-
 // All replies, wholly and alone. The first ones may come before the last.
 bool DirectExchange::read_all(Replies& replies) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i <= unread_; ++i) {
-    if (begin == size_) read();
+    if (begin == size_) {
+      net::IoResult result =
+          reader_.await(*read_turn_, *stream_, bytes_.data() + size_, bytes_.size() - size_);
+      got_ = result.io;
+      if (got_ == net::Io::kDone) size_ += result.bytes;
+      if (got_ == net::Io::kFailed) failure_ = std::move(result.status);
+    }
     const auto next = resp::plain_beginning({bytes_.data() + begin, size_ - begin});
     if (next.size == 0) return false;
     replies[i] = next.reply;

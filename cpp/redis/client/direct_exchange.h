@@ -56,9 +56,7 @@ class DirectExchange {
   // Gives the turns back.
   void end(Parker* waiter) HOLDFAST_EXCLUDES(pipe_.mutex);
 
-  void write_ahead(RequestPtr ahead) HOLDFAST_REQUIRES(pipe_.mutex);
   bool write(const Request& request);
-  void read();
   bool read_all(Replies& replies);
   bool deliver_unread(const Replies& replies) HOLDFAST_EXCLUDES(pipe_.mutex);
   bool has_stream() const HOLDFAST_REQUIRES(pipe_.mutex) {

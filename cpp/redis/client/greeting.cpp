@@ -38,16 +38,17 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
   missing_ = 0;
   if (const auto auth = auth_command(who)) say(*auth);
   tracking.begin(now);
-  const bool resp3 = wants_resp3(options) || tracking.needs_resp3();
+  const bool resp3 = wants_resp3(options) || tracking.requested() || tracking.required();
   if (resp3) say({"HELLO", "3"});
   const int hello = resp3 ? missing_ : 0;
   if (tracking.required()) say({"CLIENT", "TRACKING", "OFF"});
   if (options.database != 0) say({"SELECT", std::to_string(options.database)});
   optional_ = -missing_;
   spares_ = std::exchange(spared_, false);
-  ask_role(options, resp3);
+  // HELLO 3 says it, too.
+  says_role_ = !resp3 && !spares_ && wants_role(options) && asks_ != Asks::kNothing;
+  if (says_role_) say(role_command());
   introduce(options);
-  say_label(options);
   if (tracking.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
   optional_ += missing_;
   after_hello_ = resp3 ? missing_ - hello : -1;
@@ -60,20 +61,18 @@ void Greeting::say(const resp::Command& command) {
 
 // For people who look at the server; whatever becomes of it, the stream is as good.
 void Greeting::introduce(const StreamOptions& options) {
+  says_label_ = false;
   if (!introduces_ || spares_) return;
   if (!options.client_name.empty()) say({"CLIENT", "SETNAME", options.client_name});
   if (options.witness) say({"CLIENT", "INFO"});
   for (const resp::Command& command : options.also_sent) say(command);
-  if (options.library_version.empty()) return;
-  // The inspector shows it with the holds: a witness is the guard's.
-  say({"CLIENT", "SETINFO", "LIB-NAME", options.witness ? "holdfast(guard)" : "holdfast"});
-  say({"CLIENT", "SETINFO", "LIB-VER", options.library_version});
-}
-
-// Where HELLO 3 does not say it.
-void Greeting::ask_role(const StreamOptions& options, bool resp3) {
-  says_role_ = !resp3 && !spares_ && wants_role(options) && asks_ != Asks::kNothing;
-  if (says_role_) say(role_command());
+  if (!options.library_version.empty()) {
+    // The inspector shows it with the holds: a witness is the guard's.
+    say({"CLIENT", "SETINFO", "LIB-NAME", options.witness ? "holdfast(guard)" : "holdfast"});
+    say({"CLIENT", "SETINFO", "LIB-VER", options.library_version});
+  }
+  says_label_ = labelled_ && !options.label.bytes().empty();
+  if (says_label_) say(options.label);
 }
 
 resp::Command Greeting::role_command() const {
@@ -90,21 +89,16 @@ void Greeting::ask_again(const StreamOptions& options) {
   say(role_command());
 }
 
-void Greeting::say_label(const StreamOptions& options) {
-  says_label_ = introduces_ && labelled_ && !spares_ && !options.label.bytes().empty();
-  if (says_label_) say(options.label);
-}
-
-// The reply that was taken; only the one about tracking is behind the label's.
-bool Greeting::is_of_label(const Tracking& tracking) const {
-  return says_label_ && missing_ == (tracking.requested() ? 1 : 0);
-}
-
 std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
                                                 const StreamOptions& options, Tracking& tracking,
                                                 TimePoint now) {
   --missing_;
-  if (missing_ == after_hello_) take_hello(reply, tracking);
+  if (missing_ == after_hello_) {
+    tracking.hello(reply);
+    resp3_ = !reply.is_error();
+    if (resp3_) role_ = role_of(reply);
+    if (!resp3_ && asks_ == Asks::kHello) asks_ = Asks::kRole;
+  }
   if (missing_ < optional_) {
     if (auto failure = take_optional(reply, options, tracking, now)) return failure;
   } else if (reply.is_error()) {
@@ -120,19 +114,6 @@ std::optional<Greeting::Failure> Greeting::take(const resp::Reply& reply,
   return std::nullopt;
 }
 
-void Greeting::take_hello(const resp::Reply& reply, Tracking& tracking) {
-  tracking.hello(reply);
-  resp3_ = !reply.is_error();
-  if (resp3_) role_ = role_of(reply);
-  if (!resp3_ && asks_ == Asks::kHello) asks_ = Asks::kRole;
-}
-
-void Greeting::take_role(const resp::Reply& reply) {
-  says_role_ = asks_ == Asks::kRole;
-  role_ = role_of(reply);
-  if (reply.is_error()) asks_ = says_role_ ? Asks::kNothing : Asks::kRole;
-}
-
 std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& reply,
                                                          const StreamOptions& options,
                                                          Tracking& tracking, TimePoint now) {
@@ -141,32 +122,32 @@ std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& repl
     excuse();
     return refused(std::string(reply.text()), options, tracking);
   }
-  if (take_apart(reply, tracking, now)) return std::nullopt;
-  // Some servers hang up after an error: the next greeting must not end so.
-  introduces_ = introduces_ && !reply.is_error();
-  if (reply.text().substr(0, 3) == "id=") connection_ = reply.text();
-  return std::nullopt;
-}
-
-// True: it was about the role, to CLIENT TRACKING or the label, which say nothing about the others.
-bool Greeting::take_apart(const resp::Reply& reply, Tracking& tracking, TimePoint now) {
+  // The replies about the role, to CLIENT TRACKING, which is the last, and to the label, which is
+  // in front of that one, say nothing about the others.
   if (says_role_ && missing_ == optional_ - 1) {
-    take_role(reply);
+    says_role_ = asks_ == Asks::kRole;
+    role_ = role_of(reply);
+    if (reply.is_error()) asks_ = says_role_ ? Asks::kNothing : Asks::kRole;
   } else if (answered() && tracking.requested()) {
     tracking.answered(reply, now);
-  } else if (is_of_label(tracking)) {
+  } else if (says_label_ && missing_ == (tracking.requested() ? 1 : 0)) {
     labelled_ = !reply.is_error() || resp::pace_of_release(reply.text()) != resp::Pace::kNever;
   } else {
-    return false;
+    // Some servers hang up after an error: the next greeting must not end so.
+    introduces_ = introduces_ && !reply.is_error();
+    if (reply.text().substr(0, 3) == "id=") connection_ = reply.text();
   }
-  return true;
+  return std::nullopt;
 }
 
 std::optional<Greeting::Failure> Greeting::refused(const std::string& text,
                                                    const StreamOptions& options,
                                                    const Tracking& tracking) const {
   const std::string word = text.substr(0, text.find(' '));
-  if (stays_with_resp2(word, options, tracking)) return std::nullopt;
+  // Servers before Redis 6, and proxies, do not know HELLO, or not its 3. The rest of the greeting
+  // holds as it is.
+  const bool resp2_does = word == "ERR" || word == "NOPROTO" || !options.resp3;
+  if (missing_ == after_hello_ && resp2_does && !tracking.required()) return std::nullopt;
   const std::string server = options.address.text();
   if (resp::passes_there(text)) {
     return Failure{Status::unreachable(server + " is not ready: " + text)};
@@ -174,14 +155,6 @@ std::optional<Greeting::Failure> Greeting::refused(const std::string& text,
   const int behind_hello = after_hello_ - missing_;
   const bool for_tracking = tracking.required() && (behind_hello == 0 || behind_hello == 1);
   return Failure{refused_greeting(server, text, word, for_tracking)};
-}
-
-// Servers before Redis 6, and proxies, do not know HELLO, or not its 3. The rest of the greeting
-// holds as it is.
-bool Greeting::stays_with_resp2(std::string_view word, const StreamOptions& options,
-                                const Tracking& tracking) const {
-  const bool needs_resp2_only = word == "ERR" || word == "NOPROTO" || !options.resp3;
-  return missing_ == after_hello_ && needs_resp2_only && !tracking.required();
 }
 
 void Greeting::broken() { spared_ = !excused_ && missing_ <= optional_; }

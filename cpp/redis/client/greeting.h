@@ -60,19 +60,11 @@ class Greeting {
  private:
   void say(const resp::Command& command);
   void introduce(const StreamOptions& options);
-  void say_label(const StreamOptions& options);
-  void ask_role(const StreamOptions& options, bool resp3);
   void ask_again(const StreamOptions& options);
-  void take_hello(const resp::Reply& reply, Tracking& tracking);
-  void take_role(const resp::Reply& reply);
-  bool is_of_label(const Tracking& tracking) const;
   std::optional<Failure> take_optional(const resp::Reply& reply, const StreamOptions& options,
                                        Tracking& tracking, TimePoint now);
-  bool take_apart(const resp::Reply& reply, Tracking& tracking, TimePoint now);
   std::optional<Failure> refused(const std::string& text, const StreamOptions& options,
                                  const Tracking& tracking) const;
-  bool stays_with_resp2(std::string_view word, const StreamOptions& options,
-                        const Tracking& tracking) const;
 
   int missing_ = 0;         // replies
   int after_hello_ = -1;    // of these, behind the one to HELLO

@@ -71,8 +71,4 @@ Status refused_at_once(const std::string& address, std::string_view error) {
   return Status::unreachable(text, Reach::kRefused);
 }
 
-Report protocol_error_report(const Status& why) {
-  return {Report::Kind::kProtocolError, {}, why.message()};
-}
-
 }  // namespace holdfast::client

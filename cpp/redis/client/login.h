@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "redis/base/report.h"
 #include "redis/base/status.h"
 #include "redis/client/request.h"
 #include "redis/net/endpoint.h"
@@ -47,8 +46,5 @@ Status refused_greeting(const std::string& address, const std::string& text,
 // The server at `address` has said `error`, its first reply on a stream, before it can have had a
 // command, and hangs up: it takes no more clients, or none from there.
 Status refused_at_once(const std::string& address, std::string_view error);
-
-// A stream was ended because of bytes that cannot be replies to what was sent.
-Report protocol_error_report(const Status& why);
 
 }  // namespace holdfast::client

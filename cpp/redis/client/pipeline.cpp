@@ -32,7 +32,9 @@ void Pipeline::perform(const ReaderElection::Action& action) {
   if (action.drive_at != kNever) loop_.drive_at(connection_.shared_from_this(), action.drive_at);
 }
 
-void Pipeline::elect_reader(Parker* preferred) {
+void Pipeline::find_reader(Parker* preferred) {
+  if (relocation.move) drive();
+  if (line.empty()) return;
   if (setup.driver == Driver::kLoop) {
     if (!election.driven()) drive();
     election.set_driven();
@@ -54,19 +56,17 @@ bool Pipeline::may_stay_unread() const {
 }
 
 bool Pipeline::needs_loop(TimePoint now) {
-  if (now >= election.unread_until()) election.set_unread_until(unread_end(now));
+  if (now >= election.unread_until()) {
+    // What came later than the replies for which the loop was to look may stay unread for as long.
+    const bool more = !line.empty() && may_stay_unread();
+    const TimePoint end = more ? after(line.first_sent(), ReaderElection::kUnread) : kNever;
+    election.set_unread_until(now < end ? end : kNever);
+  }
   if (election.reader() != Reader::kNone) return election.reader() == Reader::kLoop;
   const bool unread = election.unread_until() != kNever && may_stay_unread();
   if ((!line.empty() && !unread) || !closed.ok()) return true;
-  if (relocation.moves() || relocation.decommissioned()) return true;
+  if (relocation.move || relocation.decommissioned) return true;
   return send.stream() && hung_up(*send.stream());
-}
-
-// What came later than the replies for which the loop was to look may stay unread for as long.
-TimePoint Pipeline::unread_end(TimePoint now) const {
-  if (line.empty() || !may_stay_unread()) return kNever;
-  const TimePoint end = after(line.first_sent(), ReaderElection::kUnread);
-  return now < end ? end : kNever;
 }
 
 TimePoint Pipeline::silent_since() const {
@@ -83,7 +83,7 @@ bool Pipeline::given_up() const {
 void Pipeline::forget_stream() {
   send.close();
   line.broken();
-  if (watch.watches()) drive();
+  if (watch.watched) drive();
 }
 
 }  // namespace holdfast::client

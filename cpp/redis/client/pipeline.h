@@ -58,52 +58,33 @@ struct ConnectionSetup {
 // The orders to leave a server, which any thread gives and the reader of the stream carries out:
 // another address, a review of who answers the requests in line, and the end of the server. With
 // the connection's lock held.
-class Relocation {
- public:
-  void move(Result<net::Address> to) { move_ = std::move(to); }
-  bool moves() const { return move_.has_value(); }
-  Result<net::Address> take_move() {
-    Result<net::Address> to = std::move(*move_);
-    move_.reset();
-    return to;
-  }
-
-  void review() { review_ = true; }
-  bool take_review() { return std::exchange(review_, false); }
-
-  // The server has left its place: all that is in line, and all that comes, goes elsewhere.
-  void decommission() { decommissioned_ = review_ = true; }
-  bool decommissioned() const { return decommissioned_; }
+struct Relocation {
+  std::optional<Result<net::Address>> move;
+  bool review = false;
+  // The server has left its place: all that is in line, and all that comes, goes elsewhere. With a
+  // review.
+  bool decommissioned = false;
 
   // The reader has an order to carry out.
-  bool pending() const { return move_ || review_; }
-
- private:
-  std::optional<Result<net::Address>> move_;
-  bool review_ = false;
-  bool decommissioned_ = false;
+  bool pending() const { return move || review; }
 };
 
 // The stream that the engine's loop watches for its end while another thread reads it. The loop
 // uses the descriptor until its next step, so the stream must not close before that. With the
 // connection's lock held.
-class StreamWatch {
- public:
+struct StreamWatch {
   using Stream = std::shared_ptr<net::Transport>;
 
+  Stream watched;
+  Stream left;  // what it has watched before this step
+
   // A step begins: the loop watches nothing, but uses the descriptor until the step ends.
-  void begin_step() { left_ = std::exchange(watched_, nullptr); }
-  void watch(const Stream& stream) { watched_ = stream; }
-  bool watches() const { return watched_ != nullptr; }
+  void begin_step() { left = std::exchange(watched, nullptr); }
   // Whether the loop uses a descriptor other than the one of `stream`, which a further step frees.
   bool uses_other(const Stream& stream) {
-    if (left_ == stream) left_.reset();
-    return left_ != nullptr;
+    if (left == stream) left.reset();
+    return left != nullptr;
   }
-
- private:
-  Stream watched_;
-  Stream left_;
 };
 
 // Whether the other end of a stream has closed it.
@@ -137,15 +118,12 @@ class Pipeline {
   }
   void wake_reader() HOLDFAST_REQUIRES(mutex) { perform(election.interrupt()); }
   // Where no thread reads, and there is something to read. `preferred`: see ReaderElection.
-  void find_reader(Parker* preferred) HOLDFAST_REQUIRES(mutex) {
-    if (relocation.moves()) drive();
-    if (!line.empty()) elect_reader(preferred);
-  }
+  void find_reader(Parker* preferred) HOLDFAST_REQUIRES(mutex);
 
   // Whether a request may go out here. `again`: a server has said so.
   bool takes(const Request& request, bool again) const HOLDFAST_REQUIRES(mutex) {
     if (!closed.ok()) return true;  // to receive that as its result
-    if (relocation.decommissioned()) return false;
+    if (relocation.decommissioned) return false;
     return again || owns(request);
   }
   bool owns(const Request& request) const HOLDFAST_REQUIRES(mutex) {
@@ -209,9 +187,6 @@ class Pipeline {
   Status closed HOLDFAST_GUARDED_BY(mutex);
 
  private:
-  void elect_reader(Parker* preferred) HOLDFAST_REQUIRES(mutex);
-  TimePoint unread_end(TimePoint now) const HOLDFAST_REQUIRES(mutex);
-
   net::Loop& loop_;
   Connection& connection_;
 };

@@ -15,8 +15,6 @@ ReaderElection::Entry ReaderElection::enter(Place& thread, bool something) {
   return {};
 }
 
-void ReaderElection::awake(Place& thread) { unlink(thread); }
-
 void ReaderElection::unlink(Place& thread) {
   if (called_ == thread.parker) called_ = nullptr;
   if (thread.linked.load(std::memory_order_relaxed)) parked_.erase(thread.at);

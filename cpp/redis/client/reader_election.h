@@ -104,8 +104,8 @@ class ReaderElection {
     reader_ = Reader::kThread;
     reading_ = &thread;
   }
-  // A thread has parked: it is no longer linked.
-  void awake(Place& thread);
+  // A thread has parked, and is awake.
+  void unlink(Place& thread);
   // A request comes. Where threads meet, a reader that gathers their commands sends less often than
   // each thread by itself: the next ones that a thread would send by itself are refused.
   void meet() {
@@ -174,7 +174,6 @@ class ReaderElection {
     called_ = &parker;
     return {called_};
   }
-  void unlink(Place& thread);
 
   Reader reader_;
   const bool replaces_loop_;

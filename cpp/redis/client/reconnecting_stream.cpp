@@ -30,8 +30,13 @@ ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
 }
 
 bool ReconnectingStream::advance(TimePoint now) {
-  if (settled(now)) return false;
-  if (state_ == State::kIdle || state_ == State::kBackingOff) start(now);
+  const bool backs_off = state_ == State::kBackingOff && now < until_;
+  if (backs_off || state_ == State::kReady || state_ == State::kNowhere) return false;
+  if (state_ == State::kIdle || state_ == State::kBackingOff) {
+    until_ = after(now, options_.connect_timeout);
+    preliminaries_.begin(options_);
+    state_ = State::kAsking;
+  }
   if (state_ == State::kAsking) prepare(now);
   if (state_ == State::kConnecting) connect(now);
   if (state_ == State::kGreeting) exchange_greeting(now);
@@ -39,27 +44,20 @@ bool ReconnectingStream::advance(TimePoint now) {
   return state_ == State::kReady;
 }
 
-bool ReconnectingStream::settled(TimePoint now) const {
-  const bool backs_off = state_ == State::kBackingOff && now < until_;
-  return backs_off || state_ == State::kReady || state_ == State::kNowhere;
-}
-
 void ReconnectingStream::time_out(TimePoint now) {
-  const bool under_way =
-      state_ == State::kAsking || state_ == State::kConnecting || state_ == State::kGreeting;
-  if (state_ == State::kGreeting) tracking_.broken(now);
-  if (under_way) fail(now, Status::unreachable(overdue()), true);
-}
-
-std::string ReconnectingStream::overdue() const {
+  const bool connects = state_ == State::kConnecting || state_ == State::kGreeting;
+  if (!connects && state_ != State::kAsking) return;
   const std::string within = options_.address.text() + " within " +
                              std::to_string(options_.connect_timeout.count()) + " ms";
-  if (state_ == State::kAsking) {
-    return std::string("no ") + preliminaries_.missing() + " for " + within +
-           "; what blocks the callable that was given for it?";
-  }
   const char* tls = options_.tls.enabled ? ", and does its port speak TLS?" : "?";
-  return "no connection to " + within + "; is a server running and reachable there" + tls;
+  if (state_ == State::kGreeting) tracking_.broken(now);
+  fail(now,
+       Status::unreachable(connects
+                               ? "no connection to " + within +
+                                     "; is a server running and reachable there" + tls
+                               : std::string("no ") + preliminaries_.missing() + " for " + within +
+                                     "; what blocks the callable that was given for it?"),
+       true);
 }
 
 void ReconnectingStream::connect(TimePoint now) {
@@ -67,12 +65,14 @@ void ReconnectingStream::connect(TimePoint now) {
   if (probe_ || state_ != State::kConnecting) return;
   net::IoResult step = transport_->connect();
   interest_ = {transport_->fd(), step.io == net::Io::kWantRead, step.io == net::Io::kWantWrite};
-  if (step.io == net::Io::kFailed) fail(now, std::move(step.status), false);
-  if (step.io == net::Io::kDone) return greet(now);
-  if (state_ == State::kConnecting && !probed_) suspect(now);
-}
-
-void ReconnectingStream::suspect(TimePoint now) {
+  if (step.io == net::Io::kFailed) return fail(now, std::move(step.status), false);
+  if (step.io == net::Io::kDone) {
+    greeting_.begin(options_, credentials_, tracking_, now);
+    if (!options_.witness) credentials_ = {};
+    state_ = State::kGreeting;
+    return;
+  }
+  if (probed_) return;
   if (!transport_->silent()) {
     silent_until_ = kNever;
     return;
@@ -99,67 +99,43 @@ void ReconnectingStream::probe(TimePoint now) {
   }
 }
 
-void ReconnectingStream::start(TimePoint now) {
-  until_ = after(now, options_.connect_timeout);
-  preliminaries_.begin(options_);
-  state_ = State::kAsking;
-}
-
 void ReconnectingStream::prepare(TimePoint now) {
   const Status failed = preliminaries_.take(options_, credentials_);
   if (!failed.ok()) return fail(now, failed.prefixed(options_.given.text() + ": "), false);
-  if (!preliminaries_.pending()) open();
-}
-
-void ReconnectingStream::open() {
+  if (preliminaries_.pending()) return;
   transport_ = open_(options_);
   reader_ = std::make_unique<resp::Reader>();
   answers_ = 0;
   state_ = State::kConnecting;
 }
 
-void ReconnectingStream::greet(TimePoint now) {
-  greeting_.begin(options_, credentials_, tracking_, now);
-  if (!options_.witness) credentials_ = {};
-  state_ = State::kGreeting;
-}
-
-void ReconnectingStream::write_greeting() {
-  std::string& unsent = greeting_.unsent;
-  interest_ = {transport_->fd(), true, false};
-  while (!unsent.empty()) {
-    net::IoResult step = transport_->write(unsent.data(), unsent.size());
-    // A failure to write shows as a failure to read, after what the server may have said last.
-    interest_.write = step.io == net::Io::kWantWrite;
-    if (step.io != net::Io::kDone) return;
-    unsent.erase(0, step.bytes);
-  }
-}
-
 void ReconnectingStream::exchange_greeting(TimePoint now) {
+  std::array<char, 4096> buffer;
   while (state_ == State::kGreeting && !greeting_.answered()) {
-    write_greeting();
+    std::string& unsent = greeting_.unsent;
+    interest_ = {transport_->fd(), true, false};
+    for (bool room = true; room && !unsent.empty();) {
+      const net::IoResult step = transport_->write(unsent.data(), unsent.size());
+      // A failure to write shows as a failure to read, after what the server may have said last.
+      interest_.write = step.io == net::Io::kWantWrite;
+      room = step.io == net::Io::kDone;
+      if (room) unsent.erase(0, step.bytes);
+    }
     if (const std::optional<resp::Reply> next = next_reply(now)) {
       auto failure = greeting_.take(*next, options_, tracking_, now);
       if (failure) fail(now, std::move(failure->why), failure->reset);
-    } else if (state_ != State::kGreeting || !read_more(now)) {
-      return;
+      continue;
     }
+    if (state_ != State::kGreeting) return;
+    net::IoResult step = transport_->read(buffer.data(), buffer.size());
+    if (step.io == net::Io::kFailed) {
+      tracking_.broken(now);
+      return fail(now, std::move(step.status), false);
+    }
+    if (step.io != net::Io::kDone) return;
+    reader_->feed(buffer.data(), step.bytes);
   }
   if (state_ == State::kGreeting) greeted(now);
-}
-
-// False: nothing has come.
-bool ReconnectingStream::read_more(TimePoint now) {
-  std::array<char, 4096> buffer;
-  net::IoResult step = transport_->read(buffer.data(), buffer.size());
-  if (step.io == net::Io::kFailed) {
-    tracking_.broken(now);
-    fail(now, std::move(step.status), false);
-  }
-  if (step.io != net::Io::kDone) return false;
-  reader_->feed(buffer.data(), step.bytes);
-  return true;
 }
 
 void ReconnectingStream::greeted(TimePoint now) {
@@ -251,7 +227,7 @@ void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
 void ReconnectingStream::protocol_error(TimePoint now, const std::string& what) {
   const Status why = Status::unreachable(options_.address.text() + " " + what);
   options_.stats->add(Stats::Counter::kProtocolErrors);
-  if (options_.reports) options_.reports->report(protocol_error_report(why));
+  if (options_.reports) options_.reports->report({Report::Kind::kProtocolError, {}, why.message()});
   if (transport_) fail(now, why, true);  // else it has ended besides
 }
 

@@ -211,19 +211,11 @@ class ReconnectingStream {
   bool hopeless() const;
 
  private:
-  bool settled(TimePoint now) const;  // until something happens
-  void start(TimePoint now);
   void prepare(TimePoint now);
-  void open();
-  std::string overdue() const;
   void connect(TimePoint now);
-  void suspect(TimePoint now);
   void probe(TimePoint now);
-  void time_out(TimePoint now);
-  void greet(TimePoint now);
-  void write_greeting();
   void exchange_greeting(TimePoint now);
-  bool read_more(TimePoint now);
+  void time_out(TimePoint now);
   void greeted(TimePoint now);
   bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
   std::optional<resp::Reply> next_reply(TimePoint now);

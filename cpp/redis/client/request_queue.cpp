@@ -18,17 +18,6 @@ std::uint64_t next_stream() {
   return ++last;
 }
 
-bool lacks_text(const InFlightRequest& unanswered, const resp::Reply& reply) {
-  if (!reply.is_error() || !unanswered.request || unanswered.by_text) return false;
-  return resp::is_unknown_script(reply.text());
-}
-
-void name_unknown_command(const InFlightRequest& unanswered, resp::Reply& reply) {
-  if (!reply.is_error() || !unanswered.request) return;
-  std::optional<resp::Reply> named = named_unknown_command(*unanswered.request, reply);
-  if (named) reply = std::move(*named);
-}
-
 }  // namespace
 
 std::string misfit(const resp::Reply& reply) {
@@ -113,14 +102,25 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& 
     return Taken::kTaken;
   }
   if (!entry.replies.allow(reply)) {
-    count_misfit(entry, reply, from, deliveries);
+    constexpr int kMostMisfits = 2;
+    if (++entry.what.misfits >= kMostMisfits) {
+      const std::string why = from.text() + " " + misfit(reply) + ", twice";
+      add_answer(entry, Status::unreachable(why), deliveries);
+    }
     return Taken::kMismatched;
   }
-  if (failures_ > 0) replied();
-  name_unknown_command(entry.what, reply);
+  if (failures_ > 0) {  // they were in a row no longer
+    failures_ = 0;
+    for (Entry& each : entries_) each.failures_before = 0;
+  }
+  const bool refused = reply.is_error() && entry.what.request;
+  if (refused) {
+    auto named = named_unknown_command(*entry.what.request, reply);
+    if (named) reply = std::move(*named);
+  }
   // An error says itself what became of the command, or that another server is to get it.
   if (entry.what.sent.repeated && !reply.is_error()) report_resolved(entry.what, from);
-  if (lacks_text(entry.what, reply)) {
+  if (refused && !entry.what.by_text && resp::is_unknown_script(reply.text())) {
     take_unknown(std::move(entry.what), std::move(reply), deliveries);
   } else {
     add_answer(entry, std::move(reply), deliveries);
@@ -128,13 +128,6 @@ RequestQueue::Taken RequestQueue::take(resp::Reply&& reply, const net::Address& 
   entries_.pop_front();
   --sent_;
   return Taken::kTaken;
-}
-
-void RequestQueue::count_misfit(Entry& entry, const resp::Reply& reply, const net::Address& from,
-                                Deliveries& deliveries) {
-  constexpr int kMost = 2;
-  if (++entry.what.misfits < kMost) return;
-  add_answer(entry, Status::unreachable(from.text() + " " + misfit(reply) + ", twice"), deliveries);
 }
 
 void RequestQueue::take_unknown(InFlightRequest unanswered, resp::Reply&& reply,
@@ -152,32 +145,34 @@ void RequestQueue::take_unknown(InFlightRequest unanswered, resp::Reply&& reply,
   if (RequestPtr behind = request->follow_up()) add({std::move(behind)});
 }
 
-// The failures were in a row no longer.
-void RequestQueue::replied() {
-  failures_ = 0;
-  for (Entry& entry : entries_) entry.failures_before = 0;
-}
-
 void RequestQueue::report_resolved(const InFlightRequest& unanswered, const net::Address& from) {
   if (!reports_ || !unanswered.request || unanswered.request->subject().empty()) return;
   const std::string key(unanswered.request->subject());
   reports_->report({Report::Kind::kResolved, key, {}, from.text()});
 }
 
-void RequestQueue::attempt_failed(int retries, const Status& why, Deliveries& deliveries) {
-  ++failures_;
+template <typename Stays>
+void RequestQueue::answer_others(const Stays& stays, const Status& why, Deliveries& deliveries) {
   std::deque<Entry> kept;
   for (Entry& entry : entries_) {
-    const Request* const request = entry.what.request.get();
-    const bool persistent = request != nullptr && request->persistent;
-    const int most = request != nullptr && request->impatient ? 0 : retries;
-    if (persistent || failures_ - entry.failures_before <= most) {
+    if (stays(entry)) {
       kept.push_back(std::move(entry));
     } else {
       add_answer(entry, why, deliveries);
     }
   }
   entries_ = std::move(kept);
+}
+
+void RequestQueue::attempt_failed(int retries, const Status& why, Deliveries& deliveries) {
+  ++failures_;
+  const auto stays = [&](const Entry& entry) {
+    const Request* const request = entry.what.request.get();
+    const bool persistent = request != nullptr && request->persistent;
+    const int most = request != nullptr && request->impatient ? 0 : retries;
+    return persistent || failures_ - entry.failures_before <= most;
+  };
+  answer_others(stays, why, deliveries);
 }
 
 void RequestQueue::broken() {
@@ -223,44 +218,24 @@ TimePoint RequestQueue::next_connect_deadline() const {
 
 // Without a stream no request is on the wire.
 void RequestQueue::drop_connect_overdue(TimePoint now, const Status& why, Deliveries& deliveries) {
-  std::deque<Entry> kept;
-  for (Entry& entry : entries_) {
-    if (connect_deadline(entry) <= now) {
-      add_answer(entry, why, deliveries);
-    } else {
-      kept.push_back(std::move(entry));
-    }
-  }
-  entries_ = std::move(kept);
+  answer_others([&](const Entry& each) { return connect_deadline(each) > now; }, why, deliveries);
 }
 
 bool RequestQueue::only_awaits_login() const {
-  const auto awaits = [](const Entry& e) { return e.what.request && e.what.request->awaits_login; };
-  return std::all_of(entries_.begin(), entries_.end(), awaits);
-}
-
-template <typename Stays>
-void RequestQueue::fail_others(const Status& why, const Stays& stays, Deliveries& deliveries) {
-  std::deque<Entry> kept;
-  for (Entry& entry : entries_) {
-    if (entry.what.request && stays(*entry.what.request)) {
-      kept.push_back(std::move(entry));
-    } else {
-      add_answer(entry, why, deliveries);
-    }
-  }
-  entries_ = std::move(kept);
-  sent_ = 0;
+  return std::all_of(entries_.begin(), entries_.end(), awaits_login);
 }
 
 void RequestQueue::fail(const Status& why, bool persistent_too, Deliveries& deliveries) {
-  const auto stays = [&](const Request& each) { return each.persistent && !persistent_too; };
-  fail_others(why, stays, deliveries);
+  const auto stays = [&](const Entry& each) {
+    return each.what.request && each.what.request->persistent && !persistent_too;
+  };
+  answer_others(stays, why, deliveries);
+  sent_ = 0;
 }
 
 void RequestQueue::login_refused(const Status& why, Deliveries& deliveries) {
-  fail_others(
-      why, [](const Request& each) { return each.awaits_login; }, deliveries);
+  answer_others(awaits_login, why, deliveries);
+  sent_ = 0;
 }
 
 std::vector<InFlightRequest> RequestQueue::take_all() {

@@ -158,13 +158,14 @@ class RequestQueue {
   void forget_unwanted(std::size_t from, std::size_t to);
   // Not executed, as its server did not know the script.
   void take_unknown(InFlightRequest unanswered, resp::Reply&& reply, Deliveries& deliveries);
+  // All but the entries of which `stays(entry)` is true.
   template <typename Stays>
-  void fail_others(const Status& why, const Stays& stays, Deliveries& deliveries);
-  void replied();
-  void count_misfit(Entry& entry, const resp::Reply& reply, const net::Address& from,
-                    Deliveries& deliveries);
+  void answer_others(const Stays& stays, const Status& why, Deliveries& deliveries);
   void report_resolved(const InFlightRequest& unanswered, const net::Address& from);
   static TimePoint connect_deadline(const Entry& entry);
+  static bool awaits_login(const Entry& entry) {
+    return entry.what.request && entry.what.request->awaits_login;
+  }
   void add_answer(Entry& entry, Result<resp::Reply> reply, Deliveries& deliveries);
 
   std::shared_ptr<ReportSink> reports_;

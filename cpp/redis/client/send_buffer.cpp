@@ -25,7 +25,7 @@ void SendBuffer::close() {
 
 bool SendBuffer::flush(const WriteTurn& /*turn*/, RequestQueue& line, Mutex& mutex) {
   bool stuck = false;
-  while (may_write() && (line.has_unsent() || !out_.empty())) {
+  while (stream_ && !blocked_ && !failed_ && (line.has_unsent() || !out_.empty())) {
     stuck = unasked_input(line);
     if (stuck) break;
     const int sent = line.send(out_, clock_.now());

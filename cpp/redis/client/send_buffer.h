@@ -83,8 +83,7 @@ class SendBuffer {
   bool flush(const WriteTurn& turn, RequestQueue& line, Mutex& mutex) HOLDFAST_REQUIRES(mutex);
 
   // A direct command, which is not in line, without the lock: the buffer to encode it into, which
-  // begin_direct() empties, and its writing, which is true if all of it is written.
-  static void begin_direct(const WriteTurn& turn) { turn.half_->direct_.clear(); }
+  // has the one before still, and its writing, which is true if all of it is written.
   static std::string& direct(const WriteTurn& turn) { return turn.half_->direct_; }
   struct Written {
     net::Io io = net::Io::kDone;
@@ -101,8 +100,6 @@ class SendBuffer {
 
  private:
   friend WriteTurn;
-
-  bool may_write() const { return stream_ && !blocked_ && !failed_; }
 
   const Clock& clock_;
   Stats& stats_;

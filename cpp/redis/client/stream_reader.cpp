@@ -11,20 +11,6 @@ namespace holdfast::client {
 
 namespace {
 
-void deliver(const ConnectionSetup& setup, RequestQueue::Delivery& delivery) {
-  auto& [to, reply] = delivery;
-  const bool error = reply.ok() && reply.value().is_error();
-  if (error && setup.redirect && setup.redirect(to, reply.value().text())) return;
-  to.request->complete(std::move(reply), to.sent);
-}
-
-void pass_on(const ConnectionSetup& setup, InFlightRequest leaver) {
-  const RequestPtr request = leaver.request;
-  const Sent sent = leaver.sent;
-  const Status refused = setup.neighbours.hand_over(std::move(leaver), true);
-  if (!refused.ok()) request->complete(refused, sent);
-}
-
 // How long a reply may wait for another server to be found: a try's caller waits for 0.25 s.
 constexpr Millis kWithheld{40};
 
@@ -32,12 +18,6 @@ resp::Reply readonly_reply() {
   resp::Reader reader;
   reader.feed(resp::kReplicaReply.data(), resp::kReplicaReply.size());
   return std::move(*reader.next().value());
-}
-
-// What keeps commands here, and is no lack of room, shows by reading at once.
-net::Interest after_writing(bool stuck, net::Interest next) {
-  if (stuck && !next.write) next.until = TimePoint{};
-  return next;
 }
 
 // Keeps the memory for a usual number of elements.
@@ -51,8 +31,17 @@ void empty(std::vector<Element>& all) {
 }  // namespace
 
 void Completions::run(const ConnectionSetup& setup) {
-  for (RequestQueue::Delivery& delivery : deliveries) deliver(setup, delivery);
-  for (InFlightRequest& leaver : leavers) pass_on(setup, std::move(leaver));
+  for (auto& [to, reply] : deliveries) {
+    const bool error = reply.ok() && reply.value().is_error();
+    if (error && setup.redirect && setup.redirect(to, reply.value().text())) continue;
+    to.request->complete(std::move(reply), to.sent);
+  }
+  for (InFlightRequest& leaver : leavers) {
+    const RequestPtr request = leaver.request;
+    const Sent sent = leaver.sent;
+    const Status refused = setup.neighbours.hand_over(std::move(leaver), true);
+    if (!refused.ok()) request->complete(refused, sent);
+  }
   if (!changes.empty() && setup.on_changes) setup.on_changes(changes);
   if (lost && setup.on_lost) setup.on_lost();
   if (failed && setup.on_failed) setup.on_failed();
@@ -80,12 +69,13 @@ net::IoResult StreamReader::look(net::Transport& stream, char* into, std::size_t
 
 net::Interest StreamReader::advance(Pipeline& pipe, const ReadTurn& /*turn*/, TimePoint now,
                                     Wait wait) {
-  if (pipe.relocation.moves()) link_.move(pipe.relocation.take_move());
+  auto& to = pipe.relocation.move;
+  if (to) link_.move(*std::exchange(to, std::nullopt));
   // A stream that is up is read, a new one is made only for a request.
   const bool used = !pipe.line.empty() || pipe.send.stream() || now < pipe.wanted_until;
   const bool wanted = pipe.closed.ok() && used && pipe.next_login(now) == kNever;
-  if (connect_overdue(pipe, now)) link_.hurry(now);
-  Progress progress = begin();
+  if (refuses() && pipe.line.next_connect_deadline() <= now) link_.hurry(now);
+  Progress progress{link_.failed_attempts(), link_.failures()};
   {
     const MutexUnlock unlocked(pipe.mutex);
     if (!wanted) {
@@ -110,7 +100,7 @@ std::optional<net::Interest> StreamReader::only_to_read(const Pipeline& pipe,
 
 void StreamReader::take_input(Pipeline& pipe, const ReadTurn& /*turn*/, DirectInput input) {
   const TimePoint now = pipe.clock.now();
-  Progress progress = begin();
+  Progress progress{link_.failed_attempts(), link_.failures()};
   if (input.current && input.size > 0) {
     progress.lost = !link_.take(now, input.bytes, input.size, replies_);
   }
@@ -123,45 +113,47 @@ void StreamReader::take_input(Pipeline& pipe, const ReadTurn& /*turn*/, DirectIn
   (void)digest(pipe, now, progress);
 }
 
-StreamReader::Progress StreamReader::begin() const {
-  Progress progress;
-  progress.failed_attempts = link_.failed_attempts();
-  progress.failures = link_.failures();
-  return progress;
-}
-
 // What has come of the stream: to the requests, and to those who watch over it.
 net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, const Progress& progress) {
   const bool ends = !pipe.given_up() && !take_replies(pipe, now);
-  if (progress.ready && !pipe.relocation.moves()) stream_ready(pipe, now);
+  if (progress.ready && !pipe.relocation.move) stream_ready(pipe, now);
   if (progress.lost || ends || stream_failed(pipe, now)) stream_lost(pipe);
-  note_attempts(pipe, now, progress);
+  due_.failed = link_.failed_attempts() > progress.failed_attempts;
+  if (due_.failed || link_.state() == ReconnectingStream::State::kNowhere) {
+    attempt_failed(pipe, now, link_.failures() > progress.failures);
+  }
   settle(pipe, now);
   const bool stuck = !pipe.flush();
   due_.changes = link_.take_changes();
+  if (!pipe.send.stream()) held_back_.reset();
+  if (!held_back_) passing_ = 0;
   {
-    const bool kept = keeps_replies(pipe);
     const MutexUnlock unlocked(pipe.mutex);
-    if (!kept) empty(replies_);
+    if (!held_back_) empty(replies_);
     due_.run(setup_);
   }
   if (pipe.election.has_parked()) pipe.election.reply();
-  return after_writing(stuck, interest(pipe));
+  net::Interest next = interest(pipe);
+  // What keeps commands here, and is no lack of room, shows by reading at once.
+  if (stuck && !next.write) next.until = TimePoint{};
+  return next;
 }
 
-void StreamReader::note_attempts(Pipeline& pipe, TimePoint now, const Progress& progress) {
-  due_.failed = link_.failed_attempts() > progress.failed_attempts;
-  if (!due_.failed && link_.state() != ReconnectingStream::State::kNowhere) return;
-  attempt_failed(pipe, now, link_.failures() > progress.failures);
+void StreamReader::settle(Pipeline& pipe, TimePoint now) {
+  if (std::exchange(pipe.relocation.review, false)) hand_over(pipe);
+  if (now >= pipe.line.next_overdue()) drop_overdue(pipe, now);
+  if (!pipe.closed.ok()) {
+    pipe.line.fail(pipe.closed, true, due_.deliveries);
+    pipe.send.close();
+  }
+  pipe.send.unblock();
 }
 
-bool StreamReader::keeps_replies(const Pipeline& pipe) {
-  if (!pipe.send.stream()) held_back_.reset();
-  if (!held_back_) passing_ = 0;
-  return held_back_.has_value();
-}
-
-void StreamReader::give_up_stream(const Pipeline& pipe, TimePoint now) {
+// A stream that the reader thinks well of may be dead all the same.
+bool StreamReader::stream_failed(const Pipeline& pipe, TimePoint now) {
+  if (!pipe.send.stream()) return false;
+  const bool silent = now >= after(pipe.silent_since(), setup_.link.command_timeout);
+  if (!pipe.send.failed() && !silent) return false;
   const std::string server = address().text();
   const std::string within = std::to_string(setup_.link.command_timeout.count()) + " ms";
   link_.fail(
@@ -169,12 +161,13 @@ void StreamReader::give_up_stream(const Pipeline& pipe, TimePoint now) {
       Status::unreachable(pipe.send.failed() ? "cannot send commands to " + server
                                              : "no reply from " + server + " within " + within),
       true);
+  return true;
 }
 
 // What is on the wire still when its server is out of reach may go elsewhere: if it is executed
 // here, then before the answer there, and it may be executed twice.
 void StreamReader::hand_over(Pipeline& pipe) {
-  const bool decommissioned = pipe.relocation.decommissioned();
+  const bool decommissioned = pipe.relocation.decommissioned;
   if (decommissioned) {
     if (link_.transport()) link_.transport()->abort();
     link_.close();
@@ -200,7 +193,8 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
   const bool down = link_.state() == ReconnectingStream::State::kBackingOff ||
                     link_.state() == ReconnectingStream::State::kNowhere;
   if (down && refuses()) next.until = std::min(next.until, pipe.line.next_connect_deadline());
-  next.until = std::min({next.until, pipe.line.next_overdue(), held_until()});
+  next.until = std::min(next.until, pipe.line.next_overdue());
+  if (held_back_) next.until = std::min(next.until, held_back_->until);
   const bool up = pipe.send.stream() != nullptr;
   if (up) {
     next.write = pipe.send.blocked();
@@ -260,7 +254,12 @@ bool StreamReader::holds_back(Pipeline& pipe, const resp::Reply& reply, TimePoin
   if (reply.is_error() ? is_sign(reply) : answers_ping(pipe, reply)) {
     return held_back_ ? still_holds_back(pipe, now) : begin_to_withhold(pipe, reply, now);
   }
-  if (pipe.doubted) note_accepted(pipe, reply);
+  if (!pipe.doubted || reply.is_error() || role_of(reply) != Role::kUnknown) return false;
+  const bool as_primary = refused_.empty() && pipe.role != Role::kReplica;
+  if (as_primary || pipe.line.first_key() == refused_) {
+    pipe.doubted = false;
+    setup_.link.signs->accepted();
+  }
   return false;
 }
 
@@ -282,8 +281,8 @@ bool StreamReader::still_holds_back(Pipeline& pipe, TimePoint now) {
   const bool late = now >= held_back_->until;
   if (!late && (held_back_->asked || looks)) return true;
   if (held_back_->asked) (void)setup_.link.signs->report();
-  let_pass();
-  --passing_;
+  passing_ = replies_.size() - 1;  // this one passes now
+  held_back_.reset();
   return false;
 }
 
@@ -294,31 +293,18 @@ bool StreamReader::begin_to_withhold(Pipeline& pipe, const resp::Reply& sign, Ti
   pipe.doubted = true;
   HeldBack held{after(now, kWithheld)};
   if (of_replica && pipe.role == Role::kPrimary) {
-    held.asked = ask_for_role(pipe, now);
+    // It is asked first, behind what is on its way: a proxy's word for one command is no reason to
+    // leave a stream.
+    held.asked = std::make_shared<PlainRequest>(link_.role_command(), resp::ReplyKinds::any(),
+                                                [](const auto&, const auto&) {});
+    held.asked->deadline = after(now, setup_.link.command_timeout);
+    pipe.line.add({held.asked});
   } else {
     held.look = setup_.link.signs->report();
     if (held.look == 0) return false;
   }
   held_back_ = std::move(held);
   return true;
-}
-
-// A server that was the primary when the stream was made is asked first, behind what is on its way:
-// a proxy's word for one command is no reason to leave a stream.
-RequestPtr StreamReader::ask_for_role(Pipeline& pipe, TimePoint now) const {
-  auto ask = std::make_shared<PlainRequest>(link_.role_command(), resp::ReplyKinds::any(),
-                                            [](const auto&, const auto&) {});
-  ask->deadline = after(now, setup_.link.command_timeout);
-  pipe.line.add({ask});
-  return ask;
-}
-
-void StreamReader::note_accepted(Pipeline& pipe, const resp::Reply& reply) {
-  if (reply.is_error() || role_of(reply) != Role::kUnknown) return;
-  const bool as_primary = refused_.empty() && pipe.role != Role::kReplica;
-  if (!as_primary && pipe.line.first_key() != refused_) return;
-  pipe.doubted = false;
-  setup_.link.signs->accepted();
 }
 
 void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {

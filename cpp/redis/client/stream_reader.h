@@ -105,22 +105,13 @@ class StreamReader {
   };
 
   net::IoResult look(net::Transport& stream, char* into, std::size_t size);
-  Progress begin() const;
   net::Interest digest(Pipeline& pipe, TimePoint now, const Progress& progress)
       HOLDFAST_REQUIRES(pipe.mutex);
   // The latest attempt to connect met nothing that listens.
   bool refuses() const;
-  bool connect_overdue(const Pipeline& pipe, TimePoint now) const HOLDFAST_REQUIRES(pipe.mutex) {
-    return refuses() && pipe.line.next_connect_deadline() <= now;
-  }
 
   net::Interest interest(const Pipeline& pipe) const HOLDFAST_REQUIRES(pipe.mutex);
   bool take_replies(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
-  void note_attempts(Pipeline& pipe, TimePoint now, const Progress& progress)
-      HOLDFAST_REQUIRES(pipe.mutex);
-  // Whether replies_ are needed still.
-  bool keeps_replies(const Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
-  TimePoint held_until() const { return held_back_ ? held_back_->until : kNever; }
   bool is_sign(const resp::Reply& error) const;
   // A replica answers a PING, and is no server to work with.
   static bool answers_ping(const Pipeline& pipe, const resp::Reply& reply)
@@ -130,35 +121,13 @@ class StreamReader {
   bool holds_back(Pipeline& pipe, const resp::Reply& reply, TimePoint now)
       HOLDFAST_REQUIRES(pipe.mutex);
   bool still_holds_back(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
-  RequestPtr ask_for_role(Pipeline& pipe, TimePoint now) const HOLDFAST_REQUIRES(pipe.mutex);
   bool begin_to_withhold(Pipeline& pipe, const resp::Reply& sign, TimePoint now)
       HOLDFAST_REQUIRES(pipe.mutex);
-  void note_accepted(Pipeline& pipe, const resp::Reply& reply) HOLDFAST_REQUIRES(pipe.mutex);
-  void let_pass() {
-    passing_ = replies_.size();
-    held_back_.reset();
-  }
   void stream_ready(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
-  // A stream that the reader thinks well of may be dead all the same.
-  bool stream_failed(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex) {
-    if (!pipe.send.stream()) return false;
-    const bool silent = now >= after(pipe.silent_since(), setup_.link.command_timeout);
-    if (pipe.send.failed() || silent) give_up_stream(pipe, now);
-    return pipe.send.failed() || silent;
-  }
-  void give_up_stream(const Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
+  bool stream_failed(const Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   void stream_lost(Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
   void attempt_failed(Pipeline& pipe, TimePoint now, bool counts) HOLDFAST_REQUIRES(pipe.mutex);
-  void settle(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex) {
-    if (pipe.relocation.take_review()) hand_over(pipe);
-    if (now >= pipe.line.next_overdue()) drop_overdue(pipe, now);
-    if (!pipe.closed.ok()) end(pipe);
-    pipe.send.unblock();
-  }
-  void end(Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex) {
-    pipe.line.fail(pipe.closed, true, due_.deliveries);
-    pipe.send.close();
-  }
+  void settle(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
   void hand_over(Pipeline& pipe) HOLDFAST_REQUIRES(pipe.mutex);
   void drop_overdue(Pipeline& pipe, TimePoint now) HOLDFAST_REQUIRES(pipe.mutex);
 

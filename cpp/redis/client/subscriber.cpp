@@ -107,8 +107,24 @@ net::Interest Subscriber::step(TimePoint now) {
   const WakeBatch wakes;
   const MutexLock turn(turn_);
   Changes changes = due_changes(now);
-  if (changes.closed || !sink) return end();
-  apply(now, std::move(changes), *sink);
+  if (changes.closed || !sink) {
+    stream_.close();
+    const MutexLock lock(mutex_);
+    publish_stream();
+    net::Interest none;
+    none.done = true;
+    return none;
+  }
+  stream_.set_mode(changes.mode);
+  if (changes.move) stream_.move(now, std::move(*changes.move));
+  if (changes.login) stream_.reauthenticate(now, std::move(changes.login));
+  for (const auto& [channel, subscribed] : changes.wishes) {
+    subscribed ? stream_.subscribe(channel) : stream_.unsubscribe(channel);
+  }
+  // Last: who came and left within one step has its channel left, too; who came back keeps it.
+  for (const std::string& channel : changes.releases) {
+    if (stream_.has(channel) && sink->on_released(channel)) stream_.unsubscribe(channel);
+  }
   stream_.advance(now, *sink);
   find_reader(now, *sink);
   const MutexLock lock(mutex_);
@@ -116,15 +132,6 @@ net::Interest Subscriber::step(TimePoint now) {
   const net::Interest next = interest();
   armed_ = next.until;
   return next;
-}
-
-net::Interest Subscriber::end() {
-  stream_.close();
-  const MutexLock lock(mutex_);
-  publish_stream();
-  net::Interest none;
-  none.done = true;
-  return none;
 }
 
 Subscriber::Changes Subscriber::due_changes(TimePoint now) {
@@ -142,19 +149,6 @@ Subscriber::Changes Subscriber::due_changes(TimePoint now) {
   return changes;
 }
 
-void Subscriber::apply(TimePoint now, Changes changes, Sink& sink) {
-  stream_.set_mode(changes.mode);
-  if (changes.move) stream_.move(now, std::move(*changes.move));
-  if (changes.login) stream_.reauthenticate(now, std::move(changes.login));
-  for (const auto& [channel, subscribed] : changes.wishes) {
-    subscribed ? stream_.subscribe(channel) : stream_.unsubscribe(channel);
-  }
-  // Last: who came and left within one step has its channel left, too; who came back keeps it.
-  for (const std::string& channel : changes.releases) {
-    if (stream_.has(channel) && sink.on_released(channel)) stream_.unsubscribe(channel);
-  }
-}
-
 void Subscriber::publish_stream() {
   std::shared_ptr<net::Transport> stream = stream_.transport();
   if (stream == watched_) return;
@@ -165,7 +159,7 @@ void Subscriber::publish_stream() {
 net::Interest Subscriber::interest() {
   net::Interest next = stream_.interest();
   if (stream_.idle() && changes_.wishes.empty()) {
-    stream_.stop_connecting();
+    stream_.close();
     next = {};
     next.done = releases_.empty();
   }
@@ -214,23 +208,22 @@ void Subscriber::wait_for_message(const Listener& listener, TimePoint slice) {
       lock.unlock();
       listener.parker.park(clock_, std::min(listener.control.end(), slice));
       lock.lock();
-      election_.awake(self);
+      election_.unlink(self);
     }
   }
 }
 
 void Subscriber::read(const Listener& listener, TimePoint slice) {
   for (TimePoint now = clock_.now(); !over(listener, now, slice); now = clock_.now()) {
-    const std::shared_ptr<net::Transport> stream = read_by(listener.parker);
+    std::shared_ptr<net::Transport> stream;
+    {
+      const MutexLock lock(mutex_);
+      if (election_.is_reader(listener.parker)) stream = watched_;
+    }
     if (!stream) return;
     const Duration longest = std::min(listener.control.end(), slice) - now;
     if (poll_for({stream->fd(), true}, listener.parker, longest)) read_here(clock_.now());
   }
-}
-
-std::shared_ptr<net::Transport> Subscriber::read_by(const Parker& parker) {
-  const MutexLock lock(mutex_);
-  return election_.is_reader(parker) ? watched_ : nullptr;
 }
 
 void Subscriber::read_here(TimePoint now) {

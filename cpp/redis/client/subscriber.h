@@ -86,14 +86,11 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
   // The loop's.
   Changes due_changes(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
-  void apply(TimePoint now, Changes changes, Sink& sink) HOLDFAST_REQUIRES(turn_);
   void find_reader(TimePoint now, const Sink& sink) HOLDFAST_EXCLUDES(mutex_);
-  net::Interest end() HOLDFAST_REQUIRES(turn_);
 
   // A thread's in wait_for_message().
   void read(const Listener& listener, TimePoint slice) HOLDFAST_EXCLUDES(mutex_);
   void end_read(const Listener& listener) HOLDFAST_EXCLUDES(mutex_);
-  std::shared_ptr<net::Transport> read_by(const Parker& parker) HOLDFAST_EXCLUDES(mutex_);
   void read_here(TimePoint now) HOLDFAST_EXCLUDES(turn_, mutex_);
 
   // With the locks held.

@@ -31,13 +31,7 @@ bool is_confirmation(std::string_view kind) {
 // Until a channel is asked for again that a server refused for a moment.
 constexpr Millis kRefusedPause{50};
 
-bool is_message(std::string_view kind) { return kind == "message" || kind == "smessage"; }
-
 constexpr std::string_view kAuth = "AUTH";
-
-// The error names a slot that has moved. That the move has ended its subscriptions looks like the
-// reply to an UNSUBSCRIBE under way, whose own reply this may be.
-bool is_redirection(std::string_view error) { return error.substr(0, 6) == "MOVED "; }
 
 }  // namespace
 
@@ -66,10 +60,6 @@ void SubscriptionStream::move(TimePoint now, Result<net::Address> to) {
 void SubscriptionStream::close() {
   channels_.clear();
   link_.close();
-}
-
-void SubscriptionStream::stop_connecting() {
-  close();
   down_since_ = kNever;
 }
 
@@ -79,9 +69,18 @@ void SubscriptionStream::advance(TimePoint now, Sink& sink) {
   if (ready) {
     read(now, sink);
   } else if (!channels_.empty()) {
-    connect(now, sink);
+    const int failures = link_.failures();
+    if (link_.advance(now)) {
+      last_read_ = now;
+      for (const std::string& channel : channels_) say(true, channel);
+    }
+    if (link_.failures() > failures) sink.on_failed();
   }
-  retry_refused(now);
+  for (auto& [channel, refusal] : refusals_) {
+    if (now < refusal.again) continue;
+    refusal.again = kNever;
+    say(true, channel);
+  }
   write();
   judge(now, sink);
 }
@@ -101,15 +100,6 @@ void SubscriptionStream::read(TimePoint now, Sink& sink) {
     if (!makes_sense) break;
   }
   if (!makes_sense || !alive) lost(now, sink);
-}
-
-void SubscriptionStream::connect(TimePoint now, Sink& sink) {
-  const int failures = link_.failures();
-  if (link_.advance(now)) {
-    last_read_ = now;
-    for (const std::string& channel : channels_) say(true, channel);
-  }
-  if (link_.failures() > failures) sink.on_failed();
 }
 
 void SubscriptionStream::say(bool subscribe, const std::string& channel) {
@@ -149,14 +139,15 @@ void SubscriptionStream::write() {
 // False: it is neither a message, nor a reply to what has been asked.
 bool SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
   if (!awaited_.empty() && awaited_.front().command == kAuth && !reply.is_push()) {
-    logged_in(reply);
+    awaited_.pop_front();
+    if (reply.is_error()) login_->refused(login_refused(link_.options().address, reply.text()));
     return true;
   }
   if (reply.is_error()) return refused(std::string(reply.text()), sink);
   if (!reply.is_array() || reply.size() < 3) return reply.is_push();
   const std::string_view kind = reply.text_at(0);
   const std::string channel(reply.text_at(1));
-  if (is_message(kind)) {
+  if (kind == "message" || kind == "smessage") {
     sink.on_message(channel, reply.text_at(2));
   } else if (is_confirmation(kind)) {
     confirmed(kind, channel, sink);
@@ -168,7 +159,9 @@ bool SubscriptionStream::take(const resp::Reply& reply, Sink& sink) {
 
 // False: nothing was asked.
 bool SubscriptionStream::refused(const std::string& text, Sink& sink) {
-  if (awaited_.empty()) return mode_ != PubSub::kClassic && is_redirection(text);
+  // An error may name a slot that has moved: that the move has ended its subscriptions looks like
+  // the reply to an UNSUBSCRIBE under way, whose own reply this may be.
+  if (awaited_.empty()) return mode_ != PubSub::kClassic && text.substr(0, 6) == "MOVED ";
   const Awaited asked = std::move(awaited_.front());
   awaited_.pop_front();
   const std::string& channel = asked.channel;
@@ -177,7 +170,14 @@ bool SubscriptionStream::refused(const std::string& text, Sink& sink) {
   const auto& signs = link_.options().signs;
   if (signs && signs->is_sign(text)) (void)signs->report();
   const std::string word = text.substr(0, text.find(' '));
-  if (retries(channel, word)) return true;
+  if (resp::passes_there(word)) {  // then it stays wanted, and is asked for again soon
+    const TimePoint now = clock_.now();
+    Refusal& refusal = refusals_.insert({channel, {now, now}}).first->second;
+    if (now < after(refusal.since, link_.options().command_timeout)) {
+      refusal.again = after(now, kRefusedPause);
+      return true;
+    }
+  }
   end(channel);
   const char* hint = word == "NOPERM"
                          ? "; waiting needs the rights to subscribe and to the channel "
@@ -190,30 +190,6 @@ bool SubscriptionStream::refused(const std::string& text, Sink& sink) {
   return true;
 }
 
-// True: the channel stays wanted and is asked for again soon.
-bool SubscriptionStream::retries(const std::string& channel, std::string_view word) {
-  if (!resp::passes_there(word)) return false;
-  const TimePoint now = clock_.now();
-  const TimePoint since = refusals_.insert({channel, {now, now}}).first->second.since;
-  if (now >= after(since, link_.options().command_timeout)) return false;
-  refusals_[channel].again = after(now, kRefusedPause);
-  return true;
-}
-
-void SubscriptionStream::retry_refused(TimePoint now) {
-  for (auto& [channel, refusal] : refusals_) {
-    if (now < refusal.again) continue;
-    refusal.again = kNever;
-    say(true, channel);
-  }
-}
-
-TimePoint SubscriptionStream::next_retry() const {
-  TimePoint next = kNever;
-  for (const auto& [channel, refusal] : refusals_) next = std::min(next, refusal.again);
-  return next;
-}
-
 void SubscriptionStream::confirmed(std::string_view kind, const std::string& channel, Sink& sink) {
   TimePoint when = TimePoint::min();
   const bool asked = !awaited_.empty() && awaited_.front().channel == channel &&
@@ -224,24 +200,18 @@ void SubscriptionStream::confirmed(std::string_view kind, const std::string& cha
   }
   if (channels_.count(channel) == 0) return;
   if (kind == "subscribe" || kind == "ssubscribe") {
-    if (!is_left(channel)) subscribed(kind, channel, when, sink);
+    // One that is to end still ends before the next one begins.
+    const bool is_left = std::any_of(awaited_.begin(), awaited_.end(), [&](const Awaited& next) {
+      return next.channel == channel && next.leaves();
+    });
+    if (is_left) return;
+    refusals_.erase(channel);
+    const bool fresh = subscribed_.insert({std::string(kind), channel}).second;
+    sink.on_subscribed(channel, when, fresh);
   } else if (!asked) {
     end(channel);
     sink.on_redirected(channel, {});
   }
-}
-
-// Its subscription is to end still, before the next one begins.
-bool SubscriptionStream::is_left(const std::string& channel) const {
-  return std::any_of(awaited_.begin(), awaited_.end(),
-                     [&](const Awaited& next) { return next.channel == channel && next.leaves(); });
-}
-
-void SubscriptionStream::subscribed(std::string_view kind, const std::string& channel,
-                                    TimePoint requested, Sink& sink) {
-  refusals_.erase(channel);
-  const bool fresh = subscribed_.insert({std::string(kind), channel}).second;
-  sink.on_subscribed(channel, requested, fresh);
 }
 
 void SubscriptionStream::reauthenticate(TimePoint now, LoginPtr login) {
@@ -253,11 +223,6 @@ void SubscriptionStream::reauthenticate(TimePoint now, LoginPtr login) {
   out_ += auth->bytes();
   awaited_.push_back({kAuth, {}, now});
   link_.options().stats->add(Stats::Counter::kCommands);
-}
-
-void SubscriptionStream::logged_in(const resp::Reply& reply) {
-  awaited_.pop_front();
-  if (reply.is_error()) login_->refused(login_refused(link_.options().address, reply.text()));
 }
 
 void SubscriptionStream::lost(TimePoint now, Sink& sink) {
@@ -296,7 +261,7 @@ net::Interest SubscriptionStream::interest() const {
   next.write = next.write || !out_.empty();
   if (down_since_ != kNever) next.until = std::min(next.until, after(down_since_, command_timeout));
   if (!awaited_.empty()) next.until = std::min(next.until, after(last_read_, command_timeout));
-  next.until = std::min(next.until, next_retry());
+  for (const auto& [channel, refusal] : refusals_) next.until = std::min(next.until, refusal.again);
   return next;
 }
 

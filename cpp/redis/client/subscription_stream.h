@@ -62,6 +62,7 @@ class SubscriptionStream {
   void move(TimePoint now, Result<net::Address> to);
   // While the stream is up, with RESP3; see Subscriber.
   void reauthenticate(TimePoint now, LoginPtr login);
+  // Also ends attempts to connect.
   void close();
 
   // Makes what progress it can: connects, reads, writes.
@@ -78,8 +79,6 @@ class SubscriptionStream {
   bool idle() const {
     return link_.state() != ReconnectingStream::State::kReady && channels_.empty();
   }
-  // Ends attempts to connect, which are not needed any more.
-  void stop_connecting();
 
  private:
   struct Awaited {
@@ -90,23 +89,15 @@ class SubscriptionStream {
     bool leaves() const { return command == "UNSUBSCRIBE" || command == "SUNSUBSCRIBE"; }
   };
 
-  void connect(TimePoint now, Sink& sink);
   void read(TimePoint now, Sink& sink);
   void say(bool subscribe, const std::string& channel);
   void send(std::string_view command, const std::string& channel);
   void forget_ways(const std::string& channel);
   void end(const std::string& channel);
   bool refused(const std::string& text, Sink& sink);
-  bool retries(const std::string& channel, std::string_view word);
-  void retry_refused(TimePoint now);
-  TimePoint next_retry() const;
   void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
-  bool is_left(const std::string& channel) const;
-  void subscribed(std::string_view kind, const std::string& channel, TimePoint requested,
-                  Sink& sink);
   void write();
   bool take(const resp::Reply& reply, Sink& sink);
-  void logged_in(const resp::Reply& reply);
   void lost(TimePoint now, Sink& sink);
   void forget_stream(TimePoint now);
   void judge(TimePoint now, Sink& sink);

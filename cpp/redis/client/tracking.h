@@ -40,7 +40,6 @@ class Tracking {
   // A greeting begins: decides whether it requests them.
   void begin(TimePoint now);
   bool requested() const { return requested_; }
-  bool needs_resp3() const { return requested_ || required(); }
   bool required() const { return mode_ == TrackingMode::kRequired; }
 
   // The replies to HELLO 3, and to the command itself.

@@ -47,12 +47,6 @@ std::string called_in(std::string_view line) {
   return names;
 }
 
-// By an argument, only that which publishes.
-std::string published_by(std::string_view arguments) {
-  const bool sharded = arguments.find("\r\nspublish\r\n") != std::string_view::npos;
-  return sharded ? "SPUBLISH" : "PUBLISH";
-}
-
 }  // namespace
 
 std::optional<resp::Reply> named_unknown_command(const Request& request, const resp::Reply& error) {
@@ -63,7 +57,10 @@ std::optional<resp::Reply> named_unknown_command(const Request& request, const r
   const auto [script, arguments] = script_of(command);
   if (script.empty()) return std::nullopt;
   std::string name = called_in(line_of(script, *line));
-  if (name.empty()) name = published_by(arguments);
+  if (name.empty()) {  // by an argument, only that which publishes
+    const bool sharded = arguments.find("\r\nspublish\r\n") != std::string_view::npos;
+    name = sharded ? "SPUBLISH" : "PUBLISH";
+  }
   const std::string text =
       "-ERR Unknown command " + name +
       " called from script; was it renamed (rename-command)? `holdfast doctor` "

@@ -13,11 +13,6 @@ bool has(const std::vector<SocketAddress>& all, const SocketAddress& address) {
                      [&](const SocketAddress& each) { return same_address(each, address); });
 }
 
-void take_out(std::vector<SocketAddress>& all, const SocketAddress& address) {
-  const auto is_it = [&](const SocketAddress& each) { return same_address(each, address); };
-  all.erase(std::remove_if(all.begin(), all.end(), is_it), all.end());
-}
-
 }  // namespace
 
 bool same_address(const SocketAddress& a, const SocketAddress& b) {
@@ -62,7 +57,9 @@ void AddressMemory::proved_stale(const std::string& name) {
   const MutexLock lock(mutex_);
   Known& known = names_[name];
   if (!known.reached) return;
-  take_out(known.stale, *known.reached);
+  const auto is_it = [&](const SocketAddress& each) { return same_address(each, *known.reached); };
+  known.stale.erase(std::remove_if(known.stale.begin(), known.stale.end(), is_it),
+                    known.stale.end());
   known.stale.push_back(*known.reached);
   known.reached.reset();
 }

@@ -31,62 +31,9 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   Impl(const Clock& clock, std::string name)
       : clock_(clock), name_(std::move(name)), timers_(clock.now()) {}
 
-  bool start() {
-    const MutexLock lock(mutex_);
-    if (stopping_ || running_) return false;
-    begin();
-    return true;
-  }
-
-  void drive(std::shared_ptr<Pollable> pollable) {
-    put([&pollable](Inbox& inbox) { inbox.pollables.push_back(std::move(pollable)); });
-  }
-
-  void drive_at(std::shared_ptr<Pollable> pollable, TimePoint at);
-  void step_last(std::shared_ptr<Pollable> pollable);
-
-  void post(std::function<void()> task) {
-    put([&task](Inbox& inbox) { inbox.tasks.push_back(std::move(task)); });
-  }
-
-  void request_stop() {
-    std::shared_ptr<Poller> asleep;
-    Inbox left;  // by a loop that could not start; destroyed without the lock
-    {
-      const MutexLock lock(mutex_);
-      stopping_ = true;
-      if (!running_) std::swap(left, inbox_);
-      asleep = sleeper();
-    }
-    if (asleep) asleep->wake();
-  }
-
-  void stay(bool on) {
-    std::shared_ptr<Poller> asleep;
-    Inbox left;  // that no thread has been started for; destroyed without the lock
-    {
-      const MutexLock lock(mutex_);
-      stays_ = on;
-      awaits_start_ = on;
-      if (!on && !running_) std::swap(left, inbox_);
-      if (awaiting_ != nullptr) awaiting_->notify();
-      asleep = sleeper();
-    }
-    if (asleep) asleep->wake();
-  }
-
-  void await_end(TimePoint until);
-
-  void join() {
-    const MutexLock lock(join_mutex_);  // every caller returns after the end
-    if (thread_.joinable()) thread_.join();
-  }
-
-  void detach() { thread_.detach(); }
-  bool on_thread() const { return loop_of_this_thread == this; }
-  bool in_child_of_fork() const { return process_ != getpid(); }
-
  private:
+  friend class EventLoop;  // which does what other threads ask for
+
   struct Inbox {
     std::vector<std::shared_ptr<Pollable>> pollables;
     std::vector<std::function<void()>> tasks;
@@ -125,7 +72,6 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
   void wait();
   void ring_at(TimePoint at, TimePoint now) HOLDFAST_REQUIRES(mutex_);
   bool take_in();
-  void add(const std::shared_ptr<Pollable>& pollable);
   void mark(Driven& driven);
   void step(Driven& driven);
 
@@ -183,20 +129,6 @@ void EventLoop::Impl::reap() {
   await_exit(std::exchange(thread_id_, 0));
 }
 
-void EventLoop::Impl::await_end(TimePoint until) {
-  Parker& parker = Parker::of_this_thread();
-  const MutexLock one_at_a_time(join_mutex_);
-  MutexLock lock(mutex_);
-  awaiting_ = &parker;
-  while (running_ && !stays_ && !stopping_ && clock_.now() < until) {
-    lock.unlock();
-    parker.park(clock_, until);
-    lock.lock();
-  }
-  awaiting_ = nullptr;
-  reap();
-}
-
 void EventLoop::Impl::run() {
   loop_of_this_thread = this;
   thread_id_ = this_thread_id();
@@ -249,15 +181,13 @@ bool EventLoop::Impl::take_in() {
     once();
   }
   taken_.tasks.clear();
-  for (const std::shared_ptr<Pollable>& pollable : taken_.pollables) add(pollable);
+  for (const std::shared_ptr<Pollable>& pollable : taken_.pollables) {
+    Driven& driven = driven_[pollable.get()];
+    driven.pollable = pollable;
+    mark(driven);
+  }
   taken_.pollables.clear();
   return true;
-}
-
-void EventLoop::Impl::add(const std::shared_ptr<Pollable>& pollable) {
-  Driven& driven = driven_[pollable.get()];
-  driven.pollable = pollable;
-  mark(driven);
 }
 
 void EventLoop::Impl::mark(Driven& driven) {
@@ -285,36 +215,6 @@ void EventLoop::Impl::step(Driven& driven) {
   } else if (!driven.armed() || driven.at() != until) {
     timers_.arm(driven, until);
   }
-}
-
-// It is stepped when the thread wakes, for whatever reason: at the alarm at the latest.
-void EventLoop::Impl::drive_at(std::shared_ptr<Pollable> pollable, TimePoint at) {
-  std::shared_ptr<Poller> asleep;
-  {
-    const MutexLock lock(mutex_);
-    if (stopping_) return;
-    inbox_.pollables.push_back(std::move(pollable));
-    begin_if_wanted();
-    const TimePoint now = clock_.now();
-    if (at <= now) asleep = sleeper();
-    if (waiting_) ring_at(at, now);
-  }
-  if (asleep) asleep->wake();
-}
-
-void EventLoop::Impl::step_last(std::shared_ptr<Pollable> pollable) {
-  std::shared_ptr<Poller> asleep;
-  {
-    const MutexLock lock(mutex_);
-    std::vector<std::shared_ptr<Pollable>>& kept = inbox_.pollables;
-    if (running_ && !stopping_) {
-      kept.push_back(std::move(pollable));
-      asleep = sleeper();
-    } else {
-      kept.erase(std::remove(kept.begin(), kept.end(), pollable), kept.end());
-    }
-  }
-  if (asleep) asleep->wake();
 }
 
 void EventLoop::Impl::ring_at(TimePoint at, TimePoint now) {
@@ -345,33 +245,108 @@ EventLoop::EventLoop(const Clock& clock, std::string name)
     : impl_(std::make_shared<Impl>(clock, std::move(name))) {}
 
 EventLoop::~EventLoop() {
-  if (impl_->in_child_of_fork()) {
+  if (impl_->process_ != getpid()) {
     // Its locks and thread are as they were at some moment in the parent: out of anyone's reach.
     new std::shared_ptr<Impl>(std::move(impl_));
     return;
   }
   stop();
-  if (on_loop_thread()) impl_->detach();
+  if (on_loop_thread()) impl_->thread_.detach();
 }
 
-void EventLoop::drive(std::shared_ptr<Pollable> pollable) { impl_->drive(std::move(pollable)); }
+void EventLoop::drive(std::shared_ptr<Pollable> pollable) {
+  impl_->put([&](Impl::Inbox& inbox) { inbox.pollables.push_back(std::move(pollable)); });
+}
+
+// It is stepped when the thread wakes, for whatever reason: at the alarm at the latest.
 void EventLoop::drive_at(std::shared_ptr<Pollable> pollable, TimePoint at) {
-  impl_->drive_at(std::move(pollable), at);
+  Impl& my = *impl_;
+  std::shared_ptr<Poller> asleep;
+  {
+    const MutexLock lock(my.mutex_);
+    if (my.stopping_) return;
+    my.inbox_.pollables.push_back(std::move(pollable));
+    my.begin_if_wanted();
+    const TimePoint now = my.clock_.now();
+    if (at <= now) asleep = my.sleeper();
+    if (my.waiting_) my.ring_at(at, now);
+  }
+  if (asleep) asleep->wake();
 }
-void EventLoop::step_last(std::shared_ptr<Pollable> pollable) {
-  impl_->step_last(std::move(pollable));
-}
-bool EventLoop::start() { return impl_->start(); }
-void EventLoop::post(std::function<void()> task) { impl_->post(std::move(task)); }
 
-void EventLoop::stay(bool on) { impl_->stay(on); }
-void EventLoop::await_end(TimePoint until) { impl_->await_end(until); }
+void EventLoop::step_last(std::shared_ptr<Pollable> pollable) {
+  Impl& my = *impl_;
+  std::shared_ptr<Poller> asleep;
+  {
+    const MutexLock lock(my.mutex_);
+    std::vector<std::shared_ptr<Pollable>>& kept = my.inbox_.pollables;
+    if (my.running_ && !my.stopping_) {
+      kept.push_back(std::move(pollable));
+      asleep = my.sleeper();
+    } else {
+      kept.erase(std::remove(kept.begin(), kept.end(), pollable), kept.end());
+    }
+  }
+  if (asleep) asleep->wake();
+}
+
+void EventLoop::post(std::function<void()> task) {
+  impl_->put([&](Impl::Inbox& inbox) { inbox.tasks.push_back(std::move(task)); });
+}
+
+bool EventLoop::start() {
+  const MutexLock lock(impl_->mutex_);
+  if (impl_->stopping_ || impl_->running_) return false;
+  impl_->begin();
+  return true;
+}
+
+void EventLoop::stay(bool on) {
+  Impl& my = *impl_;
+  std::shared_ptr<Poller> asleep;
+  Impl::Inbox left;  // that no thread has been started for; destroyed without the lock
+  {
+    const MutexLock lock(my.mutex_);
+    my.stays_ = on;
+    my.awaits_start_ = on;
+    if (!on && !my.running_) std::swap(left, my.inbox_);
+    if (my.awaiting_ != nullptr) my.awaiting_->notify();
+    asleep = my.sleeper();
+  }
+  if (asleep) asleep->wake();
+}
+
+void EventLoop::await_end(TimePoint until) {
+  Impl& my = *impl_;
+  Parker& parker = Parker::of_this_thread();
+  const MutexLock one_at_a_time(my.join_mutex_);
+  MutexLock lock(my.mutex_);
+  my.awaiting_ = &parker;
+  while (my.running_ && !my.stays_ && !my.stopping_ && my.clock_.now() < until) {
+    lock.unlock();
+    parker.park(my.clock_, until);
+    lock.lock();
+  }
+  my.awaiting_ = nullptr;
+  my.reap();
+}
 
 void EventLoop::stop() {
-  impl_->request_stop();
-  if (!on_loop_thread()) impl_->join();
+  Impl& my = *impl_;
+  std::shared_ptr<Poller> asleep;
+  Impl::Inbox left;  // by a loop that could not start; destroyed without the lock
+  {
+    const MutexLock lock(my.mutex_);
+    my.stopping_ = true;
+    if (!my.running_) std::swap(left, my.inbox_);
+    asleep = my.sleeper();
+  }
+  if (asleep) asleep->wake();
+  if (on_loop_thread()) return;
+  const MutexLock lock(my.join_mutex_);  // every caller returns after the end
+  if (my.thread_.joinable()) my.thread_.join();
 }
 
-bool EventLoop::on_loop_thread() const { return impl_->on_thread(); }
+bool EventLoop::on_loop_thread() const { return loop_of_this_thread == impl_.get(); }
 
 }  // namespace holdfast::net

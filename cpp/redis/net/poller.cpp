@@ -22,10 +22,6 @@ bool Poller::update(Watch& watch, const Interest& interest) {
   watch.fd = interest.fd;
   watch.serial = serial;
   watch.events = events;
-  return add(watch);
-}
-
-bool Poller::add(Watch& watch) {
   // The earlier watch of this number waits for a descriptor that is closed, and must not remove
   // this one from the kernel's set.
   if (const auto before = by_fd_.find(watch.fd); before != by_fd_.end()) drop(*before->second);

@@ -50,7 +50,6 @@ class Poller {
   enum class Change { kAdd, kModify, kRemove };
 
   static std::uint32_t events_of(const Interest& interest);
-  bool add(Watch& watch);
   bool apply(const Watch& watch, Change change);
 
 #ifdef __linux__

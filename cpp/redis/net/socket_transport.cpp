@@ -68,14 +68,6 @@ void set_user_timeout(int fd, Millis timeout) {
 
 #endif
 
-// Probes after 5 s of silence, each 2 s, three of them.
-void set_keep_alive(int fd) {
-  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(fd, IPPROTO_TCP, kIdle, 5);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 2);
-  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-}
-
 struct Hint {
   int error;
   const char* text;
@@ -171,17 +163,9 @@ IoResult SocketTransport::connect() {
 
 IoResult SocketTransport::race() {
   if (next_ < addresses_.size() && (race_.empty() || SystemClock().now() >= next_at_)) begin_next();
-  if (const auto winner = take_failures(); winner != race_.end()) return use(std::move(*winner));
-  if (!race_.empty()) return {Io::kWantWrite, 0, {}};
-  if (next_ < addresses_.size()) return race();
-  return failed("cannot connect to ", error_ != 0 ? error_ : ENOENT);
-}
-
-// Removes what has failed from the race; the attempt that is connected, if any.
-std::vector<SocketTransport::Attempt>::iterator SocketTransport::take_failures() {
   for (auto each = race_.begin(); each != race_.end();) {
     const int error = outcome(*each);
-    if (error == 0) return each;
+    if (error == 0) return use(std::move(*each));
     if (error == EINPROGRESS) {
       ++each;
       continue;
@@ -189,7 +173,9 @@ std::vector<SocketTransport::Attempt>::iterator SocketTransport::take_failures()
     note_failure(each->to, error);
     each = race_.erase(each);
   }
-  return race_.end();
+  if (!race_.empty()) return {Io::kWantWrite, 0, {}};
+  if (next_ < addresses_.size()) return race();
+  return failed("cannot connect to ", error_ != 0 ? error_ : ENOENT);
 }
 
 void SocketTransport::note_failure(const SocketAddress& to, int error) {
@@ -211,7 +197,16 @@ void SocketTransport::begin_next() {
 int SocketTransport::begin(const SocketAddress& to) {
   Descriptor socket = open_stream_socket(to.storage.ss_family);
   if (!socket.open()) return errno;
-  if (to.storage.ss_family != AF_UNIX) prepare_tcp(socket);
+  if (to.storage.ss_family != AF_UNIX) {
+    const int fd = socket.get();
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    // Probes after 5 s of silence, each 2 s, three of them.
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, kIdle, 5);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 2);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    set_user_timeout(fd, user_timeout_);
+  }
   const bool done = ::connect(socket.get(), to.get(), to.size) == 0;
   if (!done && errno != EINPROGRESS && errno != EINTR) return errno;
   race_.push_back({std::move(socket), to});
@@ -233,27 +228,16 @@ IoResult SocketTransport::use(Attempt winner) {
   socket_ = std::move(winner.socket);
   race_.clear();
   if (memory_) memory_->reached(name_, winner.to);
-  let_await_block();
+  if (kFlagsSuffice) {  // await() may block then: all other calls use MSG_DONTWAIT
+    const int fd = socket_.get();
+    timeval longest{};
+    longest.tv_usec =
+        static_cast<decltype(longest.tv_usec)>(std::chrono::microseconds(moment()).count());
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  }
   connected_ = true;
   return {};
-}
-
-void SocketTransport::prepare_tcp(const Descriptor& socket) const {
-  const int fd = socket.get();
-  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-  set_keep_alive(fd);
-  set_user_timeout(fd, user_timeout_);
-}
-
-// All other calls use MSG_DONTWAIT.
-void SocketTransport::let_await_block() const {
-  if (!kFlagsSuffice) return;
-  const int fd = socket_.get();
-  timeval longest{};
-  longest.tv_usec =
-      static_cast<decltype(longest.tv_usec)>(std::chrono::microseconds(moment()).count());
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
-  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 }
 
 IoResult SocketTransport::read(char* into, std::size_t size) {

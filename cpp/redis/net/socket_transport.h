@@ -42,13 +42,10 @@ class SocketTransport final : public Transport {
   static int outcome(const Attempt& attempt);
 
   IoResult race();
-  std::vector<Attempt>::iterator take_failures();
   void note_failure(const SocketAddress& to, int error);
   void begin_next();
   int begin(const SocketAddress& to);
   IoResult use(Attempt winner);
-  void prepare_tcp(const Descriptor& socket) const;
-  void let_await_block() const;
   IoResult receive(char* into, std::size_t size, int flags);
   IoResult failed(const std::string& what, int error) const;
 

@@ -29,9 +29,6 @@ struct Cache {
   std::map<Key, std::weak_ptr<SSL_CTX>> contexts HOLDFAST_GUARDED_BY(mutex);
 };
 
-// Instead of asking for the passphrase of an encrypted key on the terminal.
-int no_passphrase(char*, int, int, void*) { return 0; }
-
 Status trust_system(SSL_CTX* context, const TlsOptions& options) {
   const std::string& file = options.system_ca_file;
   const std::string& directory = options.system_ca_directory;
@@ -89,7 +86,8 @@ Result<TlsContext> make_context(const TlsOptions& options) {
   SSL_CTX_set_mode(raw, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                             SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_read_ahead(raw, 1);
-  SSL_CTX_set_default_passwd_cb(raw, no_passphrase);
+  // Instead of asking for the passphrase of an encrypted key on the terminal.
+  SSL_CTX_set_default_passwd_cb(raw, [](char*, int, int, void*) { return 0; });
   SSL_CTX_set_verify(raw, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
   if (options.verify) {
     Status fault = options.ca.empty() ? trust_system(raw, options) : trust(raw, options.ca);
@@ -208,12 +206,6 @@ std::string certificate_hint(long verdict, const TlsOptions& options) {
                             : " (is tls_ca the authority that signed it?)";
 }
 
-std::string tls_hint(int why) {
-  const bool refused_by_server = why >= SSL_AD_REASON_OFFSET;
-  return refused_by_server ? " (does the server require another certificate? see tls_cert)"
-                           : " (does the port speak TLS?)";
-}
-
 }  // namespace
 
 TlsTransport::TlsTransport(const Address& address, TlsOptions options, Millis user_timeout,
@@ -281,16 +273,14 @@ IoResult TlsTransport::result_of(int returned, std::size_t bytes) {
   return {Io::kFailed, 0, reason(error)};
 }
 
-// In TLS 1.3 a client's handshake ends before the server has checked its certificate, and the alert
-// may be lost with the connection.
-Status TlsTransport::broken() const {
-  if (received_ || !options_.cert.empty()) return socket_failure_;
-  return Status::unreachable(socket_failure_.message() +
-                             " (does the server require a certificate? see tls_cert)");
-}
-
 Status TlsTransport::reason(int error) const {
-  if (connected_ && !socket_failure_.ok()) return broken();
+  if (connected_ && !socket_failure_.ok()) {
+    if (received_ || !options_.cert.empty()) return socket_failure_;
+    // In TLS 1.3 a client's handshake ends before the server has checked its certificate, and the
+    // alert may be lost with the connection.
+    return Status::unreachable(socket_failure_.message() +
+                               " (does the server require a certificate? see tls_cert)");
+  }
   if (error == SSL_ERROR_ZERO_RETURN) {
     return Status::unreachable(address_.text() + " closed the connection");
   }
@@ -306,7 +296,11 @@ Status TlsTransport::reason(int error) const {
   }
   const int why = ERR_GET_REASON(ERR_peek_last_error());
   if (!connected_ && why == SSL_R_WRONG_VERSION_NUMBER) return PlainTextProbe::failure(address_);
-  return Status::unreachable(what + tls_error() + tls_hint(why));
+  const bool refused_by_server = why >= SSL_AD_REASON_OFFSET;
+  const char* const hint = refused_by_server
+                               ? " (does the server require another certificate? see tls_cert)"
+                               : " (does the port speak TLS?)";
+  return Status::unreachable(what + tls_error() + hint);
 }
 
 }  // namespace holdfast::net

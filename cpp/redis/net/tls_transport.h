@@ -49,7 +49,6 @@ class TlsTransport final : public Transport {
   Status prepare();
   IoResult result_of(int returned, std::size_t bytes);
   Status reason(int error) const;
-  Status broken() const;
 
   const Address address_;
   const TlsOptions options_;

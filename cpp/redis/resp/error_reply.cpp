@@ -67,20 +67,17 @@ bool is_of_replica(std::string_view text) {
   return text.substr(0, kBegin.size()) == kBegin;
 }
 
-// Without where in which script it happened, which servers from version 7 on append:
-// " script: <sha1>, on @user_script:2.", and Valkey 9 " script: on @user_script:2.".
-std::string_view without_place(std::string_view text) {
-  if (text.rfind(" on @user_script:") == std::string_view::npos) return text;
-  return text.substr(0, text.rfind(" script: "));
-}
-
 }  // namespace
 
 // Some servers put "ERR " before the word of an error that a script has met; those before version
 // 7 more: "ERR Error running script (call to f_<sha1>): @user_script:2: @user_script: 2: -OOM ...".
 std::string_view error_text(std::string_view text) {
-  text = without_place(text);
   constexpr std::string_view kScript = "@user_script";
+  // Servers from version 7 on append where in which script it happened:
+  // " script: <sha1>, on @user_script:2.", and Valkey 9 " script: on @user_script:2.".
+  if (text.rfind(" on @user_script:") != std::string_view::npos) {
+    text = text.substr(0, text.rfind(" script: "));
+  }
   if (text.substr(0, 24) == "ERR Error running script") {
     const std::size_t last = text.rfind(kScript);
     if (last == std::string_view::npos) return text;

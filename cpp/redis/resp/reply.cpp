@@ -21,18 +21,6 @@ constexpr int kMaxDepth = 16;
 // message of an exception.
 constexpr std::size_t kLongestError = 1200;
 
-void shorten(redisReply& error) {
-  constexpr std::string_view kEnd = "...";
-  if (error.len <= kLongestError) return;
-  error.len = kLongestError;
-  std::copy(kEnd.begin(), kEnd.end(), error.str + kLongestError - kEnd.size());
-}
-
-std::int64_t integer_of(const redisReply* reply) {
-  if (reply == nullptr) return 0;
-  return reply->type == REDIS_REPLY_INTEGER || reply->type == REDIS_REPLY_BOOL ? reply->integer : 0;
-}
-
 std::string_view text_of(const redisReply* reply) {
   return reply == nullptr || reply->str == nullptr ? std::string_view()
                                                    : std::string_view(reply->str, reply->len);
@@ -50,13 +38,9 @@ bool is_aggregate(const redisReply& reply) {
   }
 }
 
-const redisReply* element(const redisReply& reply, std::size_t index) {
+redisReply* element(const redisReply& reply, std::size_t index) {
   return is_aggregate(reply) && index < reply.elements ? reply.element[index] : nullptr;
 }
-
-}  // namespace
-
-namespace {
 
 constexpr std::string_view kEnd = "\r\n";
 
@@ -74,13 +58,6 @@ Line numbered_line(std::string_view bytes) {
   return line;
 }
 
-PlainReply plain_text(std::string_view text) {
-  PlainReply reply{};
-  reply.text_size = static_cast<std::uint8_t>(text.size());
-  std::copy(text.begin(), text.end(), reply.text_bytes.begin());
-  return reply;
-}
-
 PlainBeginning text_beginning(std::string_view bytes) {
   constexpr auto kLongest = static_cast<std::int64_t>(PlainReply::kLongestText);
   const Line line = numbered_line(bytes);
@@ -88,7 +65,11 @@ PlainBeginning text_beginning(std::string_view bytes) {
   const auto size = static_cast<std::size_t>(line.number);
   if (bytes.size() < line.size + size + 2) return {};
   if (bytes.substr(line.size + size, 2) != kEnd) return {};
-  return {plain_text(bytes.substr(line.size, size)), line.size + size + 2};
+  PlainBeginning text{{}, line.size + size + 2};
+  text.reply.text_size = static_cast<std::uint8_t>(size);
+  const char* const from = bytes.data() + line.size;
+  std::copy(from, from + size, text.reply.text_bytes.begin());
+  return text;
 }
 
 // The beginning of an array of two integers.
@@ -150,7 +131,11 @@ Reply::Reply(redisReply* reply, bool owned) : reply_(reply, Free{owned}) {
   kind_ = kind_of(*reply);
   push_ = reply->type == REDIS_REPLY_PUSH;
   if (is_integer()) plain_.integer = reply->integer;
-  if (is_error()) shorten(*reply);
+  if (is_error() && reply->len > kLongestError) {
+    constexpr std::string_view kCut = "...";
+    reply->len = kLongestError;
+    std::copy(kCut.begin(), kCut.end(), reply->str + kLongestError - kCut.size());
+  }
 }
 
 void Reply::Free::operator()(redisReply* reply) const {
@@ -187,10 +172,7 @@ std::string_view Reply::text_at(std::size_t index) const {
   return reply_ == nullptr ? std::string_view() : text_of(element(*reply_, index));
 }
 
-std::int64_t Reply::integer_at(std::size_t index) const {
-  if (reply_ == nullptr) return at(index).integer();
-  return integer_of(element(*reply_, index));
-}
+std::int64_t Reply::integer_at(std::size_t index) const { return at(index).integer(); }
 
 std::string_view Reply::field(std::string_view name) const {
   for (std::size_t i = 0; i + 1 < size(); i += 2) {
@@ -204,8 +186,7 @@ Reply Reply::at(std::size_t index) const {
     if (index >= size()) return Reply(PlainReply{});
     return Reply(PlainReply{index == 0 ? plain_.integer : plain_.second});
   }
-  redisReply* const found =
-      is_aggregate(*reply_) && index < reply_->elements ? reply_->element[index] : nullptr;
+  redisReply* const found = element(*reply_, index);
   return found == nullptr ? Reply(PlainReply{}) : Reply(found, false);
 }
 

@@ -40,55 +40,11 @@ bool follow(Connection& connection, const InFlightRequest& unanswered, Redirecti
   return true;
 }
 
-// Behind the requests that were sent there. False: it could not be sent.
-bool set_fence(Connection& connection, const std::function<void()>& passed) {
-  const auto request = std::make_shared<client::PlainRequest>(
-      resp::Command({"PING"}), resp::ReplyKind::kStatus,
-      [passed](const auto& /*reply*/, const auto& /*sent*/) { passed(); });
-  request->persistent = true;
-  return connection.resubmit({request}).ok();
-}
-
 void answer(RequestQueue::Deliveries& deliveries) {
   for (auto& [to, reply] : deliveries) to.request->complete(std::move(reply), to.sent);
 }
 
 }  // namespace
-
-bool DeferredRequests::empty() const {
-  return std::all_of(lines_.begin(), lines_.end(),
-                     [](const RequestQueue& line) { return line.empty(); });
-}
-
-TimePoint DeferredRequests::next_overdue() const {
-  TimePoint next = kNever;
-  for (const RequestQueue& line : lines_) next = std::min(next, line.next_overdue());
-  return next;
-}
-
-TimePoint DeferredRequests::next_connect_deadline() const {
-  TimePoint next = kNever;
-  for (const RequestQueue& line : lines_) next = std::min(next, line.next_connect_deadline());
-  return next;
-}
-
-void DeferredRequests::release(const Find& find, RequestQueue::Deliveries& deliveries) {
-  for (const Traffic traffic : kAllTraffic) {
-    if (lines_[traffic].empty()) continue;
-    RequestQueue waiting = std::exchange(lines_[traffic], {});
-    for (InFlightRequest& unanswered : waiting.take_all()) {
-      const auto connection = find(*unanswered.request, traffic);
-      if (!connection) {
-        lines_[traffic].add(std::move(unanswered));
-        continue;
-      }
-      InFlightRequest copy = unanswered;
-      if (Status closed = connection->resubmit(std::move(copy)); !closed.ok()) {
-        deliveries.push_back({std::move(unanswered), std::move(closed)});
-      }
-    }
-  }
-}
 
 Cluster::Cluster(const Clock& clock, const Loops& loops, Setup setup)
     : clock_(clock),
@@ -135,7 +91,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   }
   if (unanswered.barred()) return Status::revoked();
   unanswered.fresh = false;
-  deferred_.line(traffic).add(std::move(unanswered));
+  deferred_[traffic].add(std::move(unanswered));
   if (map_.target(slot) == 0) refresh_.want();
   loops_.io.drive(shared_from_this());
   return {};
@@ -158,7 +114,7 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
     if (follows) {
       taken = follow(*nodes_.at(to.address).links().connection(traffic), unanswered, to.kind);
     }
-    release_parked(deliveries);
+    release_deferred(deliveries);
   }
   answer(deliveries);
   return taken;
@@ -205,7 +161,7 @@ bool Cluster::redirect_channel(const Server& from, const std::string& channel,
     if (to.kind == Kind::kMoved) learn(to, from.number);
     // A server that has just ended a subscription is tried once more: it redirects the client.
     if (to.kind != Kind::kStale) place(channel, found->second);
-    release_parked(deliveries);
+    release_deferred(deliveries);
   }
   answer(deliveries);
   return true;
@@ -268,13 +224,17 @@ void Cluster::set_fences() {
   std::vector<SlotMap::Fence> fences = map_.take_fences();
   while (!fences.empty()) {
     for (const SlotMap::Fence& fence : fences) {
+      const auto request = std::make_shared<client::PlainRequest>(
+          resp::Command({"PING"}), resp::ReplyKind::kStatus,
+          [weak = weak_from_this(), id = fence.id](const auto& /*reply*/, const auto& /*sent*/) {
+            if (const auto cluster = weak.lock()) cluster->passed(id);
+          });
+      request->persistent = true;
+      // Behind the requests that were sent there.
       const ClusterNode* at = nodes_.find(fence.at);
-      const auto passed = [weak = weak_from_this(), id = fence.id] {
-        if (const auto cluster = weak.lock()) cluster->passed(id);
-      };
-      if (at == nullptr || !set_fence(*at->links().connection(Traffic::kCalls), passed)) {
-        map_.passed(fence.id);
-      }
+      const bool sent =
+          at != nullptr && at->links().connection(Traffic::kCalls)->resubmit({request}).ok();
+      if (!sent) map_.passed(fence.id);
     }
     fences = map_.take_fences();
   }
@@ -287,20 +247,31 @@ void Cluster::passed(std::uint64_t fence) {
     if (!closed_.ok()) return;
     map_.passed(fence);
     set_fences();
-    release_parked(deliveries);
+    release_deferred(deliveries);
   }
   answer(deliveries);
 }
 
-void Cluster::release_parked(Deliveries& deliveries) {
-  if (deferred_.empty()) return;
-  deferred_.release(
-      [this](const client::Request& request, Traffic traffic)
-          HOLDFAST_REQUIRES(mutex_) -> std::shared_ptr<Connection> {
-            const ClusterNode* found = nodes_.find(map_.primary(slot_of(request.key())));
-            return found != nullptr ? found->links().connection(traffic) : nullptr;
-          },
-      deliveries);
+bool Cluster::defers() const {
+  return std::any_of(deferred_.begin(), deferred_.end(),
+                     [](const RequestQueue& line) { return !line.empty(); });
+}
+
+void Cluster::release_deferred(Deliveries& deliveries) {
+  for (const Traffic traffic : kAllTraffic) {
+    if (deferred_[traffic].empty()) continue;
+    RequestQueue waiting = std::exchange(deferred_[traffic], {});
+    for (InFlightRequest& unanswered : waiting.take_all()) {
+      const ClusterNode* at = nodes_.find(map_.primary(slot_of(unanswered.request->key())));
+      if (at == nullptr) {
+        deferred_[traffic].add(std::move(unanswered));
+        continue;
+      }
+      InFlightRequest copy = unanswered;
+      Status closed = at->links().connection(traffic)->resubmit(std::move(copy));
+      if (!closed.ok()) deliveries.push_back({std::move(unanswered), std::move(closed)});
+    }
+  }
 }
 
 void Cluster::request_refresh() {
@@ -379,9 +350,12 @@ net::Interest Cluster::step(TimePoint now) {
     fresh = refresh_.next(now, [weak = weak_from_this()](auto round, const auto& report) {
       if (const auto cluster = weak.lock()) cluster->reported(round, report);
     });
-    next.until = std::min(refresh_.until(), deferred_.next_overdue());
-    if (refused) next.until = std::min(next.until, deferred_.next_connect_deadline());
-    next.done = next.until == kNever && deferred_.empty();
+    next.until = refresh_.until();
+    for (const auto& line : deferred_) {
+      next.until = std::min(next.until, line.next_overdue());
+      if (refused) next.until = std::min(next.until, line.next_connect_deadline());
+    }
+    next.done = next.until == kNever && !defers();
   }
   for (const auto& query : fresh) query->start();
   answer(deliveries);
@@ -397,26 +371,23 @@ void Cluster::reported(std::uint64_t round, const SlotsQuery::Report& report) {
     if (!closed_.ok() || !refresh_.awaits(round)) return;
     const TimePoint now = clock_.now();
     if (!report.ranges.ok()) {
-      if (refresh_.failed(report.ranges.status(), now)) give_up_hopeless(deliveries);
+      const bool of_round = refresh_.failed(report.ranges.status(), now);
+      if (of_round && refresh_.hopeless()) {
+        const Status& failure = refresh_.failure();
+        const bool said = failure.code() == Code::kServer;
+        for (auto& line : deferred_) line.fail(failure, said, deliveries);
+      }
+      if (of_round && !defers() && channels_.empty()) refresh_.stop();
     } else {
       changed = apply(report);
-      release_parked(deliveries);
-      done = refresh_.answered(changed, !deferred_.empty(), now);
+      release_deferred(deliveries);
+      done = refresh_.answered(changed, defers(), now);
     }
     loops_.io.drive(shared_from_this());
   }
   for (const auto& query : done) query->close(Status::closed("another query finished first"));
   answer(deliveries);
   if (changed && setup_.on_lost) setup_.on_lost();
-}
-
-// A round has failed.
-void Cluster::give_up_hopeless(Deliveries& deliveries) {
-  if (refresh_.hopeless()) {
-    const Status& failure = refresh_.failure();
-    for (auto& line : deferred_) line.fail(failure, failure.code() == Code::kServer, deliveries);
-  }
-  if (deferred_.empty() && channels_.empty()) refresh_.stop();
 }
 
 }  // namespace holdfast::topology

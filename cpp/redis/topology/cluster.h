@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,27 +14,6 @@
 #include "redis/topology/topology.h"
 
 namespace holdfast::topology {
-
-// Requests without a server at the moment, in the order of their arrival. Not thread-safe.
-class DeferredRequests {
- public:
-  // The connection for a request; null: none yet.
-  using Find = std::function<std::shared_ptr<client::Connection>(const client::Request&, Traffic)>;
-
-  bool empty() const;
-  TimePoint next_overdue() const;
-  TimePoint next_connect_deadline() const;
-  // Sends the requests that have a connection. Those that a closed connection refuses are answered.
-  void release(const Find& find, client::RequestQueue::Deliveries& deliveries);
-
-  // The line of a kind of traffic.
-  client::RequestQueue& line(Traffic traffic) { return lines_[traffic]; }
-  auto begin() { return lines_.begin(); }
-  auto end() { return lines_.end(); }
-
- private:
-  PerTraffic<client::RequestQueue> lines_;
-};
 
 // A Redis or Valkey cluster. The slots are queried at first use and after failures, and learnt from
 // redirections; a healthy cluster is not queried again. Requests for one slot keep their order,
@@ -85,10 +63,12 @@ class Cluster final : public Topology,
   void learn(const Redirection& moved, ServerNumber from) HOLDFAST_REQUIRES(mutex_);
   bool apply(const SlotsQuery::Report& report) HOLDFAST_REQUIRES(mutex_);
   void set_fences() HOLDFAST_REQUIRES(mutex_);
-  void release_parked(Deliveries& deliveries) HOLDFAST_REQUIRES(mutex_);
+  bool defers() const HOLDFAST_REQUIRES(mutex_);
+  // Sends the deferred requests that have a server by now. Those that a closed connection refuses
+  // are answered.
+  void release_deferred(Deliveries& deliveries) HOLDFAST_REQUIRES(mutex_);
   void place(const std::string& channel, Listened& listened) HOLDFAST_REQUIRES(mutex_);
   void decide(client::PubSub mode) HOLDFAST_REQUIRES(mutex_);
-  void give_up_hopeless(Deliveries& deliveries) HOLDFAST_REQUIRES(mutex_);
 
   // Without it.
   void passed(std::uint64_t fence) HOLDFAST_EXCLUDES(mutex_);
@@ -104,7 +84,8 @@ class Cluster final : public Topology,
   mutable Mutex mutex_;
   bool decided_ HOLDFAST_GUARDED_BY(mutex_) = false;  // how messages are published
   ClusterNodes nodes_ HOLDFAST_GUARDED_BY(mutex_);
-  DeferredRequests deferred_ HOLDFAST_GUARDED_BY(mutex_);
+  // Requests without a server at the moment, in the order of their arrival.
+  PerTraffic<client::RequestQueue> deferred_ HOLDFAST_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Listened> channels_ HOLDFAST_GUARDED_BY(mutex_);
   SlotsRefresh refresh_ HOLDFAST_GUARDED_BY(mutex_);
   Status closed_ HOLDFAST_GUARDED_BY(mutex_);

@@ -166,15 +166,14 @@ std::vector<std::shared_ptr<ClusterNode>> ClusterNodes::all() const {
   return all;
 }
 
-bool ClusterNodes::demoted(const Server& server, const std::set<ServerNumber>& primaries) const {
-  if (primaries.count(server.number) != 0) return false;
-  return primaries_.count(server.number) != 0 || contains(replicas_, server.address);
-}
-
 void ClusterNodes::keep(std::set<ServerNumber> primaries, std::vector<net::Address> replicas) {
   replicas_ = std::move(replicas);
   for (auto it = nodes_.begin(); it != nodes_.end();) {
-    if (!demoted(it->second->server(), primaries)) {
+    const Server& server = it->second->server();
+    const bool had_slots = primaries_.count(server.number) != 0;
+    const bool demoted =
+        primaries.count(server.number) == 0 && (had_slots || contains(replicas_, server.address));
+    if (!demoted) {
       ++it;
       continue;
     }

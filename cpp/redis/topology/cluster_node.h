@@ -87,7 +87,6 @@ class ClusterNodes {
 
  private:
   std::shared_ptr<ClusterNode> make(Server server) const;
-  bool demoted(const Server& server, const std::set<ServerNumber>& primaries) const;
 
   const Clock& clock_;
   const Loops loops_;

@@ -86,7 +86,20 @@ net::Interest Replacement::step(TimePoint now) {
     return rest(now);
   }
   const Found found = look(now);
-  return found == Found::kNothingYet ? link_.interest() : end(found, now);
+  if (found == Found::kNothingYet) return link_.interest();
+  net::Interest next;
+  Actions actions;
+  {
+    const MutexLock lock(mutex_);
+    looks_ = false;
+    rate_.ended(now);
+    next.until = rate_.until();
+    next.done = next.until == kNever;
+    actions = actions_;
+  }
+  const auto& act = found == Found::kServer ? actions.replace : actions.stay;
+  if (act) act();
+  return next;
 }
 
 // Whether a look is under way.
@@ -158,22 +171,6 @@ Replacement::Found Replacement::look(TimePoint now) {
   leave_address();
   if (++tried_ >= link_.options().addresses->count(name())) return Found::kNone;
   return look(now);
-}
-
-net::Interest Replacement::end(Found found, TimePoint now) {
-  net::Interest next;
-  Actions actions;
-  {
-    const MutexLock lock(mutex_);
-    looks_ = false;
-    rate_.ended(now);
-    next.until = rate_.until();
-    next.done = next.until == kNever;
-    actions = actions_;
-  }
-  const auto& act = found == Found::kServer ? actions.replace : actions.stay;
-  if (act) act();
-  return next;
 }
 
 }  // namespace holdfast::topology

@@ -83,7 +83,6 @@ class Replacement final : public net::Pollable,
   enum class Found { kNothingYet, kServer, kNone };
   Found look(TimePoint now);
   bool begins(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
-  net::Interest end(Found found, TimePoint now) HOLDFAST_EXCLUDES(mutex_);
   void leave_address();
   std::string name() const;
   net::Interest rest(TimePoint now) HOLDFAST_REQUIRES(mutex_);

@@ -36,7 +36,12 @@ SentinelMachine::Actions SentinelMachine::said(const net::Address& address, Opin
   sentinel->voice = Voice::kSaid;
   sentinel->opinion = std::move(opinion);
   if (first_said_ == kNever) first_said_ = now;
-  learn(std::vector<net::Address>(sentinel->opinion.others), actions);
+  const std::vector<net::Address> others = sentinel->opinion.others;
+  for (const net::Address& other : others) {
+    if (find(other) != nullptr || sentinels_.size() >= kMostSentinels) continue;
+    sentinels_.push_back({other, false});
+    actions.watch.push_back(other);
+  }
   prune(actions);
   judge(now, actions);
   return actions;
@@ -89,14 +94,6 @@ SentinelMachine::Sentinel* SentinelMachine::find(const net::Address& address) {
   return found == sentinels_.end() ? nullptr : &*found;
 }
 
-void SentinelMachine::learn(const std::vector<net::Address>& others, Actions& actions) {
-  for (const net::Address& other : others) {
-    if (find(other) != nullptr || sentinels_.size() >= kMostSentinels) continue;
-    sentinels_.push_back({other, false});
-    actions.watch.push_back(other);
-  }
-}
-
 void SentinelMachine::prune(Actions& actions) {
   if (!any(Voice::kSaid)) return;  // any of them may be the next to answer
   std::vector<Sentinel> kept;
@@ -120,7 +117,8 @@ bool SentinelMachine::named(const net::Address& address) const {
 
 void SentinelMachine::judge(TimePoint now, Actions& actions) {
   const bool settled = primary_ && !doubt_;
-  if (!settled && awaits(now)) return;
+  const bool over = first_said_ != kNever && now >= after(first_said_, kGrace);
+  if (!settled && !over && any(Voice::kAwaited)) return;
   const Opinion* const believed = best();
   if (believed == nullptr) {
     if (!primary_) actions.move = failure();
@@ -156,11 +154,6 @@ int SentinelMachine::votes(const Opinion& opinion) const {
   }
   // In a tie the known primary stays.
   return votes + (primary_ && *primary_ == *opinion.primary ? 1 : 0);
-}
-
-bool SentinelMachine::awaits(TimePoint now) const {
-  if (!any(Voice::kAwaited)) return false;
-  return first_said_ == kNever || now < after(first_said_, kGrace);
 }
 
 bool SentinelMachine::any(Voice voice) const {

@@ -70,13 +70,11 @@ class SentinelMachine {
   };
 
   Sentinel* find(const net::Address& address);
-  void learn(const std::vector<net::Address>& others, Actions& actions);
   void prune(Actions& actions);
   bool named(const net::Address& address) const;
   void judge(TimePoint now, Actions& actions);
   const Opinion* best() const;
   int votes(const Opinion& opinion) const;
-  bool awaits(TimePoint now) const;
   bool any(Voice voice) const;
   Status failure() const;
 

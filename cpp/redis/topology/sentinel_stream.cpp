@@ -62,15 +62,13 @@ void SentinelStream::close() {
   loop_.drive(shared_from_this());
 }
 
-SentinelStream::Requested SentinelStream::take_requested() {
-  const MutexLock lock(mutex_);
-  const Requested requested = requested_;
-  requested_.query = false;
-  return requested;
-}
-
 net::Interest SentinelStream::step(TimePoint now) {
-  const Requested requested = take_requested();
+  Requested requested;
+  {
+    const MutexLock lock(mutex_);
+    requested = requested_;
+    requested_.query = false;
+  }
   const std::shared_ptr<Listener> listener = listener_.lock();
   if (requested.close || !listener) {
     link_.close();

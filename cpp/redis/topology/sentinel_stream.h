@@ -43,7 +43,6 @@ class SentinelStream final : public net::Pollable,
     bool close = false;
   };
 
-  Requested take_requested();
   void read(TimePoint now, Listener& listener);
   void take(const resp::Reply& reply, TimePoint now, Listener& listener);
   void send_query(TimePoint now);

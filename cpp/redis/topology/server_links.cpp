@@ -20,12 +20,6 @@ client::TrackingMode tracking_of(client::TrackingMode mode, Traffic traffic) {
   return shows ? Mode::kRequired : Mode::kOff;
 }
 
-std::shared_ptr<Connection> connect(const Clock& clock, const Loops& loops, Connection::Setup setup,
-                                    Traffic traffic) {
-  net::Loop& loop = traffic == Traffic::kRenewals ? loops.renewals : loops.io;
-  return std::make_shared<Connection>(clock, loop, std::move(setup));
-}
-
 Connection::Setup connection_setup(const Setup& setup, Traffic traffic) {
   const bool calls = traffic == Traffic::kCalls;
   const bool holds = traffic != Traffic::kConfirmations;
@@ -41,48 +35,33 @@ Connection::Setup connection_setup(const Setup& setup, Traffic traffic) {
   return made;
 }
 
-// Only that for calls makes the key of a client's label, as it removes it.
-client::StreamOptions subscriber_link(client::StreamOptions link) {
-  link.label = {};
-  return link;
-}
-
-// The sentinels say where the primary of a service is.
-std::shared_ptr<Replacement> replacement_of(const Clock& clock, const Loops& loops,
-                                            const client::StreamOptions& link,
-                                            Replacement::IsSign is_sign) {
-  if (!link.service.empty()) return nullptr;
-  if (!is_sign) is_sign = resp::says_readonly;
-  return std::make_shared<Replacement>(clock, loops.io, link, std::move(is_sign));
-}
-
-client::StreamOptions with_signs(client::StreamOptions link,
-                                 std::shared_ptr<client::StaleSigns> signs) {
-  link.signs = std::move(signs);
-  return link;
-}
-
 }  // namespace
 
 ServerLinks::ServerLinks(const Clock& clock, const Loops& loops, const Setup& setup,
                          const Complete& complete, Replacement::IsSign is_sign)
-    : all_(std::make_shared<All>(
-          All{replacement_of(clock, loops, setup.link, std::move(is_sign))})) {
-  all_->subscriber = std::make_shared<client::Subscriber>(
-      clock, loops.io, with_signs(subscriber_link(setup.link), all_->replacement), setup.sink);
+    : all_(std::make_shared<All>()) {
+  // The sentinels say where the primary of a service is.
+  if (setup.link.service.empty()) {
+    if (!is_sign) is_sign = resp::says_readonly;
+    all_->replacement =
+        std::make_shared<Replacement>(clock, loops.io, setup.link, std::move(is_sign));
+  }
+  client::StreamOptions link = setup.link;
+  link.label = {};  // only that for calls makes the key of a client's label, as it removes it
+  link.signs = all_->replacement;
+  all_->subscriber =
+      std::make_shared<client::Subscriber>(clock, loops.io, std::move(link), setup.sink);
   for (const Traffic traffic : kAllTraffic) {
     Connection::Setup made = connection_setup(setup, traffic);
     made.link.signs = all_->replacement;
     if (complete) complete(made, traffic);
     if (traffic == Traffic::kRenewals) all_->verify = made.on_lost;
-    all_->connections[traffic] = connect(clock, loops, std::move(made), traffic);
+    net::Loop& loop = traffic == Traffic::kRenewals ? loops.renewals : loops.io;
+    all_->connections[traffic] = std::make_shared<Connection>(clock, loop, std::move(made));
   }
-  if (all_->replacement) begin_to_look(setup.link.address);
-}
-
-void ServerLinks::begin_to_look(const net::Address& address) const {
+  if (!all_->replacement) return;
   const std::weak_ptr<const All> weak = all_;
-  const auto replace = [weak, address] {
+  const auto replace = [weak, address = setup.link.address] {
     if (const auto all = weak.lock()) all->move(address);
   };
   const auto stay = [weak] {

@@ -43,13 +43,11 @@ class ServerLinks {
   struct All {
     void move(const Result<net::Address>& to) const;
 
-    std::shared_ptr<Replacement> replacement;  // null: what names the server says when it moves
+    std::shared_ptr<Replacement> replacement{};  // null: what names the server says when it moves
     PerTraffic<std::shared_ptr<client::Connection>> connections{};
     std::shared_ptr<client::Subscriber> subscriber{};
     std::function<void()> verify{};
   };
-
-  void begin_to_look(const net::Address& address) const;
 
   std::shared_ptr<All> all_;
 };

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::uint16_t kPolynomial = 0x1021;
 
-constexpr std::array<std::uint16_t, 256> crc_table() {
+// Of each byte.
+constexpr auto kTable = [] {
   std::array<std::uint16_t, 256> table{};
   for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
     std::uint32_t crc = byte << 8U;
@@ -18,10 +19,9 @@ constexpr std::array<std::uint16_t, 256> crc_table() {
     table[byte] = static_cast<std::uint16_t>(crc);
   }
   return table;
-}
+}();
 
 std::uint16_t crc16(std::string_view bytes) {
-  static constexpr std::array<std::uint16_t, 256> kTable = crc_table();
   std::uint32_t crc = 0;
   for (const char byte : bytes) {
     crc = (crc << 8U ^ kTable[(crc >> 8U ^ static_cast<unsigned char>(byte)) & 0xffU]) & 0xffffU;

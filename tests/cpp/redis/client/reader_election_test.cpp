@@ -87,7 +87,7 @@ TEST_F(ReaderElectionTest, WhatIsAwaitedCallsTheFirstParkedThread) {
   EXPECT_EQ(action.wake, &first.parker);
   EXPECT_FALSE(action.drive);
   EXPECT_FALSE(election.vacant()) << "it is on its way";
-  election.awake(first.place);
+  election.unlink(first.place);
   EXPECT_TRUE(election.vacant());
 }
 
@@ -193,7 +193,7 @@ TEST_F(LoopReadsFirst, AThreadThatFitsIsCalled) {
     return each.parker == &third.parker;
   };
   EXPECT_EQ(election.call(is_third).wake, &third.parker);
-  election.awake(third.place);
+  election.unlink(third.place);
   EXPECT_TRUE(is_nothing(election.call(is_third)));
 }
 
@@ -223,7 +223,7 @@ TEST_F(LoopReadsFirst, BeforeAMessageAThreadIsCalledOrTheLoopReads) {
   const Action action = election.expect(kStart - Millis(1));
   EXPECT_EQ(action.wake, &second.parker);
   EXPECT_EQ(action.drive_at, kUnreadEnd - Millis(1)) << "the loop sees whether it came";
-  election.awake(second.place);
+  election.unlink(second.place);
   EXPECT_TRUE(election.expect(kStart).drive);
   EXPECT_EQ(election.reader(), Reader::kLoop);
   EXPECT_TRUE(is_nothing(election.expect(kStart)));
