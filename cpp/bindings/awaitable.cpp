@@ -8,7 +8,7 @@
 #include "bindings/errors.h"
 #include "bindings/native_object.h"
 #include "bindings/task_queue.h"
-#include "redis/base/shown.h"
+#include "redis/base/status.h"
 
 namespace holdfast::bindings {
 

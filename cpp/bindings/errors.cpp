@@ -7,8 +7,7 @@
 #include "bindings/conversions.h"
 #include "locks/lease/hold.h"
 #include "locks/sync/operation/operation.h"
-#include "redis/base/shown.h"
-#include "redis/resp/error_reply.h"
+#include "redis/base/status.h"
 #include "redis/resp/reply.h"
 
 namespace holdfast::bindings {

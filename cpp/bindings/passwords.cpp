@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 
 namespace holdfast::bindings {
 

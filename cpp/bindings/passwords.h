@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "redis/net/endpoint.h"
+#include "redis/client.h"
 
 namespace holdfast::bindings {
 

@@ -14,8 +14,8 @@
 #include "locks/engine/client.h"
 #include "locks/engine/guarded.h"
 #include "locks/sync/operation/ticket.h"
-#include "redis/base/shown.h"
 #include "redis/base/stats.h"
+#include "redis/base/status.h"
 
 namespace holdfast::bindings {
 

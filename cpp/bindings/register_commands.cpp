@@ -22,8 +22,8 @@
 #include "locks/sync/recipes/kinds.h"
 #include "locks/sync/recipes/permit_semaphore.h"
 #include "lua_scripts.h"
-#include "redis/base/shown.h"
-#include "redis/net/transport.h"
+#include "redis/base/status.h"
+#include "redis/client.h"
 #include "redis/resp/reply.h"
 
 namespace holdfast::bindings {

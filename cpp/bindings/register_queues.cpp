@@ -12,7 +12,6 @@
 #include "locks/engine/engine.h"
 #include "locks/sync/operation/keeping.h"
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 
 namespace holdfast::bindings {
 

@@ -14,7 +14,6 @@
 #include "bindings/passwords.h"
 #include "locks/engine/guarded.h"
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 
 namespace holdfast::bindings {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "redis/base/clock.h"
-#include "redis/base/descriptor.h"
 #include "redis/base/mutex.h"
+#include "redis/base/process.h"
 #include "redis/base/status.h"
 
 namespace holdfast::guard {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "redis/base/clock.h"
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/base/status.h"
 
 namespace holdfast::guard {

@@ -25,7 +25,7 @@
 #include "guard/held_page.h"
 #include "guard/releases.h"
 #include "redis/base/clock.h"
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/base/status.h"
 
 namespace holdfast::guard {

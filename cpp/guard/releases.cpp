@@ -17,7 +17,7 @@
 #include "locks/sync/recipes/permit_semaphore.h"
 #include "redis/client.h"
 #include "redis/net/pollable.h"
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 #include "redis/script/writer.h"
 
 namespace holdfast::guard {

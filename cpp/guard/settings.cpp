@@ -6,7 +6,7 @@
 #include <sstream>
 #include <utility>
 
-#include "redis/resp/command.h"
+#include "redis/client/request.h"
 #include "redis/resp/reply.h"
 
 namespace holdfast::guard {

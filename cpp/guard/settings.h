@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "redis/base/status.h"
-#include "redis/net/endpoint.h"
+#include "redis/client.h"
 
 namespace holdfast::guard {
 

@@ -1,6 +1,7 @@
 #pragma once
 
-// The client of Redis, for what stands above it: one include for its connections. It knows servers,
+// The client of Redis, for what stands above it: one include for its connections and for all that
+// their calls name (addresses, TLS, commands, replies, statuses, loops). It knows servers,
 // keys and channels, and nothing of what they are used for. README.md says which thread does what.
 //
 //   open       topology::make(clock, loops, setup): one server, a service under Sentinel, or a
@@ -31,4 +32,5 @@
 #include "redis/net/endpoint.h"
 #include "redis/net/event_loop.h"
 #include "redis/topology/slot_map.h"
+#include "redis/topology/slots_reply.h"
 #include "redis/topology/topology.h"

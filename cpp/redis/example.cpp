@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "redis/base/clock.h"
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 #include "redis/client.h"
 
 using namespace holdfast;  // NOLINT(google-build-using-namespace): a program of one page

@@ -43,11 +43,8 @@ FOR_LINUX = {"redis/base", "redis/net", "guard"}
 #: What other houses include of a house. A list may lose headers, and gets none without need.
 PUBLIC = {
     "redis": (
-        "client.h client/request.h net/endpoint.h net/pollable.h net/transport.h resp/command.h "
-        "resp/error_reply.h resp/reply.h script/writer.h topology/slots_reply.h "
-        "base/clock.h base/cpus.h base/descriptor.h base/digits.h base/hash_index.h base/mutex.h "
-        "base/parker.h base/process.h base/ref.h base/report.h base/shown.h base/stats.h "
-        "base/status.h base/sync_points.h base/thread.h base/timer_wheel.h"
+        "client.h client/request.h net/pollable.h resp/reply.h script/writer.h "
+        "base/clock.h base/digits.h base/mutex.h base/process.h base/stats.h base/status.h"
     ),
     "locks": (
         "base/types.h engine/client.h engine/completion_queue.h engine/counter.h engine/engine.h "

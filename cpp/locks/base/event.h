@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "redis/base/report.h"
+#include "redis/base/stats.h"
 
 namespace holdfast {
 

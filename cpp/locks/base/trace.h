@@ -6,7 +6,7 @@
 
 #include "locks/base/types.h"
 #include "redis/base/clock.h"
-#include "redis/base/report.h"
+#include "redis/base/stats.h"
 
 namespace holdfast {
 

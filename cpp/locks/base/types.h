@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "locks/base/ref.h"
 #include "redis/base/clock.h"
-#include "redis/base/ref.h"
 
 namespace holdfast {
 

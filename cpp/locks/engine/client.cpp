@@ -18,10 +18,9 @@
 #include "locks/sync/recipes/keys.h"
 #include "locks/sync/recipes/kinds.h"
 #include "lua_scripts.h"
-#include "redis/base/cpus.h"
 #include "redis/base/mutex.h"
 #include "redis/base/process.h"
-#include "redis/base/shown.h"
+#include "redis/base/status.h"
 #include "redis/client.h"
 
 namespace holdfast::engine {

@@ -10,7 +10,7 @@
 #include "locks/sync/operation/callers_time.h"
 #include "locks/sync/operation/context.h"
 #include "locks/sync/recipes/recipe.h"
-#include "redis/net/endpoint.h"
+#include "redis/client.h"
 
 namespace holdfast::engine {
 

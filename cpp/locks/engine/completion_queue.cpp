@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 
 namespace holdfast::engine {
 

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "locks/sync/operation/operation.h"
-#include "redis/base/descriptor.h"
 #include "redis/base/mutex.h"
-#include "redis/base/sync_points.h"
+#include "redis/base/process.h"
 #include "redis/client.h"
 
 namespace holdfast::engine {

@@ -6,10 +6,9 @@
 #include <unordered_map>
 
 #include "locks/lease/overview.h"
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
-#include "redis/net/transport.h"
+#include "redis/client.h"
 
 namespace holdfast::engine {
 

@@ -10,7 +10,6 @@
 
 #include "locks/base/event.h"
 #include "redis/base/mutex.h"
-#include "redis/base/sync_points.h"
 
 namespace holdfast::engine {
 

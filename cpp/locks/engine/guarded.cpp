@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "redis/base/descriptor.h"
 #include "redis/base/process.h"
 #include "redis/net/pollable.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "locks/sync/quorum/quorum_acquire.h"
-#include "redis/base/shown.h"
+#include "redis/base/status.h"
 
 namespace holdfast::engine {
 

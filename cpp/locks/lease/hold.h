@@ -11,13 +11,12 @@
 #include <vector>
 
 #include "locks/base/event.h"
+#include "locks/base/ref.h"
 #include "locks/base/trace.h"
 #include "locks/base/types.h"
 #include "locks/lease/look_budget.h"
 #include "locks/lease/renewal.h"
 #include "redis/base/clock.h"
-#include "redis/base/ref.h"
-#include "redis/base/timer_wheel.h"
 
 namespace holdfast::lease {
 

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "locks/base/hash_index.h"
 #include "locks/base/types.h"
 #include "locks/lease/hold.h"
 #include "locks/lease/tracked_holds.h"
 #include "redis/base/clock.h"
-#include "redis/base/hash_index.h"
 #include "redis/client/request.h"
 
 namespace holdfast::lease {

@@ -22,7 +22,6 @@
 #include "redis/base/clock.h"
 #include "redis/base/mutex.h"
 #include "redis/base/stats.h"
-#include "redis/base/timer_wheel.h"
 #include "redis/net/pollable.h"
 
 namespace holdfast::lease {

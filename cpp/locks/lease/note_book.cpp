@@ -6,7 +6,7 @@
 #include "locks/lease/watchdog.h"
 #include "lua_scripts.h"
 #include "redis/base/digits.h"
-#include "redis/resp/command.h"
+#include "redis/client/request.h"
 #include "redis/script/writer.h"
 
 namespace holdfast::lease {

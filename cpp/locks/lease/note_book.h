@@ -12,7 +12,7 @@
 
 #include "locks/lease/hold.h"
 #include "redis/base/clock.h"
-#include "redis/base/sync_points.h"
+#include "redis/base/mutex.h"
 #include "redis/client/request.h"
 
 namespace holdfast::lease {

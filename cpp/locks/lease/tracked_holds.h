@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "redis/base/hash_index.h"
+#include "locks/base/hash_index.h"
 #include "redis/client.h"
 
 namespace holdfast::lease {

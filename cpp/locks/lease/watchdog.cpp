@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::lease {
 

@@ -14,7 +14,7 @@
 #include "locks/lease/look_budget.h"
 #include "locks/lease/note_book.h"
 #include "locks/lease/renewal_batch.h"
-#include "redis/base/sync_points.h"
+#include "redis/base/mutex.h"
 #include "redis/client.h"
 #include "redis/net/pollable.h"
 

@@ -15,7 +15,6 @@
 #include "redis/base/clock.h"
 #include "redis/base/mutex.h"
 #include "redis/base/status.h"
-#include "redis/base/sync_points.h"
 
 namespace holdfast::wait {
 

@@ -1,7 +1,7 @@
-#include "redis/base/cpus.h"
-
 #include <algorithm>
 #include <thread>
+
+#include "redis/base/process.h"
 
 #ifdef __linux__
 #include <sched.h>

@@ -1,5 +1,3 @@
-#include "redis/base/descriptor.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 

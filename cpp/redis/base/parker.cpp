@@ -1,5 +1,3 @@
-#include "redis/base/parker.h"
-
 #include <poll.h>
 
 #include <array>
@@ -9,7 +7,6 @@
 
 #include "redis/base/mutex.h"
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 
 namespace holdfast {
 

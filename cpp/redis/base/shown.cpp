@@ -1,10 +1,9 @@
-#include "redis/base/shown.h"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 
 #include "redis/base/digits.h"
+#include "redis/base/status.h"
 
 namespace holdfast {
 

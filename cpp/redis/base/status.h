@@ -1,9 +1,12 @@
 #pragma once
 
+// Failures, and the form of names in their messages.
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace holdfast {
@@ -137,5 +140,13 @@ class [[nodiscard]] Result {
   std::optional<T> value_;
   Status status_;
 };
+
+// Bytes as text for people, in UTF-8, the one form in which messages, logs and tables show a name:
+// control characters, characters that are invisible or change the direction of the text, separators
+// of lines, and bytes that are not UTF-8 as \xNN for each byte. Any thread.
+std::string shown(std::string_view bytes);
+
+// shown() between single quotes.
+std::string quoted(std::string_view bytes);
 
 }  // namespace holdfast

@@ -1,5 +1,3 @@
-#include "redis/base/thread.h"
-
 #include <pthread.h>
 #include <unistd.h>
 
@@ -7,6 +5,8 @@
 #include <csignal>
 #include <system_error>
 #include <utility>
+
+#include "redis/base/process.h"
 
 #ifdef __linux__
 #include <sys/eventfd.h>
@@ -16,8 +16,6 @@
 #include <mach/mach.h>
 #include <sys/event.h>
 #endif
-
-#include "redis/base/process.h"
 
 namespace holdfast {
 

@@ -1,7 +1,6 @@
-#include "redis/base/timer_wheel.h"
-
 #include <algorithm>
 
+#include "redis/base/clock.h"
 #include "redis/base/digits.h"
 
 namespace holdfast {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 #include "redis/client/poll_for.h"
 
 namespace holdfast::client {

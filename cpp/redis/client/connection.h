@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 #include "redis/client/event_loop_reader.h"
 #include "redis/client/login.h"
 #include "redis/client/pipeline.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 
 namespace holdfast::client {
 

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "redis/base/descriptor.h"
 #include "redis/base/mutex.h"
 #include "redis/base/process.h"
 #include "redis/net/transport.h"

@@ -4,7 +4,7 @@
 
 #include "redis/client/login.h"
 #include "redis/client/reconnecting_stream.h"
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::client {
 

@@ -5,7 +5,7 @@
 
 #include "redis/client/reconnecting_stream.h"
 #include "redis/client/request.h"
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::client {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 #include "redis/base/sync_points.h"
 #include "redis/client/connection.h"
 #include "redis/net/pollable.h"

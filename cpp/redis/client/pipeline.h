@@ -8,7 +8,6 @@
 
 #include "redis/base/clock.h"
 #include "redis/base/mutex.h"
-#include "redis/base/parker.h"
 #include "redis/base/status.h"
 #include "redis/client/reader_election.h"
 #include "redis/client/reconnecting_stream.h"
@@ -50,8 +49,8 @@ struct ConnectionSetup {
   std::function<void()> on_failed{};
   ReconnectingStream::Open open{};  // tests: how to open a stream
   Neighbours neighbours{};          // empty: there are none
-  // What was read here has changed (StreamOptions::tracking). As on_lost; after the replies that
-  // came before.
+  // Values that were read here have changed (StreamOptions::tracking). As on_lost; after replies
+  // that came before.
   std::function<void(const Changes&)> on_changes{};
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "redis/base/clock.h"
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 #include "redis/net/pollable.h"
 
 namespace holdfast::client {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "redis/base/clock.h"
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 #include "redis/base/sync_points.h"
 
 namespace holdfast::client {

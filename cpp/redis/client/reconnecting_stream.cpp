@@ -7,7 +7,7 @@
 #include "redis/client/backoff.h"
 #include "redis/client/login.h"
 #include "redis/net/endpoint.h"
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::client {
 

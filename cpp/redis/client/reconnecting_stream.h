@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "redis/base/clock.h"
-#include "redis/base/report.h"
 #include "redis/base/stats.h"
 #include "redis/base/status.h"
 #include "redis/client/greeting.h"

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <utility>
 
-#include "redis/base/report.h"
+#include "redis/base/stats.h"
 #include "redis/client/unknown_command.h"
 #include "redis/resp/command.h"
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::client {
 

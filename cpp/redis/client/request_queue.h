@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/base/report.h"
+#include "redis/base/stats.h"
 #include "redis/client/request.h"
 #include "redis/net/endpoint.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "redis/base/parker.h"
-#include "redis/resp/error_reply.h"
+#include "redis/base/mutex.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::client {
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "redis/base/mutex.h"
-#include "redis/base/parker.h"
 #include "redis/base/sync_points.h"
 #include "redis/client/reader_election.h"
 #include "redis/client/subscription_stream.h"

@@ -5,7 +5,7 @@
 #include <cctype>
 #include <utility>
 
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::client {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::client {
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 
 namespace holdfast::net {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "redis/base/descriptor.h"
 #include "redis/base/mutex.h"
+#include "redis/base/process.h"
 #include "redis/base/status.h"
 
 namespace holdfast::net {

@@ -9,11 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "redis/base/clock.h"
 #include "redis/base/mutex.h"
-#include "redis/base/parker.h"
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
-#include "redis/base/timer_wheel.h"
 #include "redis/net/poller.h"
 
 namespace holdfast::net {

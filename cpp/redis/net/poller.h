@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "redis/base/clock.h"
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/net/pollable.h"
 
 namespace holdfast::net {

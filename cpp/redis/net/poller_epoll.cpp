@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 #include "redis/net/poller.h"
 
 namespace holdfast::net {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "redis/base/process.h"
-#include "redis/base/thread.h"
 
 namespace holdfast::net {
 namespace {

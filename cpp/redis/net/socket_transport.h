@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/net/endpoint.h"
 #include "redis/net/pollable.h"
 #include "redis/net/resolver.h"

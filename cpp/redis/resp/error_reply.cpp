@@ -1,9 +1,9 @@
-#include "redis/resp/error_reply.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
+
+#include "redis/resp/reply.h"
 
 namespace holdfast::resp {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 #include "redis/topology/slots_query.h"
 
 namespace holdfast::topology {

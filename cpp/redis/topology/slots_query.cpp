@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "redis/client/request.h"
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 #include "redis/topology/slots_reply.h"
 
 namespace holdfast::topology {

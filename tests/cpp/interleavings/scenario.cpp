@@ -5,7 +5,7 @@
 
 #include "interleavings/awaited.h"
 #include "locks/sync/recipes/kinds.h"
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 
 namespace holdfast::interleavings {
 

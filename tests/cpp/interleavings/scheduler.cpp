@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 
 namespace holdfast::interleavings {
 

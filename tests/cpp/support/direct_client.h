@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/net/endpoint.h"
 #include "redis/resp/command.h"
 #include "redis/resp/reply.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "redis/base/clock.h"
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/net/pollable.h"
 #include "redis/net/transport.h"
 

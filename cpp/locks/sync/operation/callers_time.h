@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "redis/base/clock.h"
-#include "redis/base/shown.h"
 #include "redis/base/status.h"
 
 namespace holdfast::sync {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "lua_scripts.h"
+#include "redis/client.h"
 #include "redis/script/writer.h"
-#include "redis/topology/slots_reply.h"
 
 namespace holdfast::sync {
 

@@ -5,8 +5,7 @@
 
 #include "locks/base/trace.h"
 #include "redis/base/mutex.h"
-#include "redis/base/parker.h"
-#include "redis/base/shown.h"
+#include "redis/base/status.h"
 
 namespace holdfast::sync {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "redis/base/parker.h"
+#include "redis/base/mutex.h"
 
 namespace holdfast::sync {
 

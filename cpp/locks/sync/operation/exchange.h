@@ -12,7 +12,6 @@
 #include "locks/sync/operation/acquire_machine.h"
 #include "locks/sync/operation/context.h"
 #include "redis/base/mutex.h"
-#include "redis/base/parker.h"
 #include "redis/base/process.h"
 #include "redis/client.h"
 

@@ -7,7 +7,7 @@
 
 #include "locks/sync/operation/release.h"
 #include "locks/sync/operation/synchronizer.h"
-#include "redis/base/sync_points.h"
+#include "redis/base/mutex.h"
 
 namespace holdfast::wait {
 

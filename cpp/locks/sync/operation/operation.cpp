@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
-#include "redis/base/parker.h"
-#include "redis/base/shown.h"
+#include "redis/base/mutex.h"
+#include "redis/base/status.h"
 
 namespace holdfast::sync {
 

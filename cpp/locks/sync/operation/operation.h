@@ -8,9 +8,8 @@
 #include "locks/sync/operation/callers_time.h"
 #include "locks/sync/operation/exchange.h"
 #include "redis/base/mutex.h"
-#include "redis/base/parker.h"
 #include "redis/client.h"
-#include "redis/resp/error_reply.h"
+#include "redis/resp/reply.h"
 
 namespace holdfast::sync {
 

@@ -7,9 +7,8 @@
 
 #include "locks/sync/operation/callers_time.h"
 #include "locks/sync/operation/operation.h"
-#include "redis/base/shown.h"
+#include "redis/base/status.h"
 #include "redis/client/request.h"
-#include "redis/resp/command.h"
 
 namespace holdfast::sync {
 

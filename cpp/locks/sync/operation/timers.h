@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "redis/base/clock.h"
 #include "redis/base/mutex.h"
-#include "redis/base/timer_wheel.h"
 #include "redis/net/pollable.h"
 
 namespace holdfast::sync {

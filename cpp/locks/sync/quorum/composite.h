@@ -9,7 +9,6 @@
 
 #include "locks/sync/operation/exchange.h"
 #include "redis/base/mutex.h"
-#include "redis/base/parker.h"
 
 namespace holdfast::sync {
 

@@ -1,5 +1,3 @@
-#include "redis/base/descriptor.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -12,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "redis/base/parker.h"
-#include "redis/base/thread.h"
+#include "redis/base/mutex.h"
+#include "redis/base/process.h"
 
 namespace holdfast {
 namespace {

@@ -1,5 +1,3 @@
-#include "redis/base/parker.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -8,6 +6,8 @@
 #include <atomic>
 #include <thread>
 #include <vector>
+
+#include "redis/base/mutex.h"
 
 namespace holdfast {
 namespace {

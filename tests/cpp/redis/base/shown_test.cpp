@@ -1,8 +1,8 @@
-#include "redis/base/shown.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "redis/base/status.h"
 
 namespace holdfast {
 namespace {

@@ -1,9 +1,9 @@
-#include "redis/base/thread.h"
-
 #include <gtest/gtest.h>
 #include <pthread.h>
 
 #include <csignal>
+
+#include "redis/base/process.h"
 
 namespace holdfast {
 namespace {

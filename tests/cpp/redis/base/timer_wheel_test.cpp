@@ -1,5 +1,3 @@
-#include "redis/base/timer_wheel.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <map>
 #include <random>
 #include <vector>
+
+#include "redis/base/clock.h"
 
 namespace holdfast {
 namespace {

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/net/event_loop.h"
 #include "redis/net/support.h"
 

@@ -319,8 +319,6 @@ TEST_F(Tls, FilesAreReadAgainOnceNoConnectionIsLeft) {
 
 #include <gtest/gtest.h>
 
-#include "redis/net/transport.h"
-
 namespace holdfast::net {
 
 TEST(Tls, WithoutOpenSslSaysSo) {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <set>
 
-#include "redis/base/descriptor.h"
+#include "redis/base/process.h"
 #include "redis/net/socket_transport.h"
 #include "redis/net/support.h"
 #include "support/real_server.h"

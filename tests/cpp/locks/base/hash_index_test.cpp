@@ -1,4 +1,4 @@
-#include "redis/base/hash_index.h"
+#include "locks/base/hash_index.h"
 
 #include <gtest/gtest.h>
 
