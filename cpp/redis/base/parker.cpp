@@ -147,7 +147,7 @@ Parker::Notifier::~Notifier() {
   }
 }
 
-// Who is about to sleep there sees another word, and does not.
+// A thread that is about to sleep there sees another word, and does not.
 void Parker::wake(std::size_t word, std::uint32_t bits) {
   words_[word].fetch_add(1);
   futex_wake(words_[word], bits);

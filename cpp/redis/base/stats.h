@@ -104,7 +104,7 @@ class Stats {
   std::array<Shard, kShards> shards_{};
 };
 
-// What a connection reports to its application beside its replies.
+// An event that a connection reports to its application beside its replies.
 struct Report {
   enum class Kind {
     kProtocolError,  // the connection was ended by what its server sent: `reason`

@@ -6,7 +6,7 @@ namespace holdfast::client {
 
 namespace {
 
-// Of a trial: as many readings of one way after the other, twice, sleeps first.
+// A trial makes as many readings of one way after the other, twice, sleeps first.
 constexpr int kRun = 8;
 // Readings until the next trial: where looks have lost, twice as many each time; where they have
 // won, as sleeps may have become shorter meanwhile.

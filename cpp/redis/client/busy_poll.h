@@ -39,7 +39,7 @@ class BusyPoll {
   bool looks() const {
     return phase_ == Phase::kLooks || (phase_ == Phase::kTrial && turn_looks());
   }
-  // What has become of a reading.
+  // The result of a reading.
   struct Reading {
     Duration took{};
     bool found = false;    // by its look
@@ -66,7 +66,7 @@ class BusyPoll {
   // Readings of each way in a trial.
   static constexpr int kEach = 16;
 
-  // What looks have come to, in a trial or since the last judgement.
+  // The results of looks, in a trial or since the last judgement.
   struct Looks {
     int count = 0;
     int found = 0;

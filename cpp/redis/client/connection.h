@@ -170,7 +170,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   ReadRight read_right_ HOLDFAST_GUARDED_BY(pipe_.mutex);
 };
 
-// What the calling thread submits in this scope is sent at its end: in one piece for each
+// Requests that the calling thread submits in this scope are sent at its end: in one piece for each
 // connection that callers drive. In a scope within another one the outer one counts. Not to be held
 // while the thread waits.
 class SendBatch {

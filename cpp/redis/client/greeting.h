@@ -16,7 +16,7 @@ namespace holdfast::client {
 
 struct StreamOptions;
 
-// What a server is, as far as it is known.
+// The role of a server, as far as it is known.
 enum class Role { kUnknown, kPrimary, kReplica };
 // By a reply to ROLE or HELLO; an error, and another word, is kUnknown.
 Role role_of(const resp::Reply& reply);
@@ -50,11 +50,11 @@ class Greeting {
 
   // It has RESP3.
   bool resp3() const { return resp3_; }
-  // What the server has said that it is.
+  // The role that the server has named.
   Role role() const { return role_; }
-  // What it is asked by; role_of() reads the reply.
+  // The command that asks for it; role_of() reads the reply.
   resp::Command role_command() const;
-  // What the server says of the connection, where a witness asks; else empty.
+  // The server's words about the connection, where a witness asks; else empty.
   std::string_view connection() const { return connection_; }
 
  private:

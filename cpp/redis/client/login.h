@@ -31,7 +31,7 @@ std::optional<resp::Command> auth_command(const net::Credentials& who);
 // A login in order with the commands of a Connection. `witness` learns of it, unless null.
 RequestPtr login_request(LoginPtr login, std::shared_ptr<StreamWitness> witness);
 
-// What an error reply to AUTH means for a stream of that server.
+// The meaning of an error reply to AUTH for a stream of that server.
 Status login_refused(const net::Address& server, std::string_view reply);
 
 // An error reply without the arguments of a command that the server does not know, which it

@@ -57,7 +57,7 @@ bool Pipeline::may_stay_unread() const {
 
 bool Pipeline::needs_loop(TimePoint now) {
   if (now >= election.unread_until()) {
-    // What came later than the replies for which the loop was to look may stay unread for as long.
+    // Replies later than those for which the loop was to look may stay unread for as long.
     const bool more = !line.empty() && may_stay_unread();
     const TimePoint end = more ? after(line.first_sent(), ReaderElection::kUnread) : kNever;
     election.set_unread_until(now < end ? end : kNever);

@@ -75,7 +75,7 @@ struct StreamWatch {
   using Stream = std::shared_ptr<net::Transport>;
 
   Stream watched;
-  Stream left;  // what it has watched before this step
+  Stream left;  // the one that it has watched before this step
 
   // A step begins: the loop watches nothing, but uses the descriptor until the step ends.
   void begin_step() { left = std::exchange(watched, nullptr); }
@@ -162,7 +162,7 @@ class Pipeline {
   // The stream was left meanwhile, for another server or for good: what comes of it answers no
   // request that is left.
   bool given_up() const HOLDFAST_REQUIRES(mutex);
-  // What was requested of a reader, which may leave without having looked: the loop does it then.
+  // An order to a reader, which may leave without having looked: the loop carries it out then.
   bool ordered() const HOLDFAST_REQUIRES(mutex);
 
   const Clock& clock;

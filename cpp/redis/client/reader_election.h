@@ -62,11 +62,11 @@ class ReaderElection {
     kEventLoop,  // of the application, by a right from the engine's loop
   };
 
-  // What the owner is to do, in this order.
+  // The steps that the owner is to take, in this order.
   struct Action {
     Parker* wake = nullptr;
     bool drive = false;           // the engine's loop, now
-    TimePoint drive_at = kNever;  // the same, not before
+    TimePoint drive_at = kNever;  // it, not before
   };
 
   // A thread that parks until the reader has what it waits for, or it is called to read.

@@ -282,7 +282,7 @@ void ReconnectingStream::close() {
 net::Interest ReconnectingStream::interest() const {
   if (preliminaries_.pending()) return {preliminaries_.fd(), true, false, until_};
   if (!transport_) return {-1, false, false, until_};
-  // What TLS has decrypted already does not show at the descriptor.
+  // Bytes that TLS has decrypted already do not show at the descriptor.
   if (state_ == State::kReady) return {transport_->fd(), true, false, more_ ? TimePoint{} : kNever};
   net::Interest interest = probe_ ? probe_->interest() : interest_;
   interest.until = std::min({until_, silent_until_, interest.until, transport_->due()});

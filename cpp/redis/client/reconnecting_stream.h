@@ -60,7 +60,7 @@ class Preliminaries {
   bool pending() const { return address_ || credentials_; }
   // Becomes readable when take() is of use.
   int fd() const { return address_ ? address_->fd() : credentials_->fd(); }
-  // What has not come: "address", "password".
+  // The one that has not come: "address", "password".
   const char* missing() const { return address_ ? "address" : "password"; }
 
   void drop();
@@ -95,12 +95,12 @@ struct StreamOptions {
   bool busy_poll = false;  // its reader may look before it sleeps: see BusyPoll
   // Sent with each greeting, in front of all requests; whatever the answers, the stream is as good.
   std::vector<resp::Command> also_sent{};
-  resp::Command label{};  // the same, until a server refuses it; empty: there is none
+  resp::Command label{};  // sent so, too, until a server refuses it; empty: there is none
   net::Address given{};   // the address before it was mapped; set by the stream
   // The signs that a server which has to be the primary is not: it is asked for its role when it
   // is greeted, if the user may do that. Null: the server was named for itself.
   std::shared_ptr<StaleSigns> signs{};
-  // What names have led to; shared by the client's streams.
+  // The addresses that names have led to; shared by the client's streams.
   std::shared_ptr<net::AddressMemory> addresses = std::make_shared<net::AddressMemory>();
 };
 
@@ -152,7 +152,7 @@ class ReconnectingStream {
   // the stream has failed for that.
   void unasked(TimePoint now, const resp::Reply& reply);
 
-  // What was read was the reply to what was sent. The failures were in a row no longer.
+  // A reply that was read was the one to what was sent. The failures were in a row no longer.
   void replied() { failures_ = 0; }
 
   // Ready only: all that has been read was complete replies, and they have been returned.
@@ -180,7 +180,7 @@ class ReconnectingStream {
   // Back to kIdle, with the stream closed. Nowhere it stays there.
   void close();
 
-  // What to wait for before advance() or read() is of use again.
+  // The event to wait for before advance() or read() is of use again.
   net::Interest interest() const;
 
   // The stream of kReady; null otherwise.

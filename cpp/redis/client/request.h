@@ -22,8 +22,9 @@ namespace holdfast::client {
 struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
-  std::uint64_t stream = 0;  // of that sending: the same for two commands, the same stream
-  Tracked tracked = Tracked::kNothing;  // of what it has read the server says when it changes
+  std::uint64_t stream = 0;  // that it went out on: equal for two commands, one stream
+  Tracked tracked =
+      Tracked::kNothing;  // whether the server says when values change that it has read
   bool repeated = false;  // an earlier sending may have had an effect, and its reply was lost
 };
 

@@ -26,7 +26,7 @@ struct InFlightRequest {
   bool barred() const { return fresh && request->revoked(); }
 };
 
-// What is wrong with such a reply: "sent ...".
+// The reason for which such a reply is refused: "sent ...".
 std::string misfit(const resp::Reply& reply);
 
 // The unanswered requests of one connection, in order; those in front are on the wire. Not
@@ -83,7 +83,7 @@ class RequestQueue {
   // Encodes the wanted requests that are not on the wire yet; from now on they are. Returns the
   // number of commands.
   int send(std::string& out, TimePoint now);
-  // What send() has encoded is written: its deferred requests' written() is called.
+  // All that send() has encoded is written: its deferred requests' written() is called.
   void written() {
     for (std::size_t i = sent_; i > 0 && !entries_[i - 1].written; --i) {
       Entry& entry = entries_[i - 1];

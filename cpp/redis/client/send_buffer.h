@@ -109,7 +109,7 @@ class SendBuffer {
   std::shared_ptr<net::Transport> stream_;
   std::string out_;      // encoded, not yet written
   std::string writing_;  // of the thread that has the turn
-  std::string direct_;   // the same
+  std::string direct_;   // of that thread, too
 };
 
 }  // namespace holdfast::client

@@ -19,7 +19,7 @@ class StaleSigns {
   virtual std::uint64_t report() = 0;
   // Nothing is to be expected of that look any more.
   virtual bool over(std::uint64_t look) const = 0;
-  // What was refused so is accepted.
+  // A command that was refused so is accepted.
   virtual void accepted() = 0;
   // The server refuses to work for the moment: after a second of it, another address of its name is
   // a sign.

@@ -113,7 +113,7 @@ void StreamReader::take_input(Pipeline& pipe, const ReadTurn& /*turn*/, DirectIn
   (void)digest(pipe, now, progress);
 }
 
-// What has come of the stream: to the requests, and to those who watch over it.
+// Passes on what has come of the stream: to the requests, and to those who watch over it.
 net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, const Progress& progress) {
   const bool ends = !pipe.given_up() && !take_replies(pipe, now);
   if (progress.ready && !pipe.relocation.move) stream_ready(pipe, now);
@@ -134,7 +134,7 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, const Progress
   }
   if (pipe.election.has_parked()) pipe.election.reply();
   net::Interest next = interest(pipe);
-  // What keeps commands here, and is no lack of room, shows by reading at once.
+  // A cause that keeps commands here, and is no lack of room, shows by reading at once.
   if (stuck && !next.write) next.until = TimePoint{};
   return next;
 }

@@ -14,7 +14,7 @@
 
 namespace holdfast::client {
 
-// What a Connection has to pass on, found with its lock held and called without it.
+// The results that a Connection has to pass on, found with its lock held and passed on without it.
 struct Completions {
   RequestQueue::Deliveries deliveries;
   std::vector<InFlightRequest> leavers;  // requests that another server answers
@@ -51,13 +51,13 @@ class StreamReader {
   // the stream needs no reader.
   net::Interest advance(Pipeline& pipe, const ReadTurn& turn, TimePoint now,
                         Wait wait = Wait::kNone) HOLDFAST_REQUIRES(pipe.mutex);
-  // What to wait for, if there is nothing to do but to read.
+  // The event to wait for, if there is nothing to do but to read.
   std::optional<net::Interest> only_to_read(const Pipeline& pipe, const ReadTurn& turn) const
       HOLDFAST_EXCLUDES(pipe.mutex);
 
   // How long a reading may wait for a reply, which arrives soon; zero: not at all.
   Millis moment(const ReadTurn& /*turn*/) const { return link_.moment(); }
-  // What was read ended with a whole reply, and a reading may wait for the next one.
+  // All that was read were whole replies, and a reading may wait for the next one.
   bool at_rest(const ReadTurn& /*turn*/) const {
     return link_.failures() == 0 && link_.moment() > Millis(0) && link_.at_end();
   }

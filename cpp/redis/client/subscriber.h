@@ -69,7 +69,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
 
  private:
   using Reader = ReaderElection::Reader;
-  // What the loop is to do: of subscribe() and drop(), in their order.
+  // An order to the loop, by subscribe() or drop().
   struct Wish {
     std::string channel;
     bool subscribed;

@@ -165,7 +165,7 @@ bool SubscriptionStream::refused(const std::string& text, Sink& sink) {
   const Awaited asked = std::move(awaited_.front());
   awaited_.pop_front();
   const std::string& channel = asked.channel;
-  // Who may not leave a channel goes on hearing it, whether it is wanted again or not.
+  // A user who may not leave a channel goes on hearing it, whether it is wanted again or not.
   if (asked.leaves() || channels_.count(channel) == 0) return true;
   const auto& signs = link_.options().signs;
   if (signs && signs->is_sign(text)) (void)signs->report();

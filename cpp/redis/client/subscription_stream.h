@@ -67,7 +67,7 @@ class SubscriptionStream {
 
   // Makes what progress it can: connects, reads, writes.
   void advance(TimePoint now, Sink& sink);
-  // What it waits for now.
+  // The event that it waits for now.
   net::Interest interest() const;
 
   // While the stream is up, else null.

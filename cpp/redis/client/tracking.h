@@ -22,7 +22,7 @@ enum class TrackingMode : std::uint8_t {
 // each reading all keys that the script declares, which takes long where these are many.
 enum class Tracked : std::uint8_t { kNothing, kReadKeys, kDeclaredKeys };
 
-// What was read on a stream and has changed since, or may have.
+// Keys that were read on a stream and have changed since, or may have.
 struct Changes {
   bool all = false;               // the server has removed all data of a database
   std::vector<std::string> keys;  // in the order of the messages

@@ -128,7 +128,7 @@ struct Endpoint {
   CredentialSource credential_source;  // if set, `credentials` are not used
   Credentials sentinel_credentials;    // of the sentinels, whose users are separate
   TlsOptions tls;
-  // What an AddressMap is made of; both empty: servers are reachable where they are announced.
+  // The arguments of an AddressMap; both empty: servers are reachable where they are announced.
   AddressTable address_table;
   AddressSource address_source;
 

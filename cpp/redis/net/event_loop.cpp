@@ -83,7 +83,7 @@ class EventLoop::Impl : public std::enable_shared_from_this<Impl> {
       false;  // the loop is in a wait that has not been ended, or about to be
   std::atomic<bool> stopping_{false};  // read without it too
   bool stays_ HOLDFAST_GUARDED_BY(mutex_) = true;
-  bool awaits_start_ HOLDFAST_GUARDED_BY(mutex_) = false;   // of a loop that does not run
+  bool awaits_start_ HOLDFAST_GUARDED_BY(mutex_) = false;   // while it does not run
   bool running_ HOLDFAST_GUARDED_BY(mutex_) = false;        // the thread has not left its loop
   TimePoint alarm_ HOLDFAST_GUARDED_BY(mutex_) = kNever;    // what the poller is set to
   Parker* awaiting_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;  // in await_end()

@@ -38,7 +38,7 @@ class SocketTransport final : public Transport {
     Descriptor socket;
     SocketAddress to;
   };
-  // What has become of it: 0, it is connected; an error; EINPROGRESS.
+  // The state of an attempt: 0, it is connected; an error; EINPROGRESS.
   static int outcome(const Attempt& attempt);
 
   IoResult race();

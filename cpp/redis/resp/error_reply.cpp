@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kReadonly = "READONLY";
 constexpr std::string_view kDenied = "DENIED";
 
-// What an error passes for, and where.
+// The commands for which an error passes, and where.
 enum Passes : unsigned {
   kCall = 1U,         // any command
   kRelease = 2U,      // one that gives something back

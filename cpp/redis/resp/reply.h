@@ -136,7 +136,7 @@ struct ArrayShape;
 // are out of step.
 class ReplyKinds {
  public:
-  // What an array is. Of the first ones the elements are integers.
+  // The form of an array. The first ones have integers as elements.
   enum class Array : std::uint8_t {
     kFew,     // two numbers, or three
     kPlaces,  // some of the numbers from 1 to the count, in order
@@ -259,7 +259,7 @@ struct ArrayShape {
   std::size_t size;
 };
 
-// What an error reply means for the sender of the command. Its word is the first one of the reply:
+// The meaning of an error reply for the sender of the command. Its word is the first of the reply:
 // Redis makes them in createSharedObjects() (src/server.c), for a cluster in getNodeByQuery()
 // (src/cluster.c), and Valkey has the same. The lint sees to it that no other file compares them.
 
@@ -272,7 +272,7 @@ bool is_temporary(std::string_view text);
 bool passes_there(std::string_view text);
 // The server does not work for the moment, whatever the command.
 bool is_out_of_order(std::string_view text);
-// What the client knows of the cluster may be old: another server is the primary by now.
+// The client's map of the cluster may be old: another server is the primary by now.
 bool is_of_old_topology(std::string_view text);
 // When a release tries again, which takes more time than a call has: until the lease is over.
 enum class Pace : std::uint8_t {
@@ -283,7 +283,7 @@ enum class Pace : std::uint8_t {
 Pace pace_of_release(std::string_view text);
 // The server is a replica: to a command, or to one of its script, or to WAIT.
 bool says_readonly(std::string_view text);
-// What a replica says to a PING, if it is asked as a primary.
+// The answer of a replica to a PING, if it is asked as a primary.
 inline constexpr std::string_view kReplicaReply = "-READONLY it is a replica, as it says\r\n";
 // What a server says in the place of the first reply, whatever was sent, when it hangs up: it has
 // as many clients as it may, or its protected mode is for clients of the same machine. kOther: any

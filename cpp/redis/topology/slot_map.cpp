@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint16_t kPolynomial = 0x1021;
 
-// Of each byte.
+// The checksum of each byte.
 constexpr auto kTable = [] {
   std::array<std::uint16_t, 256> table{};
   for (std::uint32_t byte = 0; byte < table.size(); ++byte) {

@@ -243,7 +243,7 @@ SlotsRefresh::Queries SlotsRefresh::answered(bool changed, bool more, TimePoint 
 }
 
 bool SlotsRefresh::failed(const Status& why, TimePoint now) {
-  // What a server says matters more than another's silence.
+  // A server's words matter more than another's silence.
   const bool refused = failed_in_ == round_ && failure_.code() == Code::kServer;
   if (!refused) failure_ = why;
   failed_in_ = round_;
