@@ -6,7 +6,6 @@
 #include "bindings/errors.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
-#include "bindings/pending.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "locks/engine/engine.h"
@@ -129,13 +128,6 @@ void register_queues(py::module_& module) {
       .def("undo", &Keeping::undo)
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__", &exit_keeping);
-  py::class_<PendingQueue>(module, "PendingQueue")
-      .def("fileno", &PendingQueue::fd)
-      .def("start", &PendingQueue::start);
-  py::class_<NumberedQueue, PendingQueue>(module, "NumberedQueue")
-      .def(py::init<>())
-      .def("cancel", &NumberedQueue::cancel)
-      .def("drain", &NumberedQueue::drain);
   module.def("next_event", &next_event)
       .def("begin_events", &begin_events)
       .def("stop_events", &stop_events)

@@ -89,16 +89,18 @@ class OutsideOfContext {
 
 }  // namespace
 
-TaskQueue::TaskQueue(const py::object& loop, py::dict owners)
+TaskQueue::TaskQueue(const py::object& loop, py::object owners)
     : loop_ref_(py::weakref(loop)),
       owners_(std::move(owners)),
+      continues_(!owners_.is_none()),
       sees_ready_(py::hasattr(loop, "_ready")),
-      epoch_(fork_epoch()) {}
+      epoch_(fork_epoch()),
+      completions_(std::make_shared<engine::CompletionQueue>()) {}
 
 void TaskQueue::end() {
   if (g_latest == this) g_latest = nullptr;
   clear();
-  completions().loop().give_up();
+  completions_->loop().give_up();
 }
 
 py::object TaskQueue::loop() const {
@@ -179,14 +181,17 @@ void TaskQueue::begin(Awaitable& awaitable, const sync::ExchangePtr& operation) 
     awaitable.id = waiting_.add(py::reinterpret_borrow<py::object>(awaitable.object()));
   }
   try {
-    const Scope scope(completions().loop(), Sends::kAtOnce);
-    awaitable.outcome = completions().begin(*operation, awaitable.id);
+    const Scope scope(completions_->loop(), Sends::kAtOnce);
+    awaitable.outcome = completions_->begin(*operation, awaitable.id);
   } catch (...) {  // no threads or descriptors: the operation has not begun
     awaitable.leave_queue();
     awaitable.over = true;
     throw;
   }
-  if (awaitable.outcome) return awaitable.leave_queue();
+  if (awaitable.outcome) {
+    if (continues_) return awaitable.leave_queue();
+    return completions_->done(awaitable.id, *std::exchange(awaitable.outcome, std::nullopt));
+  }
   if (operation->busy_polls() != nullptr && busy_poll_.measures()) look(awaitable);
 }
 
@@ -205,7 +210,7 @@ void TaskQueue::look(const Awaitable& awaitable) {
   reading_ = {};
   if (!busy_poll_.looks()) return;
   const py::gil_scoped_release released;
-  pollfd come{completions().fd(), POLLIN, 0};
+  pollfd come{completions_->fd(), POLLIN, 0};
   client::BusyPoll::look(begun_, reading_, *awaitable.operation->busy_polls(),
                          [&come] { return ::poll(&come, 1, 0) != 0; });
 }
@@ -222,12 +227,13 @@ bool TaskQueue::keeps_order(const py::object& loop) const {
   return size != 0;
 }
 
-void TaskQueue::drain() {
-  if (exiting()) return;  // a closing loop would report operations that end now as errors
+py::object TaskQueue::drain() {
+  if (exiting())
+    return py::list();  // a closing loop would report operations that end now as errors
   std::vector<engine::CompletionQueue::Done> done = std::exchange(done_, {});
   Ended ended = std::exchange(ended_, {});
-  Scope scope(completions().loop(), Sends::kAtTheEnd);
-  completions().drain(done);
+  Scope scope(completions_->loop(), Sends::kAtTheEnd);
+  completions_->drain(done);
   for (auto& [id, outcome] : done) {
     if (id == measured_) {
       measured_ = 0;
@@ -246,9 +252,34 @@ void TaskQueue::drain() {
   // A single task may run the loop inside its step: its commands must not wait for the end of the
   // step.
   scope.send(ended.size() == 1 ? Sends::kAtOnce : Sends::kAtTheEnd);
-  if (!ended.empty()) step(ended);
+  py::object results = py::none();
+  if (!continues_) {
+    results = results_of(ended);
+  } else if (!ended.empty()) {
+    step(ended);
+  }
   ended.clear();
   ended_ = std::move(ended);
+  return results;
+}
+
+// An interrupt of the observer is left to the loop's steps: the others are still reported.
+py::list TaskQueue::results_of(const Ended& ended) {
+  py::list results;
+  for (const py::object& each : ended) {
+    Awaitable& awaitable = awaitable_of(each.ptr());
+    awaitable.over = true;
+    try {
+      awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
+    } catch (py::error_already_set& error) {
+      error.discard_as_unraisable("observing the end of an operation");
+      PyErr_SetInterrupt();
+    }
+    PythonOutcome result = to_python(*awaitable.operation, *awaitable.outcome);
+    if (!result.exception) result.exception = py::none();
+    results.append(py::make_tuple(each, std::move(result.value), std::move(result.exception)));
+  }
+  return results;
 }
 
 void TaskQueue::step(const Ended& ended) {
@@ -293,10 +324,7 @@ int clear_queue(PyObject* self) {
 }
 
 PyObject* drain_queue(PyObject* self, PyObject* const* /*kept by the loop*/, Py_ssize_t /*count*/) {
-  return guarded([self]() -> py::object {
-    queue_of(self)->drain();
-    return py::none();
-  });
+  return guarded([self] { return queue_of(self)->drain(); });
 }
 
 // A function without the binding's dispatch, as the loop calls it for each reply.
@@ -316,8 +344,11 @@ void collect(PyHeapTypeObject* heap_type) {
 
 void register_task_queue(py::module_& module) {
   make_awaitable_type();
-  py::class_<TaskQueue, PendingQueue>(module, "TaskQueue", py::custom_type_setup(collect))
-      .def(py::init<const py::object&, py::dict>())
+  py::class_<TaskQueue>(module, "TaskQueue", py::custom_type_setup(collect))
+      .def(py::init<const py::object&, py::object>(), py::arg("loop"),
+           py::arg("owners") = py::none())
+      .def("fileno", &TaskQueue::fd)
+      .def("start", &TaskQueue::start)
       .def("idle", &TaskQueue::idle)
       .def("end", &TaskQueue::end)
       .def_property_readonly("drain", &reader_of);

@@ -3,13 +3,14 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "bindings/critical_section.h"
-#include "bindings/pending.h"
 #include "locks/base/types.h"
+#include "locks/engine/completion_queue.h"
 #include "redis/client.h"
 
 namespace holdfast::bindings {
@@ -69,15 +70,23 @@ class Waiting {
   std::vector<std::uint32_t> free_;
 };
 
-// The operations under way for the tasks of one event loop of asyncio. start() returns an
-// Awaitable, to be awaited once, by the task that called start(): `await` gives the result, or
-// raises. When the task is cancelled, or its coroutine is closed, the operation is cancelled and
-// its grant given back.
-class TaskQueue final : public PendingQueue {
+// The operations under way for the tasks of one event loop. start() returns an Awaitable. In
+// asyncio the task that called start() awaits it, once: `await` gives the result, or raises. When
+// the task is cancelled, or its coroutine is closed, the operation is cancelled and its grant given
+// back. For the tasks of another loop (a run of trio, a hub of greenlets) the caller of drain()
+// gets the results, and close() of the Awaitable cancels its operation. Used on the loop's thread,
+// with the GIL held, but for what the engine does with the completions.
+class TaskQueue final {
  public:
-  // `loop` is kept by a weak reference; `owners` are the numbers of its tasks.
-  TaskQueue(const pybind11::object& loop, pybind11::dict owners);
-  ~TaskQueue() override { end(); }
+  // `loop` is kept by a weak reference; `owners` are the numbers of its tasks, None where the loop
+  // is not asyncio's.
+  TaskQueue(const pybind11::object& loop, pybind11::object owners);
+  ~TaskQueue() { end(); }
+  TaskQueue(const TaskQueue&) = delete;
+  TaskQueue& operator=(const TaskQueue&) = delete;
+
+  // Readable when operations have ended, or are about to.
+  int fd() const { return completions_->fd(); }
 
   // The queue of the loop that runs on the calling thread; RuntimeError: none runs.
   static TaskQueue& of_running_loop();
@@ -93,12 +102,13 @@ class TaskQueue final : public PendingQueue {
   // The number of the loop's current task; that of no owner if it has none.
   OwnerNumber known_owner() const;
 
-  pybind11::object start(const sync::ExchangePtr& operation) override;
+  pybind11::object start(const sync::ExchangePtr& operation);
   // start() for an Awaitable that there is.
   void begin(Awaitable& awaitable, const sync::ExchangePtr& operation);
 
-  // The loop's callback for fd(): continues the tasks with ended operations.
-  void drain();
+  // The loop's callback for fd(): continues the tasks with ended operations. For another loop than
+  // asyncio's: a list of tuples (Awaitable, value, exception or None) of all that have ended.
+  pybind11::object drain();
 
   // No task waits.
   bool idle() const;
@@ -119,6 +129,7 @@ class TaskQueue final : public PendingQueue {
     return waiting_.take(id);
   }
   void step(const Ended& ended);
+  static pybind11::list results_of(const Ended& ended);
   void look(const Awaitable& awaitable);
   pybind11::object loop() const;  // None: it is gone
   bool keeps_order(const pybind11::object& loop) const;
@@ -126,9 +137,11 @@ class TaskQueue final : public PendingQueue {
   static OwnerNumber new_owner();
 
   const pybind11::object loop_ref_;  // a weak reference
-  const pybind11::dict owners_;
+  const pybind11::object owners_;
+  const bool continues_;   // drain() continues the tasks
   const bool sees_ready_;  // the loop's queue of callbacks can be seen
   const std::uint64_t epoch_;
+  const std::shared_ptr<engine::CompletionQueue> completions_;
   mutable SharedMutex mutex_;
   Waiting waiting_;  // the Awaitables; with the mutex, and destroyed without it
   // What drain() fills, which keeps their memory.

@@ -443,20 +443,16 @@ class Quorum(Lockable):
 def multi_lock(members: list[Lock], name: bytes, label: str | None, /) -> Quorum: ...
 def red_lock(members: list[Lock], name: bytes, label: str | None, /) -> Quorum: ...
 
-# What one event loop waits for.
-class PendingQueue:
+# The operations under way of one event loop.
+class TaskQueue:
+    # `owners`: the numbers of the tasks of a loop of asyncio; without them it is another loop.
+    def __init__(self, loop: Any, owners: dict[Any, int] | None = None, /) -> None: ...
     def fileno(self) -> int: ...  # readable when drain() is to be called
-    # The number of the exchange, as drain() returns it; of a TaskQueue what its task awaits.
+    # What its task awaits in asyncio; in another loop drain() names the exchange by it, and its
+    # close() cancels the exchange.
     def start(self, exchange: Exchange[Any], /) -> Any: ...
-
-class NumberedQueue(PendingQueue):
-    def cancel(self, number: int, /) -> None: ...  # drain() will not return it
-    def drain(self) -> list[tuple[int, int | None, Exception | None]]: ...
-
-class TaskQueue(PendingQueue):
-    # `owners`: the numbers of the loop's tasks.
-    def __init__(self, loop: Any, owners: dict[Any, int], /) -> None: ...
-    def drain(self, *ignored: object) -> None: ...  # continues the tasks with ended operations
+    # Continues the tasks with ended operations; for another loop: each with its value and error.
+    def drain(self, *ignored: object) -> list[tuple[Any, Any, Exception | None]]: ...
     def idle(self) -> bool: ...  # no task waits
     def end(self) -> None: ...  # no loop calls drain() any more: cancels the operations
 

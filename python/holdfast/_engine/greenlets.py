@@ -37,8 +37,8 @@ class Bridge:
 
     def __init__(self, hub: Hub) -> None:
         self.epoch = _core.epoch()
-        self._queue = _core.NumberedQueue()
-        self._waiting: dict[int, Waiter[Any]] = {}
+        self._queue = _core.TaskQueue(hub)
+        self._waiting: dict[Any, Waiter[Any]] = {}
         self._watcher = hub.loop.io(self._queue.fileno(), READABLE)
 
     def wait(self, exchange: _core.Exchange[Any]) -> Any:
@@ -47,15 +47,15 @@ class Bridge:
         A greenlet that is killed or times out while it waits leaves nothing behind.
         """
         waiter: Waiter[Any] = Waiter()
-        number = self._queue.start(exchange)
+        pending = self._queue.start(exchange)
         if not self._waiting:
             self._watcher.start(self._drain)
-        self._waiting[number] = waiter
+        self._waiting[pending] = waiter
         try:
             value, error = waiter.get()
         except BaseException:
-            if self._waiting.pop(number, None) is not None:
-                self._queue.cancel(number)
+            if self._waiting.pop(pending, None) is not None:
+                pending.close()
             else:
                 exchange.give_back()
             raise
@@ -67,8 +67,8 @@ class Bridge:
         return value
 
     def _drain(self) -> None:
-        for number, value, error in self._queue.drain():
-            waiter = self._waiting.pop(number, None)
+        for pending, value, error in self._queue.drain():
+            waiter = self._waiting.pop(pending, None)
             if waiter is not None:
                 waiter.switch((value, error))
 

@@ -72,25 +72,25 @@ class Bridge(Owners, trio.abc.Instrument):
     def __init__(self) -> None:
         super().__init__()
         self.epoch = _core.epoch()
-        self._queue = _core.NumberedQueue()
-        self._waiting: dict[int, Callable[[Outcome[Any]], object]] = {}
+        self._queue = _core.TaskQueue(self)
+        self._waiting: dict[Any, Callable[[Outcome[Any]], object]] = {}
         self._reader: trio.CancelScope | None = None  # of the system task
         self._sees_exits = False
 
     @enable_ki_protection
     async def start(self, exchange: _core.Exchange[Result]) -> Result:
         """The result of an exchange; a checkpoint, also where that is there at once."""
-        number = self._queue.start(exchange)
+        pending = self._queue.start(exchange)
 
         def abort(_: object) -> Abort:
-            del self._waiting[number]
-            self._queue.cancel(number)
+            del self._waiting[pending]
+            pending.close()
             return Abort.SUCCEEDED
 
         if self._reader is None and not self._begin_reading():
-            result: Result = await self._read_alone(number, abort)
+            result: Result = await self._read_alone(pending, abort)
             return result
-        self._waiting[number] = partial(reschedule, current_task())
+        self._waiting[pending] = partial(reschedule, current_task())
         try:
             result = await wait_task_rescheduled(abort)
         except LockLostError as error:
@@ -155,15 +155,15 @@ class Bridge(Owners, trio.abc.Instrument):
 
     async def _turn(self) -> None:
         await wait_readable(self._queue.fileno())
-        for number, value, error in self._queue.drain():
-            done = self._waiting.pop(number, None)
+        for pending, value, error in self._queue.drain():
+            done = self._waiting.pop(pending, None)
             if done is not None:
                 done(Value(value) if error is None else Error(error))
 
-    async def _read_alone(self, number: int, abort: Callable[[object], object]) -> Any:
+    async def _read_alone(self, pending: Any, abort: Callable[[object], object]) -> Any:
         """The same of an exchange that an async generator begins after all system tasks."""
         got: list[Outcome[Any]] = []
-        self._waiting[number] = got.append
+        self._waiting[pending] = got.append
         try:
             while not got:
                 await self._turn()
