@@ -7,8 +7,7 @@
 
 #include "bindings/errors.h"
 #include "bindings/observer.h"
-#include "locks/base/types.h"
-#include "locks/sync/operation/operation.h"
+#include "locks/locks.h"
 
 namespace holdfast::bindings {
 

@@ -9,7 +9,7 @@
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "locks/engine/lock.h"
+#include "locks/locks.h"
 
 namespace holdfast::bindings {
 

@@ -12,8 +12,7 @@
 #include "bindings/permits.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "locks/engine/permit_semaphore.h"
-#include "locks/sync/operation/keeping.h"
+#include "locks/locks.h"
 #include "redis/base/process.h"
 
 namespace holdfast::bindings {

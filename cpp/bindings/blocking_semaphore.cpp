@@ -7,7 +7,7 @@
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "locks/engine/counter.h"
+#include "locks/locks.h"
 
 namespace holdfast::bindings {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "locks/base/types.h"
+#include "locks/locks.h"
 #include "redis/base/clock.h"
 
 namespace holdfast::bindings {

@@ -5,8 +5,7 @@
 #include <string>
 
 #include "bindings/conversions.h"
-#include "locks/lease/hold.h"
-#include "locks/sync/operation/operation.h"
+#include "locks/locks.h"
 #include "redis/base/status.h"
 #include "redis/resp/reply.h"
 

@@ -6,9 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "locks/engine/client.h"
-#include "locks/sync/operation/operation.h"
-#include "locks/sync/recipes/recipe.h"
+#include "locks/locks.h"
 #include "redis/base/process.h"
 
 namespace holdfast::bindings {

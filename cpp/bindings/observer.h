@@ -6,7 +6,7 @@
 
 #include "bindings/critical_section.h"
 #include "bindings/errors.h"
-#include "locks/sync/operation/operation.h"
+#include "locks/locks.h"
 
 namespace holdfast::bindings {
 

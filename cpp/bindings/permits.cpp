@@ -8,7 +8,7 @@
 #include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
-#include "locks/sync/recipes/permit_semaphore.h"
+#include "locks/locks.h"
 #include "redis/base/digits.h"
 
 namespace holdfast::bindings {

@@ -11,9 +11,7 @@
 #include "bindings/passwords.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "locks/engine/client.h"
-#include "locks/engine/guarded.h"
-#include "locks/sync/operation/ticket.h"
+#include "locks/locks.h"
 #include "redis/base/stats.h"
 #include "redis/base/status.h"
 

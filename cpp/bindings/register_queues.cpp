@@ -8,8 +8,7 @@
 #include "bindings/passwords.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "locks/engine/engine.h"
-#include "locks/sync/operation/keeping.h"
+#include "locks/locks.h"
 #include "redis/base/process.h"
 
 namespace holdfast::bindings {

@@ -12,17 +12,7 @@
 #include "bindings/permits.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
-#include "locks/engine/client.h"
-#include "locks/engine/counter.h"
-#include "locks/engine/lock.h"
-#include "locks/engine/permit_semaphore.h"
-#include "locks/engine/quorum.h"
-#include "locks/lease/hold.h"
-#include "locks/sync/operation/keeping.h"
-#include "locks/sync/operation/ticket.h"
-#include "locks/sync/quorum/quorum_round.h"
-#include "locks/sync/recipes/kinds.h"
-#include "locks/sync/recipes/permit_semaphore.h"
+#include "locks/locks.h"
 
 namespace holdfast::bindings {
 

@@ -10,7 +10,7 @@
 #include "bindings/register.h"
 #include "bindings/task_queue.h"
 #include "bindings/waiting.h"
-#include "locks/engine/lock.h"
+#include "locks/locks.h"
 
 namespace holdfast::bindings {
 

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "bindings/critical_section.h"
-#include "locks/base/types.h"
-#include "locks/engine/completion_queue.h"
+#include "locks/locks.h"
 #include "redis/client.h"
 
 namespace holdfast::bindings {

@@ -12,7 +12,7 @@
 #include "bindings/errors.h"
 #include "bindings/observer.h"
 #include "bindings/passwords.h"
-#include "locks/engine/guarded.h"
+#include "locks/locks.h"
 #include "redis/base/process.h"
 
 namespace holdfast::bindings {

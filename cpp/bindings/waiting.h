@@ -6,9 +6,7 @@
 
 #include "bindings/conversions.h"
 #include "bindings/errors.h"
-#include "locks/engine/engine.h"
-#include "locks/engine/lock.h"
-#include "locks/sync/operation/operation.h"
+#include "locks/locks.h"
 
 namespace holdfast::bindings {
 

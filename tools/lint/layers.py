@@ -24,6 +24,7 @@ RANKS = (
     {"locks/sync/operation", "guard"},
     {"locks/sync/quorum"},
     {"locks/engine"},
+    {"locks"},
     {"bindings"},
 )
 RANK = {layer: rank for rank, layers in enumerate(RANKS) for layer in layers}
@@ -46,14 +47,7 @@ PUBLIC = {
         "client.h client/request.h net/pollable.h resp/reply.h script/writer.h "
         "base/clock.h base/digits.h base/mutex.h base/process.h base/stats.h base/status.h"
     ),
-    "locks": (
-        "base/types.h engine/client.h engine/completion_queue.h engine/counter.h engine/engine.h "
-        "engine/guarded.h engine/lock.h engine/permit_semaphore.h engine/quorum.h lease/hold.h "
-        "sync/operation/command_operation.h sync/operation/keeping.h sync/operation/operation.h "
-        "sync/operation/query_operation.h sync/operation/release.h sync/operation/ticket.h "
-        "sync/quorum/quorum_round.h sync/recipes/keys.h sync/recipes/kinds.h "
-        "sync/recipes/permit_semaphore.h sync/recipes/recipe.h"
-    ),
+    "locks": "locks.h lease/hold.h sync/recipes/kinds.h sync/recipes/permit_semaphore.h",
     "guard": "enrolment.h",
 }
 #: Words of locks, which no identifier of the client of Redis has.
