@@ -196,17 +196,16 @@ void Enrolment::write_settings() {
 
 bool Enrolment::inherited() const { return epoch_ != fork_epoch(); }
 
-void Enrolment::make_room() {
-  const TimePoint now = SystemClock().now();
-  if (now < next_reclaim_) return;
-  next_reclaim_ = after(now, kReclaim);
-  page_.reclaim(now);
-}
-
 lease::HeldRecords::Id Enrolment::add(const LockName& name, OwnerNumber owner,
                                       const lease::Renewal& kind, TimePoint until) {
   if (inherited()) return 0;
-  if (page_.full()) make_room();
+  if (page_.full()) {
+    const TimePoint now = SystemClock().now();
+    if (now >= next_reclaim_) {
+      next_reclaim_ = after(now, kReclaim);
+      page_.reclaim(now);
+    }
+  }
   const std::uint8_t number = kind_of(kind);
   if (number >= sync::kLockKinds.size()) {
     return page_.put({number, name.bytes(), sync::permit_id(client_id_, owner), until}).value_or(0);

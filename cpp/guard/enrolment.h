@@ -64,7 +64,6 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
   void forget(const Witness& of) HOLDFAST_EXCLUDES(mutex_);
   void write_settings() HOLDFAST_REQUIRES(mutex_);
   bool inherited() const;
-  void make_room();
 
   HeldPage page_;
   const std::shared_ptr<Guard> guard_;

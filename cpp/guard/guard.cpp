@@ -35,18 +35,16 @@ void refuse_with_interpreter() {
   if (interpreter_held()) throw std::logic_error("a wait for a process would stop all threads");
 }
 
-int left_until(TimePoint until) {
-  const Duration left = std::max(until - SystemClock().now(), Duration::zero());
-  return static_cast<int>(std::chrono::ceil<Millis>(left).count());
-}
-
 }  // namespace
 
 bool readable(int fd, Millis longest) {
   refuse_with_interpreter();
   const TimePoint until = after(SystemClock().now(), longest);
   pollfd waited{fd, POLLIN, 0};
-  const int ready = repeated([&] { return poll(&waited, 1, left_until(until)); });
+  const int ready = repeated([&] {
+    const Duration left = std::max(until - SystemClock().now(), Duration::zero());
+    return poll(&waited, 1, static_cast<int>(std::chrono::ceil<Millis>(left).count()));
+  });
   if (ready == 0) errno = ETIMEDOUT;
   return ready > 0;
 }
@@ -148,18 +146,11 @@ Status spawn(const std::string& path, const std::array<int, 3>& inherited) {
   return *status == 0 ? Status() : failed("fork", *status);
 }
 
-// What the environment names; without it, or where it is not open, the program itself.
+// The descriptor that the environment names; without it, or where it is not open, the program.
 Descriptor keeper_or(int program) {
   const char* const named = std::getenv(kKeeperVariable);
   Descriptor keeper = named == nullptr ? Descriptor() : moved(std::atoi(named));
   return keeper.open() ? std::move(keeper) : moved(program);
-}
-
-// The text of "-ERR <text>\r\n".
-std::string error_in(std::string_view answer) {
-  constexpr std::string_view kBefore = "-ERR ";
-  if (answer.substr(0, kBefore.size()) == kBefore) answer.remove_prefix(kBefore.size());
-  return std::string(answer.substr(0, answer.find_last_not_of("\r\n") + 1));
 }
 
 }  // namespace
@@ -230,25 +221,25 @@ bool Guard::ended() const {
 
 Descriptor Guard::watched() const { return moved(socket_.get()); }
 
-// The number may be trusted if the guard lives once it has been opened.
-void Guard::took_part(int pid) {
-  if (!process_) process_.emplace(pid);
-  if (!process_->known() || ended()) process_.reset();
-  pid_ = pid;
-}
-
 Status Guard::await_answer() {
   std::array<char, 256> bytes{};
   if (!readable(socket_.get(), kAnswer)) return failed("no answer", errno);
   const int socket = socket_.get();
   const ssize_t size = repeated([&] { return recv(socket, bytes.data(), bytes.size(), 0); });
   if (size <= 0) return failed(kEnded, size < 0 ? errno : ECONNRESET);
-  const std::string_view answer(bytes.data(), static_cast<std::size_t>(size));
+  std::string_view answer(bytes.data(), static_cast<std::size_t>(size));
   if (answer.front() == '+') {
-    took_part(std::atoi(answer.data() + 1));
+    const int pid = std::atoi(answer.data() + 1);
+    if (!process_) process_.emplace(pid);
+    // The number may be trusted if the guard lives once it has been opened.
+    if (!process_->known() || ended()) process_.reset();
+    pid_ = pid;
     return {};
   }
-  return Status::invalid("the guard cannot be started: " + error_in(answer));
+  constexpr std::string_view kBefore = "-ERR ";
+  if (answer.substr(0, kBefore.size()) == kBefore) answer.remove_prefix(kBefore.size());
+  answer = answer.substr(0, answer.find_last_not_of("\r\n") + 1);
+  return Status::invalid("the guard cannot be started: " + std::string(answer));
 }
 
 }  // namespace holdfast::guard

@@ -95,7 +95,6 @@ class Guard {
  private:
   explicit Guard(Descriptor socket) : socket_(std::move(socket)) {}
   Status await_answer() HOLDFAST_REQUIRES(mutex_);
-  void took_part(int pid) HOLDFAST_REQUIRES(mutex_);
 
   Descriptor socket_;
   std::atomic<int> pid_{0};         // once it has answered

@@ -95,21 +95,17 @@ HeldPage::~HeldPage() {
   munmap(layout_, bytes_for(capacity_));
 }
 
-HeldPage::Slot HeldPage::take_slot() {
-  if (free_.empty()) {
-    layout_->used.store(next_ + 1, std::memory_order_release);
-    return next_++;
-  }
-  const Slot slot = free_.back();
-  free_.pop_back();
-  return slot;
-}
-
 std::optional<HeldPage::Id> HeldPage::put(const HeldRecordView& record) {
   const std::size_t name = record.name.size();
   const std::size_t owner = record.owner.size();
   if (full() || name == 0 || name + owner > kLongest) return std::nullopt;
-  const Slot slot = take_slot();
+  Slot slot = next_;
+  if (free_.empty()) {
+    layout_->used.store(++next_, std::memory_order_release);
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+  }
   PageRecord& into = record_of(layout_, slot);
   const PageRecord::Writing writing(into);
   into.kind = record.kind;

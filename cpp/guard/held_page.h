@@ -88,7 +88,6 @@ class HeldPage {
 
  private:
   HeldPage(Descriptor fd, PageLayout* layout, std::uint32_t capacity);
-  Slot take_slot();
 
   Descriptor fd_;
   PageLayout* layout_;

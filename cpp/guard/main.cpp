@@ -60,13 +60,6 @@ Packet receive(int socket) {
   return packet;
 }
 
-// Any other error would be there at each look: the program is gone, or a rule that the guard has
-// inherited forbids the call.
-bool passes(int error) {
-  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ENOBUFS ||
-         error == ENOMEM;
-}
-
 // The clients of the guarded program, as their messages say. The guard's side; one thread.
 class GuardedClients {
  public:
@@ -89,7 +82,6 @@ class GuardedClients {
 
  private:
   Status join(const std::string& client, const Descriptor& page);
-  void answer(const Status& status) const;
 
   const Descriptor socket_;
   bool joined_ = false;
@@ -99,10 +91,19 @@ class GuardedClients {
 
 GuardedClients::Read GuardedClients::read() {
   const Packet packet = receive(socket_.get());
-  if (packet.size < 0 && passes(errno)) return Read::kNone;
+  const bool passes = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ||
+                      errno == ENOBUFS || errno == ENOMEM;
+  if (packet.size < 0 && passes) return Read::kNone;
+  // Any other error would be there at each look: the program is gone, or a rule that the guard has
+  // inherited forbids the call.
   at_end_ = packet.size <= 0;
   if (at_end_) return Read::kEnd;
-  if (packet.page.open()) answer(join(packet.bytes, packet.page));
+  if (packet.page.open()) {
+    const Status joined = join(packet.bytes, packet.page);
+    const std::string text =
+        joined.ok() ? "+" + std::to_string(getpid()) + "\r\n" : "-ERR " + joined.message() + "\r\n";
+    (void)send(socket_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
   for (auto each = pages_.begin(); each != pages_.end();) {
     each = each->second.closed() ? pages_.erase(each) : std::next(each);
   }
@@ -115,12 +116,6 @@ Status GuardedClients::join(const std::string& client, const Descriptor& page) {
   pages_.emplace(client, std::move(view.value()));
   joined_ = true;
   return {};
-}
-
-void GuardedClients::answer(const Status& status) const {
-  const std::string text =
-      status.ok() ? "+" + std::to_string(getpid()) + "\r\n" : "-ERR " + status.message() + "\r\n";
-  (void)send(socket_.get(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool GuardedClients::done() const {

@@ -44,10 +44,6 @@ std::size_t permit_of(const HeldRecord& record) {
 
 bool is_permit(const HeldRecord& record) { return permit_of(record) < sync::kPermitKinds.size(); }
 
-bool known(const HeldRecord& record) {
-  return is_permit(record) || record.kind < sync::kLockKinds.size();
-}
-
 // The client's own key is none: what would make it again is not in the page.
 bool renewable(const HeldRecord& record) {
   return is_permit(record) || !sync::kLockKinds.at(record.kind).word.empty();
@@ -61,12 +57,6 @@ void write_renewal(script::Writer& out, const HeldRecord& record, Millis lease) 
   const sync::LockKind& kind = sync::kLockKinds.at(record.kind);
   const LockName name(record.name, kind.side);
   kind.recipe().renew(out, {{&name, record.owner}}, lease);
-}
-
-// What the server says to that.
-bool was_renewed(const HeldRecord& record, const resp::Reply& reply) {
-  if (is_permit(record)) return reply.integer() != 0;
-  return sync::kLockKinds.at(record.kind).recipe().renewed(reply, 1).front() != 0;
 }
 
 void write_release(script::Writer& out, const HeldRecord& record) {
@@ -95,31 +85,23 @@ struct Way {
   std::size_t room = kRoom;
 };
 
-std::string_view value_in(std::string_view info, std::string_view name) {
-  const std::size_t at = info.find(name);
-  if (at == std::string_view::npos) return {};
-  info.remove_prefix(at + name.size());
-  return info.substr(0, info.find(' '));
-}
-
 // After a restart of the server, or at another one, the number may be of another client: so its
 // address has to be the same, too. By a unix socket all have the same.
 std::vector<resp::Command> closing(const std::vector<std::string>& connections) {
   std::vector<resp::Command> commands;
   for (const std::string_view info : connections) {
-    const std::string_view number = value_in(info, "id=");
-    const std::string_view address = value_in(info, " addr=");
+    const auto value = [info](std::string_view name) {
+      const std::size_t at = info.find(name);
+      if (at == std::string_view::npos) return std::string_view();
+      const std::size_t begin = at + name.size();
+      return info.substr(begin, info.find(' ', begin) - begin);
+    };
+    const std::string_view number = value("id=");
+    const std::string_view address = value(" addr=");
     if (address.empty() || address.front() == '/') continue;
     commands.push_back({"CLIENT", "KILL", "ID", number, "ADDR", address});
   }
   return commands;
-}
-
-client::PubSub mode_of(std::string_view publish) {
-  for (const auto mode : {client::PubSub::kSharded, client::PubSub::kBoth}) {
-    if (topology::publish_command_of(mode) == publish) return mode;
-  }
-  return client::PubSub::kClassic;
 }
 
 topology::Setup setup_of(const Settings& settings) {
@@ -127,7 +109,10 @@ topology::Setup setup_of(const Settings& settings) {
   topology::Setup setup;
   setup.endpoint = endpoint;
   setup.primary = settings.primary;
-  setup.pubsub = mode_of(settings.publish);
+  setup.pubsub = client::PubSub::kClassic;
+  for (const auto mode : {client::PubSub::kSharded, client::PubSub::kBoth}) {
+    if (topology::publish_command_of(mode) == settings.publish) setup.pubsub = mode;
+  }
   setup.driver = client::Connection::Driver::kLoop;
   client::StreamOptions& link = setup.link;
   link.address = endpoint.addresses.front();
@@ -147,11 +132,6 @@ topology::Setup setup_of(const Settings& settings) {
 
 // poll() does not count the time of a suspended machine.
 constexpr Millis kLongest{1000};
-
-short events_of(const net::Interest& interest) {
-  return static_cast<short>((interest.read ? POLLIN : 0) | (interest.write ? POLLOUT : 0) |
-                            (interest.hangup ? net::kPollHangUp : 0));
-}
 
 // Drives Pollables on the thread that calls step(): the guard has no other. Not thread-safe.
 class ThreadLoop final : public net::Loop {
@@ -203,8 +183,11 @@ void ThreadLoop::await(TimePoint until) {
   until = std::min(until, after(now, kLongest));
   for (auto& [which, driven] : all_) {
     until = std::min(until, driven.due ? now : driven.interest.until);
-    if (driven.interest.fd < 0) continue;
-    waited.push_back({driven.interest.fd, events_of(driven.interest), 0});
+    const net::Interest& wanted = driven.interest;
+    if (wanted.fd < 0) continue;
+    const int events = (wanted.read ? POLLIN : 0) | (wanted.write ? POLLOUT : 0) |
+                       (wanted.hangup ? net::kPollHangUp : 0);
+    waited.push_back({wanted.fd, static_cast<short>(events), 0});
     waiting.push_back(&driven);
   }
   const auto left = std::chrono::ceil<Millis>(std::max<Duration>(until - now, Duration::zero()));
@@ -224,7 +207,7 @@ class Keeper final : public net::Pollable {
   // -1: there is none.
   explicit Keeper(int pipe) : pipe_(pipe) {}
 
-  // What is written into the pipe means nothing.
+  // Bytes in the pipe mean nothing.
   bool open() const {
     pollfd end{pipe_, 0, 0};
     return pipe_ >= 0 && poll(&end, 1, 0) == 0;
@@ -249,10 +232,8 @@ class Releases {
   class Step;
 
   bool over(TimePoint now) const;
-  void keep_no_more();
   void take_back();
   void submit(TimePoint now);
-  void submit(Hold& hold);
   void end(Hold& hold);
   void answered(Hold& hold, bool renewal, const Result<resp::Reply>& reply, TimePoint sent);
   void renewed(Hold& hold, const resp::Reply& reply, TimePoint sent);
@@ -316,7 +297,8 @@ Releases::Releases(const Clock& clock, const Settings& settings, std::vector<Hel
   const TimePoint now = clock.now();
   for (HeldRecord& record : held) {
     const auto left = std::chrono::duration_cast<Millis>(record.deadline - now);
-    if (known(record)) holds_.push_back({std::move(record), std::max(left, kLeastKept)});
+    const bool known = is_permit(record) || record.kind < sync::kLockKinds.size();
+    if (known) holds_.push_back({std::move(record), std::max(left, kLeastKept)});
   }
   topology::Setup setup = setup_of(settings);
   const bool service = setup.endpoint.deployment == net::Deployment::kSentinel;
@@ -329,7 +311,11 @@ Releases::Releases(const Clock& clock, const Settings& settings, std::vector<Hel
 void Releases::run() {
   for (TimePoint now = clock_.now(); !over(now); now = clock_.now()) {
     if (std::exchange(lost_, false)) take_back();
-    if (keeping_ && !keeper_->open()) keep_no_more();
+    if (keeping_ && !keeper_->open()) {
+      keeping_ = false;
+      for (Hold& hold : holds_) hold.due = {};
+      next_look_ = {};
+    }
     if (now >= next_look_ || answered_ >= on_way_) submit(now);
     if (!over(now)) loop_.step(next_look_);
   }
@@ -349,12 +335,6 @@ void Releases::take_back() {
   next_look_ = {};
 }
 
-void Releases::keep_no_more() {
-  keeping_ = false;
-  for (Hold& hold : holds_) hold.due = {};
-  next_look_ = {};
-}
-
 void Releases::submit(TimePoint now) {
   answered_ = 0;
   next_look_ = after(now, keeping_ ? kLongest : kNextLook);
@@ -362,23 +342,21 @@ void Releases::submit(TimePoint now) {
     if (hold.on_way || hold.released || (keeping_ && !renewable(hold.record))) continue;
     if (hold.record.deadline <= now) {
       end(hold);
-    } else if (hold.due <= now) {
-      submit(hold);
-    } else {
-      next_look_ = std::min(next_look_, hold.due);
+      continue;
     }
+    if (hold.due > now) {
+      next_look_ = std::min(next_look_, hold.due);
+      continue;
+    }
+    const auto connection = topology_->route(hold.record.name, topology::Traffic::kCalls);
+    Way& way = ways_[connection];
+    if (way.on_way >= way.room) continue;
+    hold.on_way = true;
+    ++on_way_;
+    const auto step = std::make_shared<Step>(*this, hold, way);
+    const Status refused = connection->submit(step);
+    if (!refused.ok()) step->complete(refused, {});
   }
-}
-
-void Releases::submit(Hold& hold) {
-  const auto connection = topology_->route(hold.record.name, topology::Traffic::kCalls);
-  Way& way = ways_[connection];
-  if (way.on_way >= way.room) return;
-  hold.on_way = true;
-  ++on_way_;
-  const auto step = std::make_shared<Step>(*this, hold, way);
-  const Status refused = connection->submit(step);
-  if (!refused.ok()) step->complete(refused, {});
 }
 
 void Releases::end(Hold& hold) {
@@ -408,7 +386,12 @@ void Releases::answered(Hold& hold, bool renewal, const Result<resp::Reply>& rep
 
 void Releases::renewed(Hold& hold, const resp::Reply& reply, TimePoint sent) {
   if (!reply.is_error()) {
-    if (!was_renewed(hold.record, reply)) return end(hold);
+    const HeldRecord& record = hold.record;
+    const bool lasts =
+        is_permit(record)
+            ? reply.integer() != 0
+            : sync::kLockKinds.at(record.kind).recipe().renewed(reply, 1).front() != 0;
+    if (!lasts) return end(hold);
     hold.backoff = kBackoff;
     hold.record.deadline = std::max(hold.record.deadline, after(sent, hold.lease));
   }

@@ -74,17 +74,6 @@ bool read_numbers(std::string_view text, net::Endpoint& endpoint) {
   return words && deployment >= 0 && deployment <= static_cast<int>(net::Deployment::kCluster);
 }
 
-void read_field(std::string_view name, std::string_view value, Settings& settings) {
-  net::Endpoint& endpoint = settings.endpoint;
-  if (name == "address") endpoint.addresses.push_back(read_address(value));
-  if (name == "map") endpoint.address_table.push_back(read_entry(value));
-  if (name == "primary") settings.primary = read_address(value);
-  if (name == "connection") settings.connections.emplace_back(value);
-  visit_texts(settings, [&](std::string_view field, std::string& into) {
-    if (field == name) into = value;
-  });
-}
-
 }  // namespace
 
 std::string settings_text(const Settings& settings) {
@@ -112,17 +101,22 @@ Result<Settings> read_settings(std::string_view text) {
   auto next = reader.next();
   if (!next.ok()) return next.status();
   Settings settings;
+  net::Endpoint& endpoint = settings.endpoint;
   bool complete = false;
   const std::size_t size = next.value() ? next.value()->size() : 0;
   for (std::size_t i = 0; i + 1 < size; i += 2) {
     const std::string_view name = next.value()->text_at(i);
     const std::string_view value = next.value()->text_at(i + 1);
-    if (name == "numbers") complete = read_numbers(value, settings.endpoint);
-    read_field(name, value, settings);
+    if (name == "numbers") complete = read_numbers(value, endpoint);
+    if (name == "address") endpoint.addresses.push_back(read_address(value));
+    if (name == "map") endpoint.address_table.push_back(read_entry(value));
+    if (name == "primary") settings.primary = read_address(value);
+    if (name == "connection") settings.connections.emplace_back(value);
+    visit_texts(settings, [&](std::string_view field, std::string& into) {
+      if (field == name) into = value;
+    });
   }
-  if (complete && !settings.endpoint.addresses.empty() && !settings.publish.empty()) {
-    return settings;
-  }
+  if (complete && !endpoint.addresses.empty() && !settings.publish.empty()) return settings;
   return Status::invalid("the settings for the guard are not complete");
 }
 
