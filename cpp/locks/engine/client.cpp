@@ -44,7 +44,7 @@ std::string connection_name(const std::optional<std::string>& given, const std::
   return name;
 }
 
-// What the client's key says.
+// The text of the client's key.
 struct About {
   explicit About(const ClientOptions& options)
       : lease(std::to_string(options.lease.time.count())),
@@ -67,8 +67,8 @@ struct About {
   std::string host;
 };
 
-// Who holds a lock is said before it is acquired, on the same connection. In a cluster the key may
-// be another server's: there the watchdog alone says it.
+// The owner of a lock is said before it is acquired, on the same connection. In a cluster the key
+// may be another server's: there the watchdog alone says it.
 void greet(topology::Setup& setup, const ClientOptions& options, const std::string& id,
            const About& about) {
   if (!options.label || options.endpoint.deployment == net::Deployment::kCluster) return;
@@ -114,27 +114,9 @@ topology::Setup topology_setup(const ClientOptions& options, const std::shared_p
   return setup;
 }
 
-std::shared_ptr<sync::ReplicaAcknowledger> acknowledger_of(
-    const ClientOptions& options, const Clock& clock,
-    const std::shared_ptr<topology::Topology>& topology) {
-  if (options.replicas_to_wait <= 0) return nullptr;
-  const sync::ReplicationPolicy policy{options.replicas_to_wait, options.command_timeout};
-  return std::make_shared<sync::ReplicaAcknowledger>(clock, topology, policy);
-}
-
-std::shared_ptr<Reauthentication> reauthentication_of(const ClientOptions& options,
-                                                      const Clock& clock, net::Loop& loop,
-                                                      const std::shared_ptr<EventSink>& events) {
-  const net::CredentialSource& source = options.endpoint.credential_source;
-  if (!source || options.reauthenticate == Millis(0)) return nullptr;
-  return std::make_shared<Reauthentication>(
-      clock, loop, Reauthentication::Setup{source, options.reauthenticate, options.connect_timeout},
-      events);
-}
-
 }  // namespace
 
-// What an open client has of its program.
+// The parts of its program that an open client keeps.
 struct Client::Part {
   explicit Part(Engine& engine) : usage(engine) {}
   ~Part() {
@@ -227,7 +209,12 @@ Client::Core* Client::make_core(bool first) {
                           options_.command_timeout, options_.label.has_value()});
   part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
   if (part->guarded) part->watch_guard();
-  part->reauthentication = reauthentication_of(options_, engine.clock(), loops.io, events);
+  const net::CredentialSource& source = options_.endpoint.credential_source;
+  if (source && options_.reauthenticate != Millis(0)) {
+    part->reauthentication = std::make_shared<Reauthentication>(
+        engine.clock(), loops.io,
+        Reauthentication::Setup{source, options_.reauthenticate, options_.connect_timeout}, events);
+  }
   part->prepare(setup);
   const auto topology = topology::make(engine.clock(), loops, setup);
   part->attach(topology, *keeper);
@@ -238,7 +225,12 @@ Client::Core* Client::make_core(bool first) {
   engine.add(keeper);
   const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
-  const auto acknowledger = acknowledger_of(options_, engine.clock(), topology);
+  std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
+  if (options_.replicas_to_wait > 0) {
+    acknowledger = std::make_shared<sync::ReplicaAcknowledger>(
+        engine.clock(), topology,
+        sync::ReplicationPolicy{options_.replicas_to_wait, options_.command_timeout});
+  }
   return new Core(std::move(part),
                   std::shared_ptr<const sync::Context>(new sync::Context{
                       engine.clock(), id, options_.command_timeout, topology, keeper, waits, timers,

@@ -46,16 +46,15 @@ void Closing::begin() {
   if (options_.release_held) release_held(false);
   const bool only_key = context().keeper->is_idle();
   release_held(true);
-  const TimePoint until =
-      end_by(only_key ? std::min(options_.timeout, kKeyTime) : options_.timeout);
-  (void)move_on(Stage::kStarting, Stage::kFinishing);
+  const Millis timeout = only_key ? std::min(options_.timeout, kKeyTime) : options_.timeout;
+  const TimePoint until = after(now(), timeout);
+  {
+    const MutexLock guard(mutex_);
+    until_ = until;
+    stage_ = Stage::kFinishing;
+  }
   if (context().keeper->is_idle()) return end();
   context().timers->arm(shared_from_this(), until);
-}
-
-TimePoint Closing::end_by(Millis timeout) {
-  const MutexLock guard(mutex_);
-  return until_ = after(now(), timeout);
 }
 
 void Closing::release_held(bool internal) {
@@ -72,12 +71,12 @@ void Closing::release_held(bool internal) {
 // happen while begin() still looks for holds to release.
 void Closing::time_is_up(TimePoint now) {
   settle();
-  if (is_late(now) || context().keeper->is_idle()) end();
-}
-
-bool Closing::is_late(TimePoint now) {
-  const MutexLock guard(mutex_);
-  return now >= until_;
+  bool late = false;
+  {
+    const MutexLock guard(mutex_);
+    late = now >= until_;
+  }
+  if (late || context().keeper->is_idle()) end();
 }
 
 // False: another thread has left that stage, or it has not come.
@@ -102,12 +101,11 @@ void Closing::end() {
 void Closing::settle() {
   if (!move_on(Stage::kSettling, Stage::kEnding)) return;
   const TimePoint now = this->now();
-  if (!lease::acquiring(*context().keeper) || now >= settled_by_) return close_records();
-  (void)move_on(Stage::kEnding, Stage::kSettling);
-  context().timers->arm(shared_from_this(), after(now, kLook));
-}
-
-void Closing::close_records() {
+  if (lease::acquiring(*context().keeper) && now < settled_by_) {
+    (void)move_on(Stage::kEnding, Stage::kSettling);
+    context().timers->arm(shared_from_this(), after(now, kLook));
+    return;
+  }
   std::vector<std::string> names = context().keeper->close(std::move(options_.reports));
   context().timers->disarm(*this);
   context().timers->close();

@@ -49,12 +49,9 @@ class Closing final : public sync::Exchange, public std::enable_shared_from_this
   void time_is_up(TimePoint now) override;
   void begin() HOLDFAST_EXCLUDES(mutex_);
   void release_held(bool internal) HOLDFAST_EXCLUDES(mutex_);  // the client's key, or the others
-  TimePoint end_by(Millis timeout) HOLDFAST_EXCLUDES(mutex_);
-  bool is_late(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
   bool move_on(Stage from, Stage to) HOLDFAST_EXCLUDES(mutex_);
   void end() HOLDFAST_EXCLUDES(mutex_);
   void settle() HOLDFAST_EXCLUDES(mutex_);
-  void close_records() HOLDFAST_EXCLUDES(mutex_);
 
   const LockName name_{"close"};
   Options options_;

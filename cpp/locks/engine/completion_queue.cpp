@@ -7,19 +7,11 @@
 
 namespace holdfast::engine {
 
-namespace {
-
-Descriptor watched_wake_up(client::EventLoopReader& loop) {
-  Descriptor wake_up = make_wake_up();
-  if (!wake_up.open()) throw LimitReached("eventfd", errno);
-  loop.watch(wake_up.get());
-  return wake_up;
-}
-
-}  // namespace
-
 CompletionQueue::CompletionQueue()
-    : loop_(std::make_shared<client::EventLoopReader>()), wake_(watched_wake_up(*loop_)) {}
+    : loop_(std::make_shared<client::EventLoopReader>()), wake_(make_wake_up()) {
+  if (!wake_.open()) throw LimitReached("eventfd", errno);
+  loop_->watch(wake_.get());
+}
 
 void CompletionQueue::done(std::uint64_t id, sync::Outcome outcome) {
   const bool here = client::EventLoopReader::of_this_thread() == loop_.get();

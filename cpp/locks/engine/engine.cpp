@@ -72,14 +72,28 @@ void Engine::set_watchdog_threads(std::size_t count) { g_watchdog_threads.store(
 
 Engine::Usage::Usage(Engine& engine)
     : engine_(engine.begin_use()), io_(*engine_.io_), watchdog_(engine_.assign_watchdog()) {}
-Engine::Usage::~Usage() { engine_.end_use(); }
+
+Engine::Usage::~Usage() {
+  const MutexLock lock(engine_.mutex_);
+  if (--engine_.usages_ > 0) return;
+  for (net::EventLoop* const loop : engine_.loops()) loop->stay(false);
+  engine_.stop_events_if_unused();
+  Parker::keep_descriptors(false);
+}
 
 void Engine::Usage::start() { engine_.start({&io_, &watchdog_}); }
 
 Engine::Reports::Reports(Engine& engine, const net::Loop& loop) : engine_(engine), loop_(loop) {
-  engine_.begin_reports(loop_);
+  const MutexLock lock(engine_.mutex_);
+  engine_.reporting_.push_back(&loop_);
 }
-Engine::Reports::~Reports() { engine_.end_reports(loop_); }
+
+Engine::Reports::~Reports() {
+  const MutexLock lock(engine_.mutex_);
+  std::vector<const net::Loop*>& all = engine_.reporting_;
+  all.erase(std::find(all.begin(), all.end(), &loop_));
+  engine_.stop_events_if_unused();
+}
 
 std::vector<net::EventLoop*> Engine::loops() {
   std::vector<net::EventLoop*> loops{io_.get()};
@@ -95,7 +109,7 @@ Engine& Engine::begin_use() {
   return *this;
 }
 
-// What is begun in vain ends again: it drives nothing yet.
+// A loop that is begun in vain ends again: it drives nothing yet.
 void Engine::start(const std::vector<net::EventLoop*>& wanted) {
   const MutexLock lock(mutex_);
   std::vector<net::EventLoop*> begun;
@@ -113,31 +127,8 @@ void Engine::start(const std::vector<net::EventLoop*>& wanted) {
   }
 }
 
-void Engine::end_use() {
-  const MutexLock lock(mutex_);
-  if (--usages_ > 0) return;
-  for (net::EventLoop* const loop : loops()) loop->stay(false);
-  stop_events_if_unused();
-  Parker::keep_descriptors(false);
-}
-
-void Engine::begin_reports(const net::Loop& loop) {
-  const MutexLock lock(mutex_);
-  reporting_.push_back(&loop);
-}
-
-void Engine::end_reports(const net::Loop& loop) {
-  const MutexLock lock(mutex_);
-  reporting_.erase(std::find(reporting_.begin(), reporting_.end(), &loop));
-  stop_events_if_unused();
-}
-
 void Engine::stop_events_if_unused() {
   if (usages_ == 0 && reporting_.empty()) events_->stop();
-}
-
-bool Engine::reports(const net::Loop& loop) const {
-  return std::find(reporting_.begin(), reporting_.end(), &loop) != reporting_.end();
 }
 
 void Engine::await_end_of_threads(Duration longest) {
@@ -145,7 +136,9 @@ void Engine::await_end_of_threads(Duration longest) {
   {
     const MutexLock lock(mutex_);
     for (net::EventLoop* const loop : loops()) {
-      if (usages_ == 0 && !reports(*loop)) ending.push_back(loop);
+      const bool reports =
+          std::find(reporting_.begin(), reporting_.end(), loop) != reporting_.end();
+      if (usages_ == 0 && !reports) ending.push_back(loop);
     }
   }
   const TimePoint until = after(clock_.now(), longest);

@@ -42,8 +42,8 @@ class Engine {
     net::EventLoop& watchdog_;
   };
 
-  // What a closed client has still to report keeps this: the reading of events, and the thread of
-  // its loop, go on until then.
+  // Kept until all that a closed client has to report is posted: the reading of events, and the
+  // thread of its loop, go on until then.
   class Reports {
    public:
     Reports(Engine& engine, const net::Loop& loop);
@@ -76,13 +76,9 @@ class Engine {
   friend class OfProcess<Engine>;
   Engine();
   Engine& begin_use();
-  void end_use();
   net::EventLoop& assign_watchdog();
   void start(const std::vector<net::EventLoop*>& wanted);
-  void begin_reports(const net::Loop& loop);
-  void end_reports(const net::Loop& loop);
   void stop_events_if_unused() HOLDFAST_REQUIRES(mutex_);
-  bool reports(const net::Loop& loop) const HOLDFAST_REQUIRES(mutex_);
   std::vector<net::EventLoop*> loops() HOLDFAST_REQUIRES(mutex_);
 
   SystemClock clock_;

@@ -24,7 +24,17 @@ class LossSignals final : public EventSink,
 
   // With any lock held.
   void post(Event event) override HOLDFAST_EXCLUDES(mutex_) {
-    if (event.kind == Event::Kind::kLost) note(event.name);
+    const auto hub = hub_.lock();
+    if (event.kind == Event::Kind::kLost && hub) {
+      std::string channel = sync::keys::kSemaphoreChannel.of(LockName(event.name));
+      if (hub->registry().has_waiters(channel)) {
+        {
+          const MutexLock lock(mutex_);
+          channels_.push_back(std::move(channel));
+        }
+        loop_.drive(shared_from_this());
+      }
+    }
     events_->post(std::move(event));
   }
 
@@ -44,17 +54,6 @@ class LossSignals final : public EventSink,
   }
 
  private:
-  void note(const std::string& name) {
-    std::string channel = sync::keys::kSemaphoreChannel.of(LockName(name));
-    const auto hub = hub_.lock();
-    if (!hub || !hub->registry().has_waiters(channel)) return;
-    {
-      const MutexLock lock(mutex_);
-      channels_.push_back(std::move(channel));
-    }
-    loop_.drive(shared_from_this());
-  }
-
   const std::shared_ptr<EventSink> events_;
   const std::weak_ptr<WaitHub> hub_;
   net::Loop& loop_;

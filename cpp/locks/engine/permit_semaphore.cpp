@@ -63,13 +63,11 @@ std::string PermitSemaphore::permit(OwnerNumber number) const {
 sync::ExchangePtr PermitSemaphore::release(const std::string& permit) const {
   auto context = client_->context();
   const auto number = sync::permit_number(context->client_id, permit);
-  if (!number || !context->keeper->knows(name_, *number)) return release_by_id(permit);
-  return std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
-                                             sync::HoldRelease::What{*number});
-}
-
-sync::ExchangePtr PermitSemaphore::release_by_id(const std::string& permit) const {
-  const auto context = client_->started();
+  if (number && context->keeper->knows(name_, *number)) {
+    return std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
+                                               sync::HoldRelease::What{*number});
+  }
+  context = client_->started();
   sync::StepRelease::What release{
       [&row = kind_.release, name = name_, permit](script::Writer& out) {
         row.write(out, sync::about_permits(name, permit));
@@ -103,15 +101,11 @@ lease::Releases::Owners PermitSemaphore::owners_of(const Permits& permits) const
 
 std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_many(
     const Permits& permits) const {
-  const auto lost =
-      client_->started()->keeper->releases().begin_together(name_, owners_of(permits));
-  if (!lost) return release_together(permits);
-  const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
-  return Lost{static_cast<std::size_t>(found - permits.begin()), lost->owner, lost->reason};
-}
-
-sync::ExchangePtr PermitSemaphore::release_together(const Permits& permits) const {
   auto context = client_->started();
+  if (const auto lost = context->keeper->releases().begin_together(name_, owners_of(permits))) {
+    const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
+    return Lost{static_cast<std::size_t>(found - permits.begin()), lost->owner, lost->reason};
+  }
   sync::CounterRequestPtr request = context->slots->take();
   const Millis memory = sync::request_memory(*context);
   sync::StepRelease::What release;

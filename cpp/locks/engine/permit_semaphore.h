@@ -78,8 +78,6 @@ class PermitSemaphore {
 
  private:
   sync::ExchangePtr query(const sync::Row& row, const sync::CallersTime& time = {}) const;
-  sync::ExchangePtr release_by_id(const std::string& permit) const;
-  sync::ExchangePtr release_together(const Permits& permits) const;
   lease::Releases::Owners owners_of(const Permits& permits) const;
 
   const std::shared_ptr<Client> client_;

@@ -181,7 +181,9 @@ sync::ExchangePtr Quorum::release_members(const Release& what) const {
   }
   const auto combine = [this, owner](const Answers& answers) {
     Outcome outcome = common_release(rule(), answers);
-    if (outcome.verdict == sync::Verdict::kGranted) forget_losses(owner);
+    if (outcome.verdict == sync::Verdict::kGranted) {
+      for (const auto& lock : members_) lock->forget_loss(owner);
+    }
     if (outcome.verdict == sync::Verdict::kGone) release_rest(owner);
     return outcome;
   };
@@ -340,10 +342,6 @@ std::vector<int> Quorum::counts(OwnerNumber owner) const {
   held.reserve(members_.size());
   for (const auto& lock : members_) held.push_back(lock->known_count(owner));
   return held;
-}
-
-void Quorum::forget_losses(OwnerNumber owner) const {
-  for (const auto& lock : members_) lock->forget_loss(owner);
 }
 
 }  // namespace holdfast::engine

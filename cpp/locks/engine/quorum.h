@@ -65,7 +65,6 @@ class Quorum final : public Lockable,
   sync::ExchangePtr call_all(Call call, sync::FanOutCall::Combine combine) const;
   std::function<sync::ExchangePtr(std::size_t member)> of_member(Call call) const;
   std::vector<int> counts(OwnerNumber owner) const;
-  void forget_losses(OwnerNumber owner) const;
 
   const Members members_;
   const Rule rule_for_;

@@ -109,17 +109,14 @@ void Reauthentication::refused(std::uint64_t round, const Status& why) {
   event.kind = Event::Kind::kNotRenewed;
   event.reason = why.message();
   events_->post(std::move(event));
-  not_later_than(after(clock_.now(), pause()));
+  const Millis pause = std::clamp(setup_.period / 10, kShortestPause, kLongestPause);
+  not_later_than(after(clock_.now(), std::min(pause, setup_.period)));
 }
 
 void Reauthentication::not_later_than(TimePoint at) {
   if (at >= next_) return;
   next_ = at;
   loop_.drive_at(shared_from_this(), at);
-}
-
-Millis Reauthentication::pause() const {
-  return std::min(std::clamp(setup_.period / 10, kShortestPause, kLongestPause), setup_.period);
 }
 
 }  // namespace holdfast::engine

@@ -43,7 +43,6 @@ class Reauthentication final : public net::Pollable,
   void send(TimePoint now, const net::Credentials& who);
   void refused(std::uint64_t round, const Status& why) HOLDFAST_EXCLUDES(mutex_);
   void not_later_than(TimePoint at) HOLDFAST_REQUIRES(mutex_);
-  Millis pause() const;
 
   const Clock& clock_;
   net::Loop& loop_;
