@@ -33,17 +33,15 @@ void give_up(Awaitable& awaitable) {
   awaitable.observation.cancelled(*awaitable.operation);
 }
 
-std::string awaited_already(const Awaitable& awaitable) {
-  // An operation that its caller cancelled before it began has no name.
-  const bool begun = awaitable.operation != nullptr;
-  const std::string of = begun ? " for " + quoted(awaitable.operation->name().bytes()) : "";
-  return "the result" + of + " was awaited already; call the method again for another one";
-}
-
 // The result or error of the operation. An interrupt of the observer gives a grant back.
 py::object take(Awaitable& awaitable) {
   if (std::exchange(awaitable.over, true)) {
-    raise_python(PyExc_RuntimeError, awaited_already(awaitable).c_str());
+    // An operation that its caller cancelled before it began has no name.
+    const bool begun = awaitable.operation != nullptr;
+    const std::string of = begun ? " for " + quoted(awaitable.operation->name().bytes()) : "";
+    const std::string text =
+        "the result" + of + " was awaited already; call the method again for another one";
+    raise_python(PyExc_RuntimeError, text.c_str());
   }
   try {
     awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
@@ -67,25 +65,19 @@ bool begin(Awaitable& awaitable) {
   return false;
 }
 
-// What raises in the place of the result; empty: nothing does.
-py::object failing_of(Awaitable& awaitable) {
-  if (awaitable.lazy == nullptr || awaitable.lazy->fail == nullptr) return {};
-  py::object failing = awaitable.lazy->fail(awaitable);
-  if (!failing) return {};
-  awaitable.over = true;
-  awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
-  return failing;
-}
-
 // Before a loss is taken: one step of what finds out who has released the lock by force.
 // PYGEN_NEXT: it is not over; PYGEN_RETURN, without a result: it is.
 PySendResult look_on(Awaitable& awaitable, PyObject* value, PyObject** result) {
   if (awaitable.looks == nullptr && !awaitable.over && !awaitable.explained) {
     awaitable.explained = true;
     PyObject* const made = guarded([&awaitable] {
-      py::object failing = failing_of(awaitable);
-      if (failing) return failing;
-      return explanation(*awaitable.operation, *awaitable.outcome);
+      const AwaitableKind* const lazy = awaitable.lazy;
+      const bool may_fail = lazy != nullptr && lazy->fail != nullptr;
+      py::object failing = may_fail ? lazy->fail(awaitable) : py::object();
+      if (!failing) return explanation(*awaitable.operation, *awaitable.outcome);
+      awaitable.over = true;
+      awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
+      return failing;
     });
     if (made == nullptr && PyErr_Occurred() != nullptr) return PYGEN_ERROR;
     awaitable.looks = made;
@@ -200,29 +192,6 @@ PyObject* result(PyObject* self, PyObject* /*unused*/) {
   });
 }
 
-PyObject* get_loop(PyObject* self, PyObject* /*unused*/) {
-  return Py_NewRef(awaitable_of(self).loop);
-}
-
-PyObject* is_done(PyObject* self, PyObject* /*unused*/) {
-  return PyBool_FromLong(awaitable_of(self).done() ? 1 : 0);
-}
-
-PyObject* is_cancelled(PyObject* self, PyObject* /*unused*/) {
-  return PyBool_FromLong(awaitable_of(self).cancelled ? 1 : 0);
-}
-
-// None where asyncio is not to take it for a Future.
-PyObject* get_blocking(PyObject* self, void* /*unused*/) {
-  if (awaitable_of(self).fresh) return Py_NewRef(Py_None);
-  return PyBool_FromLong(awaitable_of(self).blocking ? 1 : 0);
-}
-
-int set_blocking(PyObject* self, PyObject* value, void* /*unused*/) {
-  awaitable_of(self).blocking = value == Py_True;
-  return 0;
-}
-
 int traverse(PyObject* self, visitproc visit, void* arg) {
   const Awaitable& awaitable = awaitable_of(self);
   Py_VISIT(Py_TYPE(self));
@@ -236,20 +205,17 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return awaitable.observation.traverse(visit, arg);
 }
 
-// As the interpreter warns of a coroutine.
-void warn_of_fresh(const Awaitable& awaitable) {
-  const char* const title = awaitable.lazy->title;
-  if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "coroutine '%s' was never awaited", title) < 0) {
-    PyErr_WriteUnraisable(nullptr);
-  }
-}
-
 // The task that would take its result is gone.
 void end(PyObject* self) {
   const Awaitable& awaitable = awaitable_of(self);
   if (awaitable.over) return;
   const py::error_scope keeps;  // preserves a current error
-  if (awaitable.fresh) warn_of_fresh(awaitable);
+  if (awaitable.fresh) {        // as the interpreter warns of a coroutine
+    const char* const title = awaitable.lazy->title;
+    if (PyErr_WarnFormat(PyExc_RuntimeWarning, 1, "coroutine '%s' was never awaited", title) < 0) {
+      PyErr_WriteUnraisable(nullptr);
+    }
+  }
   PyObject* const done = close(self, nullptr);
   if (done == nullptr) PyErr_WriteUnraisable(nullptr);
   Py_XDECREF(done);
@@ -289,14 +255,34 @@ PyMethodDef g_methods[] = {
     {"cancel", as_method(cancel), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"add_done_callback", as_method(add_done_callback), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"result", result, METH_NOARGS, nullptr},
-    {"get_loop", get_loop, METH_NOARGS, nullptr},
-    {"done", is_done, METH_NOARGS, nullptr},
-    {"cancelled", is_cancelled, METH_NOARGS, nullptr},
+    {"get_loop",
+     [](PyObject* self, PyObject* /*unused*/) { return Py_NewRef(awaitable_of(self).loop); },
+     METH_NOARGS, nullptr},
+    {"done",
+     [](PyObject* self, PyObject* /*unused*/) {
+       return PyBool_FromLong(awaitable_of(self).done() ? 1 : 0);
+     },
+     METH_NOARGS, nullptr},
+    {"cancelled",
+     [](PyObject* self, PyObject* /*unused*/) {
+       return PyBool_FromLong(awaitable_of(self).cancelled ? 1 : 0);
+     },
+     METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 
 PyGetSetDef g_attributes[] = {
-    {"_asyncio_future_blocking", get_blocking, set_blocking, nullptr, nullptr},
+    {"_asyncio_future_blocking",
+     [](PyObject* self, void* /*unused*/) {
+       // None where asyncio is not to take it for a Future.
+       if (awaitable_of(self).fresh) return Py_NewRef(Py_None);
+       return PyBool_FromLong(awaitable_of(self).blocking ? 1 : 0);
+     },
+     [](PyObject* self, PyObject* value, void* /*unused*/) {
+       awaitable_of(self).blocking = value == Py_True;
+       return 0;
+     },
+     nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 

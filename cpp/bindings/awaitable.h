@@ -14,7 +14,7 @@ namespace holdfast::bindings {
 class TaskQueue;
 struct Awaitable;
 
-// What an awaitable does that begins when it is awaited first. Both functions throw what the task
+// The kind of an awaitable that begins when it is awaited first. Its functions throw what the task
 // gets.
 struct AwaitableKind {
   const char* title;                              // as the interpreter names a coroutine
@@ -30,7 +30,7 @@ struct AwaitableKind {
 // coroutine, in the task that awaits it; until then it is a coroutine to asyncio, and no Future. A
 // native object of Python, used on its loop's thread, but for its end.
 struct Awaitable {
-  // What begin() of a lazy one is given.
+  // The arguments of begin() of a lazy one.
   struct Arguments {
     PyObject* subject;  // the lock
     PyObject* body;     // the error of the block that ends; null: none
@@ -63,7 +63,7 @@ struct Awaitable {
   bool done() const { return outcome || cancelled; }
   bool granted() const { return outcome && outcome->verdict == sync::Verdict::kGranted; }
   PyObject* object() { return &ob_base; }
-  // What the outcome is to Python; throws its error.
+  // The outcome as Python has it; throws its error.
   pybind11::object value();
   void leave_queue();
 

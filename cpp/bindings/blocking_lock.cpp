@@ -35,26 +35,15 @@ struct LockState final : NativeState {
   const bool defers;    // __exit__ does not wait for the answer
 };
 
-enum class ReleaseMode { kOne, kAll, kDeferred, kBlock, kDeferredBlock };
-
-bool is_block(ReleaseMode how) {
-  return how == ReleaseMode::kBlock || how == ReleaseMode::kDeferredBlock;
-}
-
-bool is_deferred(ReleaseMode how) {
-  return how == ReleaseMode::kDeferred || how == ReleaseMode::kDeferredBlock;
-}
+struct ReleaseMode {
+  bool block = false;  // of the hold of a `with`
+  bool deferred = false;
+  bool all = false;  // all holds of the caller at once
+};
 
 sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
-  switch (how) {
-    case ReleaseMode::kDeferred:
-      return lock.release_deferred(owner);
-    case ReleaseMode::kBlock:
-    case ReleaseMode::kDeferredBlock:
-      return lock.end_block(owner, is_deferred(how));
-    default:
-      return lock.release(owner, how == ReleaseMode::kAll);
-  }
+  if (how.block) return lock.end_block(owner, how.deferred);
+  return how.deferred ? lock.release_deferred(owner) : lock.release(owner, how.all);
 }
 
 // The owner is the caller.
@@ -90,7 +79,7 @@ void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner,
   } catch (py::error_already_set& error) {
     const auto errors = py::module_::import("holdfast._engine.errors");
     if (!error.type().is(errors.attr("NotOwnedError"))) throw;
-    raise(self_of(self).attr("_not_owned")(is_block(how)));
+    raise(self_of(self).attr("_not_owned")(how.block));
   }
 }
 
@@ -110,15 +99,14 @@ void release(PyObject* self, const LockState& state, ReleaseMode how) {
   const OwnerNumber owner = calling_owner();
   if (!state.prepares) return wait_for_release(self, state, owner, how);
   refuse_inside_acquire(*state.lock, owner);
-  const int holds = how == ReleaseMode::kAll ? state.lock->known_count(owner) : 1;
-  const bool deferred = is_deferred(how);
+  const int holds = how.all ? state.lock->known_count(owner) : 1;
   try {
     wait_for_release(self, state, owner, how);
   } catch (py::error_already_set& error) {
-    notify_released(self, holds, error.value(), deferred);
+    notify_released(self, holds, error.value(), how.deferred);
     throw;
   }
-  notify_released(self, holds, py::none(), deferred);
+  notify_released(self, holds, py::none(), how.deferred);
 }
 
 // Python checks arguments, before a command is sent.
@@ -137,7 +125,7 @@ py::object acquire_method(PyObject* self, LockState& state, const Arguments& giv
 void release_method(PyObject* self, LockState& state, const Arguments& given) {
   const bool awaited =
       given.empty() || py::tuple(call_python(self, "_checked_release", given))[0].cast<bool>();
-  release(self, state, awaited ? ReleaseMode::kOne : ReleaseMode::kDeferred);
+  release(self, state, {/*block=*/false, /*deferred=*/!awaited});
 }
 
 py::object enter(PyObject* self, LockState& state) {
@@ -148,11 +136,12 @@ py::object enter(PyObject* self, LockState& state) {
 }
 
 void leave(PyObject* self, LockState& state) {
-  release(self, state, state.defers ? ReleaseMode::kDeferredBlock : ReleaseMode::kBlock);
+  release(self, state, {/*block=*/true, state.defers});
 }
 
-// All holds of the caller at once.
-void release_all(PyObject* self, LockState& state) { release(self, state, ReleaseMode::kAll); }
+void release_all(PyObject* self, LockState& state) {
+  release(self, state, {/*block=*/false, /*deferred=*/false, /*all=*/true});
+}
 
 using Type = NativeType<LockState>;
 PyMethodDef g_methods[] = {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-// What protects the data of several threads in a CPython without a GIL. In one with a GIL, which
+// The protection of data of several threads in a CPython without a GIL. In one with a GIL, which
 // protects it there, these are plain values and locks that do nothing.
 //
 //   data                                          protected by

@@ -26,14 +26,6 @@ py::object error_of(const char* name, const std::string& message) {
   return py::module_::import("holdfast._engine.errors").attr(name)(python_text(message));
 }
 
-// Its cause is the exception of an application's callable, if that is still known.
-py::object caused(py::object error, std::uint64_t cause) {
-  if (cause == 0) return error;
-  py::object reason = py::module_::import("holdfast._clients.callables").attr("cause")(cause);
-  if (!reason.is_none()) PyException_SetCause(error.ptr(), reason.release().ptr());
-  return error;
-}
-
 PythonOutcome failure(py::object exception) { return {py::none(), std::move(exception)}; }
 
 std::string lost_text(std::string_view name, const std::string& reason) {
@@ -46,31 +38,20 @@ PythonOutcome lost(std::string_view name, const std::string& reason) {
                lost_text(name, reason) + "; another owner may have held it at the same time"));
 }
 
-// The outcome of an acquire that would have hidden an earlier loss.
-PythonOutcome hidden_loss(std::string_view name, const std::string& reason) {
-  return failure(error_of("LockLostError", lost_text(name, reason)));
-}
-
-PythonOutcome not_owned(std::string_view name) {
-  return failure(error_of(
-      "NotOwnedError", quoted(name) + " is not held by the caller; only its owner can release it"));
-}
-
-// It is unknown whether another owner holds the lock: so the result is not False, but an error with
-// the refusal as its cause.
-py::object timed_out(std::string_view name, const Status& why) {
-  const py::object cause = exception_for(why);
+PythonOutcome not_done(std::string_view name, const sync::Outcome& outcome) {
+  const Status& why = outcome.why;
+  if (why.ok()) return {py::bool_(false), {}};
+  if (why.code() == Code::kLost) {  // an acquire would have hidden it
+    return failure(error_of("LockLostError", lost_text(name, why.message())));
+  }
+  py::object refusal = exception_for(why);
+  if (outcome.verdict != sync::Verdict::kTimedOut) return failure(std::move(refusal));
+  // It is unknown whether another owner holds the lock: so the result is not False, but an error
+  // with the refusal as its cause.
   py::object error = error_of("LockTimeout", "timed out acquiring " + quoted(name) +
                                                  ": server not ready (" + why.message() + ")");
-  PyException_SetCause(error.ptr(), py::object(cause).release().ptr());
-  return error;
-}
-
-PythonOutcome not_done(std::string_view name, const sync::Outcome& outcome) {
-  if (outcome.why.ok()) return {py::bool_(false), {}};
-  if (outcome.why.code() == Code::kLost) return hidden_loss(name, outcome.why.message());
-  const bool late = outcome.verdict == sync::Verdict::kTimedOut;
-  return failure(late ? timed_out(name, outcome.why) : exception_for(outcome.why));
+  PyException_SetCause(error.ptr(), refusal.release().ptr());
+  return failure(std::move(error));
 }
 
 // A map comes as a list: name, value, name, value, ... An error is an exception, not raised.
@@ -134,8 +115,15 @@ py::object exception_for(const Status& status) {
     case Code::kInvalid:
       return py::reinterpret_borrow<py::object>(PyExc_ValueError)(python_text(status.message()));
     default:
-      return caused(error_of("ConnectionError", status.message()), status.cause());
+      break;
   }
+  py::object error = error_of("ConnectionError", status.message());
+  if (status.cause() == 0) return error;
+  // The exception of an application's callable, if it is still known.
+  py::object reason =
+      py::module_::import("holdfast._clients.callables").attr("cause")(status.cause());
+  if (!reason.is_none()) PyException_SetCause(error.ptr(), reason.release().ptr());
+  return error;
 }
 
 py::object exception_for(const LimitReached& limit) {
@@ -194,8 +182,10 @@ PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& out
     case Verdict::kObjected:
       return {answer(exchange, outcome), {}};
     case Verdict::kBusy:
-      if (exchange.role() == Role::kRelease) return not_owned(exchange.name().bytes());
-      return {py::bool_(false), {}};
+      if (exchange.role() != Role::kRelease) return {py::bool_(false), {}};
+      return failure(error_of("NotOwnedError",
+                              quoted(exchange.name().bytes()) +
+                                  " is not held by the caller; only its owner can release it"));
     case Verdict::kGone:
       return lost(exchange.name().bytes(), outcome.why.message());
     case Verdict::kExpired:
@@ -212,23 +202,21 @@ PythonOutcome to_python(const sync::Exchange& exchange, const sync::Outcome& out
 
 namespace {
 
-// Appends the part of a lock if the text says that the server no longer has its hold: the id of its
-// client, its name, what precedes the reason in the text, and the reason.
-void append_if_gone(py::list& parts, const sync::Exchange::Part& part, const py::str& text) {
-  const std::string title = part.title.empty() ? "" : part.title + ": ";
-  for (const char* gone : lease::kGoneReasons) {
-    if (!text.contains(python_text(title + gone))) continue;
-    const py::str reason(gone);
-    return parts.append(
-        py::make_tuple(part.client_id, py::bytes(part.name), python_text(title), reason));
-  }
-}
-
-// The arguments of Python's functions: the text, the owner, the locks that may have been released
-// by force, and whether the time of the caller is over. Nothing: no lock may have been.
+// The arguments of Python's functions: the text; the owner; the locks that may have been released
+// by force, as the text says that the server no longer has their holds, each with the id of its
+// client, its name, what precedes the reason in the text, and the reason; and whether the time of
+// the caller is over. Nothing: no lock may have been.
 std::optional<py::tuple> about(sync::Exchange& exchange, const py::str& text) {
   py::list parts;
-  for (const sync::Exchange::Part& part : exchange.parts()) append_if_gone(parts, part, text);
+  for (const sync::Exchange::Part& part : exchange.parts()) {
+    const std::string title = part.title.empty() ? "" : part.title + ": ";
+    for (const char* gone : lease::kGoneReasons) {
+      if (!text.contains(python_text(title + gone))) continue;
+      parts.append(
+          py::make_tuple(part.client_id, py::bytes(part.name), python_text(title), py::str(gone)));
+      break;
+    }
+  }
   if (parts.empty()) return std::nullopt;
   const bool late = exchange.role() == Role::kAcquire;
   return py::make_tuple(text, exchange.about().owner, parts, late);

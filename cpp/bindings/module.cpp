@@ -21,16 +21,12 @@ bool holds_interpreter() {
   return current != nullptr && current == PyGILState_GetThisThreadState();
 }
 
-void call_without_interpreter(const std::function<void()>& body) {
-  const pybind11::gil_scoped_release released;
-  body();
-}
-
-constexpr Interpreter kInterpreter{holds_interpreter, call_without_interpreter};
+constexpr Interpreter kInterpreter{holds_interpreter, [](const std::function<void()>& body) {
+                                     const pybind11::gil_scoped_release released;
+                                     body();
+                                   }};
 
 }  // namespace
-
-void register_interpreter() { set_interpreter(kInterpreter); }
 
 Registration::Registration(Register add) : add_(add), next_(g_registrations) {
   g_registrations = this;
@@ -45,7 +41,7 @@ void Registration::add_all(pybind11::module_& module) {
 // The engine as Python sees it: conversions only. The public classes are in python/holdfast.
 // It does not need the GIL: see critical_section.h.
 PYBIND11_MODULE(core_of_main_interpreter, module, pybind11::mod_gil_not_used()) {
-  holdfast::bindings::register_interpreter();
+  holdfast::set_interpreter(holdfast::bindings::kInterpreter);
   pybind11::register_local_exception_translator(holdfast::bindings::translate_limit);
   module.attr("__version__") = HOLDFAST_VERSION;
   module.add_object("Native", holdfast::bindings::native_root());

@@ -49,16 +49,9 @@ pybind11::object described(const pybind11::handle& method, const std::string& te
 
 [[noreturn]] void raise_unbound(PyObject* self);
 
-// The state of `self`, as set by the `_bind` of the type whose method runs. Raises RuntimeError if
-// a subclass has not called the constructor of its base class. For Using.
-template <typename State>
-State& state_of(PyObject* self) {
-  auto* const state = reinterpret_cast<NativeObject*>(self)->state;
-  if (state == nullptr) raise_unbound(self);
-  return *static_cast<State*>(state);
-}
-
-// The state of `self` for a call: until its end, set_state() raises.
+// The state of `self` for a call, as set by the `_bind` of the type whose method runs: until the
+// call's end, set_state() raises. Raises RuntimeError if a subclass has not called the constructor
+// of its base class.
 template <typename State>
 class Using {
  public:
@@ -73,26 +66,26 @@ class Using {
  private:
   static State& begin(PyObject* self) {
     const ObjectLock lock(self);  // so that set_state() does not come in between
-    auto& state = state_of<State>(self);
-    ++state.users;
-    return state;
+    auto* const state = reinterpret_cast<NativeObject*>(self)->state;
+    if (state == nullptr) raise_unbound(self);
+    ++state->users;
+    return *static_cast<State*>(state);
   }
 
   State& state_;
 };
 
-// Sets the state, unless a call uses the present one. Returns whether it did.
-inline bool replace_state(PyObject* self, std::unique_ptr<NativeState>& state) {
-  const ObjectLock lock(self);
-  NativeState*& present = reinterpret_cast<NativeObject*>(self)->state;
-  if (present != nullptr && present->users > 0) return false;
-  NativeState* const before = std::exchange(present, state.release());
-  state.reset(before);  // the caller destroys it
-  return true;
-}
-
+// Raises RuntimeError where a call uses the present state.
 inline void set_state(PyObject* self, std::unique_ptr<NativeState> state) {
-  if (replace_state(self, state)) return;
+  bool used = false;
+  {
+    const ObjectLock lock(self);
+    NativeState*& present = reinterpret_cast<NativeObject*>(self)->state;
+    used = present != nullptr && present->users > 0;
+    // The state before is destroyed without the lock.
+    if (!used) state.reset(std::exchange(present, state.release()));
+  }
+  if (!used) return;
   PyErr_Format(PyExc_RuntimeError, "%.100s.__init__() was called again during another call",
                Py_TYPE(self)->tp_name);
   throw pybind11::error_already_set();

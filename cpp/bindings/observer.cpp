@@ -19,18 +19,6 @@ namespace {
 PyObject* g_observer = nullptr;
 SharedMutex g_mutex;
 
-// Null: there is none.
-py::object current_observer() {
-  const SharedLock lock(g_mutex);
-  return py::reinterpret_borrow<py::object>(g_observer);
-}
-
-// Returns the one before.
-py::object replace_observer(py::object observer) {
-  const SharedLock lock(g_mutex);
-  return py::reinterpret_steal<py::object>(std::exchange(g_observer, observer.release().ptr()));
-}
-
 // The words of holdfast.outcome.
 const char* word(sync::Verdict verdict) {
   using sync::Verdict;
@@ -51,13 +39,6 @@ const char* word(sync::Verdict verdict) {
   return "failed";
 }
 
-// Whether a release with it is done, or goes on without its caller: the hold has ended for it.
-bool is_begun(sync::Verdict verdict) {
-  using sync::Verdict;
-  return verdict == Verdict::kGranted || verdict == Verdict::kCancelled ||
-         verdict == Verdict::kFailed;
-}
-
 template <typename... Args>
 void notify(const py::object& observer, const char* what, Args&&... args) {
   try {
@@ -71,7 +52,12 @@ void notify(const py::object& observer, const char* what, Args&&... args) {
 }  // namespace
 
 void set_observer(const py::object& observer) {
-  const py::object before = replace_observer(observer.is_none() ? py::object() : observer);
+  py::object before = observer.is_none() ? py::object() : observer;
+  {
+    const SharedLock lock(g_mutex);
+    before = py::reinterpret_steal<py::object>(
+        std::exchange(g_observer, std::move(before).release().ptr()));
+  }
   Observation::observed_ = !observer.is_none();
 }
 
@@ -79,7 +65,11 @@ void Observation::begin(sync::Exchange& exchange) {
   if (exchange.role() == Role::kCall) return;
   const sync::Exchange::About about = exchange.about();
   if (about.kind.empty()) return;
-  const py::object observer = current_observer();
+  py::object observer;
+  {
+    const SharedLock lock(g_mutex);
+    observer = py::reinterpret_borrow<py::object>(g_observer);
+  }
   if (!observer) return;  // another thread has removed it
   const FramesAside aside;
   try {
@@ -99,9 +89,13 @@ void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   const sync::Exchange::About about = exchange.about();
   const py::bytes name(exchange.name().bytes());
   const std::string client(exchange.client_id());
+  using sync::Verdict;
+  // A release that is done, or goes on without its caller: the hold has ended for it.
+  const bool ended = outcome.verdict == Verdict::kGranted ||
+                     outcome.verdict == Verdict::kCancelled || outcome.verdict == Verdict::kFailed;
   if (exchange.role() == Role::kAcquire) {
     notify(observer, "ended", begun_, word(outcome.verdict), client, about.owner);
-  } else if (about.last && is_begun(outcome.verdict)) {
+  } else if (about.last && ended) {
     notify(observer, "released", name, client, about.owner);
   }
   if (is_loss(outcome)) {

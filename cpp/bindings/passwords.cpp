@@ -76,23 +76,6 @@ Result<Pair> call(const Asked& asked, const char* format, Arguments... arguments
   return outcome;
 }
 
-Result<net::Credentials> credentials_of(std::uint64_t number) {
-  Result<Pair> answer = call(kPassword, "K", static_cast<unsigned long long>(number));
-  if (!answer.ok()) return answer.status();
-  return net::Credentials{answer.value().first, answer.value().second};
-}
-
-Result<net::Address> address_of(std::uint64_t number, const net::Address& announced) {
-  Result<Pair> answer = call(kAddressMap, "Ksi", static_cast<unsigned long long>(number),
-                             announced.host.c_str(), static_cast<int>(announced.port));
-  if (!answer.ok()) return answer.status();
-  net::Address address;
-  address.host = answer.value().first;
-  const std::string& port = answer.value().second;
-  std::from_chars(port.data(), port.data() + port.size(), address.port);
-  return address;
-}
-
 Status stopped(const Asked& asked) {
   return Status::unreachable(std::string("no ") + asked.argument + ": the interpreter is ending");
 }
@@ -130,13 +113,25 @@ std::shared_ptr<net::ValueRequest<Value>> request(const Asked& asked, Ask ask) {
 }  // namespace
 
 std::shared_ptr<net::CredentialRequest> request_password(std::uint64_t number) {
-  return request<net::Credentials>(kPassword, [number] { return credentials_of(number); });
+  return request<net::Credentials>(kPassword, [number]() -> Result<net::Credentials> {
+    Result<Pair> answer = call(kPassword, "K", static_cast<unsigned long long>(number));
+    if (!answer.ok()) return answer.status();
+    return net::Credentials{answer.value().first, answer.value().second};
+  });
 }
 
 std::shared_ptr<net::AddressRequest> request_address(std::uint64_t number,
                                                      const net::Address& announced) {
-  return request<net::Address>(kAddressMap,
-                               [number, announced] { return address_of(number, announced); });
+  return request<net::Address>(kAddressMap, [number, announced]() -> Result<net::Address> {
+    Result<Pair> answer = call(kAddressMap, "Ksi", static_cast<unsigned long long>(number),
+                               announced.host.c_str(), static_cast<int>(announced.port));
+    if (!answer.ok()) return answer.status();
+    net::Address address;
+    address.host = answer.value().first;
+    const std::string& port = answer.value().second;
+    std::from_chars(port.data(), port.data() + port.size(), address.port);
+    return address;
+  });
 }
 
 int passwords_requested() { return g_requests.load(); }

@@ -21,7 +21,7 @@ constexpr std::size_t kBytes = 16;
 constexpr std::size_t kDigits = 2 * kBytes;
 constexpr unsigned kHalfByte = 4;
 
-// Of each byte, as of hex_digit().
+// The value of each byte, as of hex_digit().
 constexpr auto kHexValues = [] {
   constexpr std::size_t kAll = 256;
   std::array<std::int8_t, kAll> values{};
@@ -30,8 +30,6 @@ constexpr auto kHexValues = [] {
   }
   return values;
 }();
-
-int value_of(char digit) { return kHexValues[static_cast<unsigned char>(digit)]; }
 
 py::object attribute(py::handle of, py::handle name) {
   PyObject* const value = PyObject_GetAttr(of.ptr(), name.ptr());
@@ -67,6 +65,7 @@ std::optional<std::string> permit_in(PyObject* text) {
     PyErr_Clear();  // a half of a surrogate pair
     return std::nullopt;
   }
+  const auto value_of = [](char digit) { return kHexValues[static_cast<unsigned char>(digit)]; };
   std::string permit(kBytes, '\0');
   for (char& byte : permit) {
     const int high = value_of(*digits++);
@@ -93,37 +92,30 @@ void forget_permit(PyObject* semaphore, const py::object& id) {
 
 namespace {
 
-py::str permit_id(const std::string& client_id, std::uint64_t number) {
-  return hex_of(sync::permit_id(client_id, OwnerNumber{number}));
-}
-
-std::optional<py::bytes> permit_bytes(const py::object& text) {
-  const auto permit = permit_in(text.ptr());
-  if (!permit) return std::nullopt;
-  return py::bytes(*permit);
-}
-
-void expect(const py::object& semaphore, const py::object& id, const py::object& report) {
-  expect_permit(semaphore.ptr(), id, report);
-}
-
-void forget(const py::object& semaphore, const py::object& id) {
-  forget_permit(semaphore.ptr(), id);
-}
-
-// In one call, so that no interrupt comes between two of them.
-void forget_all(const py::object& semaphore, const py::list& permits) {
-  for (const py::handle permit : permits) {
-    forget_permit(semaphore.ptr(), hex_of(permit.cast<std::string>()));
-  }
-}
-
 const Registration g_registration([](py::module_& module) {
-  module.def("permit_id", &permit_id)
-      .def("permit_bytes", &permit_bytes)
-      .def("expect_permit", &expect)
-      .def("forget_permit", &forget)
-      .def("forget_permits", &forget_all);
+  module
+      .def("permit_id",
+           [](const std::string& client_id, std::uint64_t number) {
+             return hex_of(sync::permit_id(client_id, OwnerNumber{number}));
+           })
+      .def("permit_bytes",
+           [](const py::object& text) -> std::optional<py::bytes> {
+             const auto permit = permit_in(text.ptr());
+             if (!permit) return std::nullopt;
+             return py::bytes(*permit);
+           })
+      .def("expect_permit",
+           [](const py::object& semaphore, const py::object& id, const py::object& report) {
+             expect_permit(semaphore.ptr(), id, report);
+           })
+      .def("forget_permit", [](const py::object& semaphore,
+                               const py::object& id) { forget_permit(semaphore.ptr(), id); })
+      // In one call, so that no interrupt comes between two of them.
+      .def("forget_permits", [](const py::object& semaphore, const py::list& permits) {
+        for (const py::handle permit : permits) {
+          forget_permit(semaphore.ptr(), hex_of(permit.cast<std::string>()));
+        }
+      });
 });
 
 }  // namespace

@@ -12,8 +12,9 @@ pybind11::str hex_of(const std::string& permit);
 // The 16 bytes of an id; nothing where `text` is not one.
 std::optional<std::string> permit_in(PyObject* text);
 
-// What a client has taken: `_permits` of its Python object, a dict of ids, each with the object of
-// the semaphore that took it and the function to call with a lost permit (None: there is none).
+// The permits that a client has taken: `_permits` of its Python object, a dict of ids, each with
+// the object of the semaphore that took it and the function to call with a lost permit (None: there
+// is none).
 //
 // The permit is about to be taken by that object.
 void expect_permit(PyObject* semaphore, const pybind11::object& id, const pybind11::object& report);

@@ -4,9 +4,6 @@
 
 namespace holdfast::bindings {
 
-// To the layers below: whether a thread holds the GIL, and how it waits without.
-void register_interpreter();
-
 // Registers the bindings of a synchronizer's file, by an object of namespace scope, so that no list
 // has to name the file. They run after all of the functions below, in no particular order.
 class Registration {

@@ -30,13 +30,6 @@ using engine::Client;
 
 using Words = sync::CommandOperation::Words;
 
-// A sequence of Python.
-py::object items_of(const py::handle& given) {
-  PyObject* const items = PySequence_Fast(given.ptr(), "parameters must be a sequence");
-  if (items == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(items);
-}
-
 // One parameter, as it is sent: bytes, or the text of a str or an int.
 std::string word_of(PyObject* given) {
   if (PyBytes_Check(given)) {
@@ -50,7 +43,9 @@ std::string word_of(PyObject* given) {
 }
 
 Words words_of(const py::handle& given) {
-  const py::object items = items_of(given);
+  const auto items = py::reinterpret_steal<py::object>(
+      PySequence_Fast(given.ptr(), "parameters must be a sequence"));
+  if (!items) throw py::error_already_set();
   const Py_ssize_t size = PySequence_Fast_GET_SIZE(items.ptr());
   Words words;
   words.reserve(static_cast<std::size_t>(size));
@@ -79,21 +74,17 @@ const script::Script* find_script(std::string_view name) {
   return found == std::end(all) || (*found)->name != name ? nullptr : *found;
 }
 
-const script::Script& script_for(std::string_view name, const Words& keys, const Words& args) {
-  const script::Script* const script = find_script(name);
-  if (script == nullptr) throw py::value_error("no script has this name: " + std::string(name));
-  const bool published = args.size() + 1 == script->args;
-  const bool fits = keys.size() == script->keys && (published || args.size() == script->args);
-  if (keys.empty() || script->head.empty() || !fits) {
-    throw py::value_error("the script has another number of parameters: " + std::string(name));
-  }
-  return *script;
-}
-
-// What writes a step with these parameters. A last argument that is not given is the command by
+// The writer of a step with these parameters. A last argument that is not given is the command by
 // which scripts publish.
 std::function<void(script::Writer&)> writer_of(std::string_view word, Words keys, Words args) {
-  const script::Script& script = script_for(word, keys, args);
+  const script::Script* const found = find_script(word);
+  if (found == nullptr) throw py::value_error("no script has this name: " + std::string(word));
+  const script::Script& script = *found;
+  const bool published = args.size() + 1 == script.args;
+  const bool fits = keys.size() == script.keys && (published || args.size() == script.args);
+  if (keys.empty() || script.head.empty() || !fits) {
+    throw py::value_error("the script has another number of parameters: " + std::string(word));
+  }
   return [&script, keys = std::move(keys), args = std::move(args)](script::Writer& out) {
     script::Call call = out.call(script);
     for (const std::string& key : keys) call << key;
@@ -157,13 +148,6 @@ net::Endpoint sentinel_at(const net::Endpoint& endpoint, const std::string& host
   return sentinel;
 }
 
-// None if no script has the name.
-py::object script_text(const std::string& name) {
-  const script::Script* const script = find_script(name);
-  if (script == nullptr) return py::none();
-  return py::bytes(script->text.data(), script->text.size());
-}
-
 struct NamedKey {
   const char* word;
   sync::Key key;
@@ -206,15 +190,6 @@ py::list kinds() {
   return words;
 }
 
-engine::ClientOptions options_of(const Client& client) { return client.options(); }
-std::string shown_name(const py::bytes& name) { return shown(std::string_view(name)); }
-py::tuple versions() { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); }
-
-py::tuple tls_options(const net::Endpoint& endpoint) {
-  const net::TlsOptions& tls = endpoint.tls;
-  return py::make_tuple(tls.verify, tls.ca, tls.cert, tls.key);
-}
-
 template <auto member>
 auto part_of(const net::Endpoint& endpoint) {
   return endpoint.*member;
@@ -228,18 +203,29 @@ void register_commands(py::module_& module) {
   module.def("callers_time", &Client::time)
       .def("time_over", &Client::late)
       .def("commands_of", &commands_of)
-      .def("options_of", &options_of)
+      .def("options_of", [](const Client& client) { return client.options(); })
       .def("addresses", &addresses)
       .def("server_at", &server_at)
       .def("sentinel_at", &sentinel_at)
       .def("service_of", &part_of<&net::Endpoint::service>)
       .def("database_of", &part_of<&net::Endpoint::database>)
-      .def("tls_options", &tls_options)
-      .def("script_text", &script_text)
+      .def("tls_options",
+           [](const net::Endpoint& endpoint) {
+             const net::TlsOptions& tls = endpoint.tls;
+             return py::make_tuple(tls.verify, tls.ca, tls.cert, tls.key);
+           })
+      // None if no script has the name.
+      .def("script_text",
+           [](const std::string& name) -> py::object {
+             const script::Script* const script = find_script(name);
+             if (script == nullptr) return py::none();
+             return py::bytes(script->text.data(), script->text.size());
+           })
       .def("derived_keys", &derived_keys)
       .def("kinds", &kinds)
-      .def("shown", &shown_name)
-      .def("versions", &versions);
+      .def("shown", [](const py::bytes& name) { return shown(std::string_view(name)); })
+      .def("versions",
+           [] { return py::make_tuple(resp::hiredis_version(), net::openssl_version()); });
 }
 
 }  // namespace holdfast::bindings

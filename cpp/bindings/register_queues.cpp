@@ -17,6 +17,8 @@ namespace py = pybind11;
 
 namespace {
 
+using engine::Engine;
+
 struct Word {
   Event::Kind kind;
   const char* text;
@@ -37,12 +39,6 @@ constexpr Word kWords[] = {{Event::Kind::kLost, "lost"},
                            {Event::Kind::kResolved, "resolved"},
                            {Event::Kind::kClosed, "closed"}};
 
-const char* word(Event::Kind kind) {
-  const auto* const found = std::find_if(std::begin(kWords), std::end(kWords),
-                                         [kind](const Word& each) { return each.kind == kind; });
-  return found->text;
-}
-
 const char* word(Event::Cause cause) {
   switch (cause) {
     case Event::Cause::kGone:
@@ -58,56 +54,28 @@ const char* word(Event::Cause cause) {
 }
 
 py::object next_event(std::uint64_t run) {
-  const std::shared_ptr<engine::EventQueue> events = engine::Engine::instance().events();
+  const std::shared_ptr<engine::EventQueue> events = Engine::instance().events();
   PyThreadState* state = PyEval_SaveThread();
   const std::optional<engine::EventQueue::Entry> entry = events->next(run);
   PyEval_RestoreThread(state);
   if (!entry) return py::none();
   const Event& event = entry->event;
-  return py::make_tuple(word(event.kind), py::bytes(event.name), event.owner, event.listeners,
+  const auto* const found = std::find_if(std::begin(kWords), std::end(kWords),
+                                         [&](const Word& each) { return each.kind == event.kind; });
+  return py::make_tuple(found->text, py::bytes(event.name), event.owner, event.listeners,
                         event.reason, event.token, entry->client, event.server, word(event.cause),
                         event.kind_word);
 }
 
-void await_end_of_threads(Duration most) {
-  const py::gil_scoped_release released;
-  engine::Engine::instance().await_end_of_threads(most);
-}
-
-std::uint64_t begin_events() { return engine::Engine::instance().events()->begin(); }
-void stop_events() { engine::Engine::instance().events()->stop(); }
-bool events_running() { return engine::Engine::instance().events()->runs(); }
-
-void await_exit_of(int thread) {
-  const py::gil_scoped_release released;
-  await_exit(thread);
-}
-
-py::object thread_refused() { return exception_for(LimitReached("no thread", EAGAIN)); }
-
-void owner_ended(OwnerNumber owner, const std::string& what) {
-  engine::Engine::instance().owner_ended(owner, what);
-}
-
-int thread_of(std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}); }
-
 using sync::Keeping;
 
-// What failed because close() has given the grant back says so: a step that was sent behind that
+// A failure because close() has given the grant back says so: a step that was sent behind that
 // release has met no hold, or no connection.
 void exit_keeping(Keeping& keeping, const py::object& type, const py::object& /*value*/,
                   const py::object& /*traceback*/) {
   keeping.leave();
   const bool failed = PyErr_GivenExceptionMatches(type.ptr(), PyExc_Exception) != 0;
   if (failed && keeping.closed()) raise_closed(*keeping.acquire());
-}
-
-void keep(Keeping& keeping) {
-  if (!keeping.keep()) raise_closed(*keeping.acquire());
-}
-
-void begin_use(Keeping& keeping) {
-  if (!keeping.begin_use()) raise_closed(*keeping.acquire());
 }
 
 }  // namespace
@@ -119,8 +87,14 @@ void register_queues(py::module_& module) {
       .def("give_back", &sync::Exchange::cancel);
   py::class_<Keeping, std::shared_ptr<Keeping>>(module, "Keeping")
       .def_property_readonly("acquire", &Keeping::acquire)
-      .def("keep", &keep)
-      .def("begin_use", &begin_use)
+      .def("keep",
+           [](Keeping& keeping) {
+             if (!keeping.keep()) raise_closed(*keeping.acquire());
+           })
+      .def("begin_use",
+           [](Keeping& keeping) {
+             if (!keeping.begin_use()) raise_closed(*keeping.acquire());
+           })
       .def("end_use", &Keeping::end_use)
       .def_property_readonly("kept", &Keeping::kept)
       .def("pass_on", &Keeping::pass_on)
@@ -128,24 +102,35 @@ void register_queues(py::module_& module) {
       .def("__enter__", [](const py::object& self) { return self; })
       .def("__exit__", &exit_keeping);
   module.def("next_event", &next_event)
-      .def("begin_events", &begin_events)
-      .def("stop_events", &stop_events)
-      .def("events_running", &events_running)
-      .def("await_end_of_threads", &await_end_of_threads)
-      .def("await_exit", &await_exit_of)
+      .def("begin_events", [] { return Engine::instance().events()->begin(); })
+      .def("stop_events", [] { Engine::instance().events()->stop(); })
+      .def("events_running", [] { return Engine::instance().events()->runs(); })
+      .def("await_end_of_threads",
+           [](Duration most) {
+             const py::gil_scoped_release released;
+             Engine::instance().await_end_of_threads(most);
+           })
+      .def("await_exit",
+           [](int thread) {
+             const py::gil_scoped_release released;
+             await_exit(thread);
+           })
       .def("begin_exit", &begin_exit)
       .def("set_greenlets", &set_greenlets)
-      .def("thread_of", &thread_of)
-      .def("thread_refused", &thread_refused)
+      .def("thread_of", [](std::uint64_t owner) { return engine::thread_of(OwnerNumber{owner}); })
+      .def("thread_refused", [] { return exception_for(LimitReached("no thread", EAGAIN)); })
       .def("see_out", &see_out)
       .def("stop_passwords", &stop_passwords)
       .def("set_observer", &set_observer)
       .def("next_owner", &next_owner_number)
       .def("next_owners", &next_owner_numbers)
       .def("this_thread", &calling_owner)
-      .def("owner_ended", &owner_ended)
+      .def("owner_ended",
+           [](OwnerNumber owner, const std::string& what) {
+             Engine::instance().owner_ended(owner, what);
+           })
       .def("epoch", &fork_epoch)
-      .def("set_watchdog_threads", &engine::Engine::set_watchdog_threads);
+      .def("set_watchdog_threads", &Engine::set_watchdog_threads);
 }
 
 }  // namespace holdfast::bindings

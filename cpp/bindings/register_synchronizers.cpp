@@ -33,24 +33,19 @@ namespace {
 using engine::Lockable;
 
 // `backoff`: None, or a tuple of the first and the greatest rest, and by how much it grows.
-sync::AcquireOptions options_of(Millis at_least, Millis queue_timeout, const py::object& backoff) {
-  sync::AcquireOptions options;
-  options.at_least = at_least;
-  options.queue_timeout = queue_timeout;
-  if (!backoff.is_none()) {
-    const py::tuple parts(backoff);
-    options.backoff = {parts[0].cast<Millis>(), parts[1].cast<Millis>(), parts[2].cast<double>()};
-  }
-  return options;
-}
-
 void add_new_lock(py::module_& module) {
   const auto make = [](const std::shared_ptr<engine::Client>& client, const std::string& word,
                        const py::bytes& name, Millis at_least, Millis queue_timeout,
                        const py::object& backoff, const std::optional<std::string>& label) {
     // Keys and channels of all kinds are in the slots of the plain lock's.
     const std::string checked = name_for(*client, name, sync::lock_recipe());
-    auto options = options_of(at_least, queue_timeout, backoff);
+    sync::AcquireOptions options;
+    options.at_least = at_least;
+    options.queue_timeout = queue_timeout;
+    if (!backoff.is_none()) {
+      const py::tuple parts(backoff);
+      options.backoff = {parts[0].cast<Millis>(), parts[1].cast<Millis>(), parts[2].cast<double>()};
+    }
     options.purpose = purpose_of(label);
     auto lock = engine::new_lock(client, word, checked, options);
     if (!lock) throw py::value_error("no kind of lock has this name: " + word);
@@ -88,24 +83,7 @@ void add_keeping(py::module_& module) {
   module.def("keeping", keeping);
 }
 
-// A lease that is set while an attempt is under way would not be known to its grant.
-sync::ExchangePtr extend(const Lockable& self, OwnerNumber owner, Millis lease) {
-  refuse_inside_acquire(self, owner);
-  return self.extend(owner, lease);
-}
-
-bool acquires(const Lockable& self, OwnerNumber owner) { return !self.may_use(owner).ok(); }
-
-void give_back(const engine::Lock& self, const std::string& ticket, OwnerNumber owner) {
-  self.give_back(sync::parse_ticket(ticket).value(), owner);
-}
-
-// Its only hold.
-void release_unawaited(const engine::Lock& self, OwnerNumber owner) {
-  self.release_unawaited({owner});
-}
-
-// What the client knows of the owner's hold.
+// A fact that the client knows of the owner's hold.
 template <auto field>
 auto known(const Lockable& self, OwnerNumber owner) {
   return self.known(owner).*field;
@@ -135,13 +113,19 @@ void add_to(py::module_& module) {
   lockable.def("release", &Lockable::release)
       .def("end_block", &Lockable::end_block)
       .def("release_deferred", &Lockable::release_deferred)
-      .def("extend", &extend)
+      // A lease that is set while an attempt is under way would not be known to its grant.
+      .def("extend",
+           [](const Lockable& self, OwnerNumber owner, Millis lease) {
+             refuse_inside_acquire(self, owner);
+             return self.extend(owner, lease);
+           })
       .def("force_release", &Lockable::force_release)
       .def("locked", &Lockable::locked)
       .def("hold_count", &Lockable::hold_count)
       .def("ttl", &Lockable::ttl)
       .def("known_count", &Lockable::known_count)
-      .def("acquires", &acquires)
+      .def("acquires",
+           [](const Lockable& self, OwnerNumber owner) { return !self.may_use(owner).ok(); })
       .def("known_levels", &known_levels)
       .def("known_owners", &known_owners)
       .def("known_lost", &known<&lease::Known::lost>)
@@ -159,8 +143,13 @@ void add_to(py::module_& module) {
              return self.attach(sync::parse_ticket(ticket).value(),
                                 {owner, {lease, renewed}, listener});
            })
-      .def("give_back", &give_back)
-      .def("release_unawaited", &release_unawaited)
+      .def("give_back",
+           [](const Lock& self, const std::string& ticket, OwnerNumber owner) {
+             self.give_back(sync::parse_ticket(ticket).value(), owner);
+           })
+      // Its only hold.
+      .def("release_unawaited",
+           [](const Lock& self, OwnerNumber owner) { self.release_unawaited({owner}); })
       .def("leave_to_lease", &Lock::leave_to_lease)
       .def("same_as", &Lock::same_as)
       .def("known_reads", &Lock::known_reads)
@@ -210,30 +199,30 @@ namespace {
 
 using engine::Counter;
 
-std::shared_ptr<Counter> new_counter(const std::shared_ptr<engine::Client>& client,
-                                     std::string_view word, const py::bytes& name,
-                                     std::int64_t setup) {
-  const sync::CounterKind* const kind = sync::find_counter_kind(word);
-  if (!kind) throw py::value_error("no kind of counter has this name: " + std::string(word));
-  return std::make_shared<Counter>(client, *kind, name_for(*client, name, kind->recipe), setup);
-}
-
-sync::ExchangePtr call(const Counter& self, std::string_view step, std::int64_t amount) {
-  if (auto operation = self.call(step, amount)) return operation;
-  throw py::value_error("this kind of counter has no step of this name: " + std::string(step));
-}
-
 void add_to(py::module_& module) {
   using engine::Setup;
   py::class_<Counter, std::shared_ptr<Counter>>(module, "Counter")
-      .def(py::init(&new_counter), py::arg("client"), py::arg("word"), py::arg("name"),
-           py::arg("setup") = -1)
+      .def(py::init([](const std::shared_ptr<engine::Client>& client, std::string_view word,
+                       const py::bytes& name, std::int64_t setup) {
+             const sync::CounterKind* const kind = sync::find_counter_kind(word);
+             if (!kind) {
+               throw py::value_error("no kind of counter has this name: " + std::string(word));
+             }
+             return std::make_shared<Counter>(client, *kind, name_for(*client, name, kind->recipe),
+                                              setup);
+           }),
+           py::arg("client"), py::arg("word"), py::arg("name"), py::arg("setup") = -1)
       .def("expect", &expected<Counter, &Setup::expect>)
       .def("expect_more", &expected<Counter, &Setup::expect_more>)
       .def("acquire",
            py::overload_cast<std::int64_t, bool, Duration>(&Counter::acquire, py::const_))
       .def("wait", &Counter::wait)
-      .def("call", &call)
+      .def("call",
+           [](const Counter& self, std::string_view step, std::int64_t amount) {
+             if (auto operation = self.call(step, amount)) return operation;
+             throw py::value_error("this kind of counter has no step of this name: " +
+                                   std::string(step));
+           })
       .def("value", &Counter::value)
       .def("late_value", &Counter::late_value);
 }

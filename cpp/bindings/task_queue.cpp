@@ -311,39 +311,28 @@ TaskQueue* queue_of(PyObject* self) {
   return static_cast<TaskQueue*>(instance->get_value_and_holder().value_ptr());
 }
 
-int traverse_queue(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  const TaskQueue* const queue = queue_of(self);
-  return queue == nullptr ? 0 : queue->traverse(visit, arg);
-}
-
-int clear_queue(PyObject* self) {
-  TaskQueue* const queue = queue_of(self);
-  if (queue != nullptr) queue->clear();
-  return 0;
-}
-
 PyObject* drain_queue(PyObject* self, PyObject* const* /*kept by the loop*/, Py_ssize_t /*count*/) {
   return guarded([self] { return queue_of(self)->drain(); });
-}
-
-// A function without the binding's dispatch, as the loop calls it for each reply.
-py::object reader_of(const py::object& queue) {
-  static PyMethodDef method{"drain", as_method(drain_queue), METH_FASTCALL, nullptr};
-  return py::reinterpret_steal<py::object>(PyCFunction_NewEx(&method, queue.ptr(), nullptr));
-}
-
-void collect(PyHeapTypeObject* heap_type) {
-  PyTypeObject* const type = &heap_type->ht_type;
-  type->tp_flags |= Py_TPFLAGS_HAVE_GC;
-  type->tp_traverse = traverse_queue;
-  type->tp_clear = clear_queue;
 }
 
 }  // namespace
 
 void register_task_queue(py::module_& module) {
   make_awaitable_type();
+  const auto collect = [](PyHeapTypeObject* heap_type) {
+    PyTypeObject* const type = &heap_type->ht_type;
+    type->tp_flags |= Py_TPFLAGS_HAVE_GC;
+    type->tp_traverse = [](PyObject* self, visitproc visit, void* arg) {
+      Py_VISIT(Py_TYPE(self));
+      const TaskQueue* const queue = queue_of(self);
+      return queue == nullptr ? 0 : queue->traverse(visit, arg);
+    };
+    type->tp_clear = [](PyObject* self) {
+      TaskQueue* const queue = queue_of(self);
+      if (queue != nullptr) queue->clear();
+      return 0;
+    };
+  };
   py::class_<TaskQueue>(module, "TaskQueue", py::custom_type_setup(collect))
       .def(py::init<const py::object&, py::object>(), py::arg("loop"),
            py::arg("owners") = py::none())
@@ -351,7 +340,11 @@ void register_task_queue(py::module_& module) {
       .def("start", &TaskQueue::start)
       .def("idle", &TaskQueue::idle)
       .def("end", &TaskQueue::end)
-      .def_property_readonly("drain", &reader_of);
+      // A function without the binding's dispatch, as the loop calls it for each reply.
+      .def_property_readonly("drain", [](const py::object& queue) {
+        static PyMethodDef method{"drain", as_method(drain_queue), METH_FASTCALL, nullptr};
+        return py::reinterpret_steal<py::object>(PyCFunction_NewEx(&method, queue.ptr(), nullptr));
+      });
 }
 
 }  // namespace holdfast::bindings

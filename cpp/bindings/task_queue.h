@@ -22,7 +22,11 @@ class Waiting {
  public:
   // Returns the id, which is not 0.
   std::uint64_t add(pybind11::object object) {
-    if (free_.empty()) grow();
+    if (free_.empty()) {
+      free_.reserve(slots_.size() + 1);  // so that take() does not allocate
+      free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
     const std::uint32_t place = free_.back();
     free_.pop_back();
     Slot& slot = slots_[place];
@@ -58,12 +62,6 @@ class Waiting {
     pybind11::object object;  // null: it is free
     std::uint32_t uses = 0;
   };
-
-  void grow() {
-    free_.reserve(slots_.size() + 1);  // so that take() does not allocate
-    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
-  }
 
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
@@ -143,10 +141,10 @@ class TaskQueue final {
   const std::shared_ptr<engine::CompletionQueue> completions_;
   mutable SharedMutex mutex_;
   Waiting waiting_;  // the Awaitables; with the mutex, and destroyed without it
-  // What drain() fills, which keeps their memory.
+  // Filled by drain(), which keeps their memory.
   std::vector<engine::CompletionQueue::Done> done_;
   Ended ended_;
-  // Of the only operation that is under way, where its time counts: see look().
+  // The only operation that is under way, where its time counts: see look().
   client::BusyPoll busy_poll_{true};
   client::BusyPoll::Reading reading_;
   client::BusyPoll::Time::time_point begun_{};

@@ -95,22 +95,15 @@ OwnerNumber calling_owner() {
   return engine::current_thread_owner();
 }
 
-namespace {
-
-// Null: the program has not imported asyncio.
-py::object running_loop_function() {
-  static KeptObject asyncio;
-  const py::object module = item_of(PyImport_GetModuleDict(), asyncio.interned("_asyncio"));
-  return module ? py::object(module.attr("_get_running_loop")) : py::object();
-}
-
-}  // namespace
-
 bool runs_event_loop() {
   if (g_exiting.load()) return false;
+  static KeptObject asyncio;
   static KeptObject running_loop;
-  const py::handle function = running_loop.get(running_loop_function);
-  if (!function) return false;
+  const py::handle function = running_loop.get([] {
+    const py::object module = item_of(PyImport_GetModuleDict(), asyncio.interned("_asyncio"));
+    return module ? py::object(module.attr("_get_running_loop")) : py::object();
+  });
+  if (!function) return false;  // the program has not imported asyncio
   PyObject* const loop = PyObject_CallNoArgs(function.ptr());
   if (loop == nullptr) throw py::error_already_set();
   Py_DECREF(loop);
@@ -131,14 +124,6 @@ void set_greenlets(const py::object& wait, const py::object& owner) {
 
 namespace {
 
-// Takes the GIL again, unless the interpreter ends: then a thread must not come back.
-void return_from_wait(PyThreadState* state) {
-  const bool stays = g_exiting.load() && exiting();
-  if (!stays) PyEval_RestoreThread(state);
-  g_inside.fetch_sub(1);
-  while (stays) ::pause();
-}
-
 // Waits without the GIL. Nothing: a signal handler has raised.
 std::optional<sync::Outcome> without_gil(bool main, sync::Exchange& exchange) {
   // Not by a guard object: at the interpreter's end taking the GIL ends the thread, which must not
@@ -153,7 +138,10 @@ std::optional<sync::Outcome> without_gil(bool main, sync::Exchange& exchange) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  return_from_wait(state);
+  const bool stays = g_exiting.load() && exiting();  // the interpreter ends
+  if (!stays) PyEval_RestoreThread(state);
+  g_inside.fetch_sub(1);
+  while (stays) ::pause();
   if (thrown) std::rethrow_exception(thrown);
   return outcome;
 }
