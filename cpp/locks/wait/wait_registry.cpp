@@ -112,13 +112,6 @@ bool WaitRegistry::Queue::remove(const Waiter& waiter) {
   return true;
 }
 
-void WaitRegistry::Queue::published(Calls& calls, std::int64_t subscribers, TimePoint now) {
-  others = subscribers;
-  if (fairness_yield == TimePoint{}) return;
-  fairness_yield = others > 0 ? now + kCourtesy : TimePoint{};
-  notify(calls);
-}
-
 void WaitRegistry::Queue::notify(Calls& calls) const {
   for (const WaiterPtr& waiter : together) calls.signal(waiter);
   notify_head(calls);
@@ -149,27 +142,9 @@ std::int64_t WaitRegistry::Queue::share(Calls& calls, std::int64_t permits,
   return permits;
 }
 
-void WaitRegistry::Queue::share_behind(Calls& calls, std::int64_t permits) const {
-  for (std::size_t place = 1; place < waiters.size() && permits > 0; ++place) {
-    const std::int64_t wanted = waiters[place]->wants;
-    if (wanted > permits) continue;
-    permits -= wanted;
-    calls.signal(waiters[place]);
-  }
-}
-
-bool WaitRegistry::Queue::needs_no_more(std::int64_t permits) const {
-  return std::any_of(waiters.begin(), std::prev(waiters.end()),
-                     [permits](const WaiterPtr& waiter) { return waiter->wants <= permits; });
-}
-
 void WaitRegistry::Queue::pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const {
   const std::int64_t permits = leaver.wants;
   if (why == LeaveReason::kTrying && permits > 0) (void)share(calls, permits);
-}
-
-void WaitRegistry::Queue::next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const {
-  if (!waiters.empty()) notify_next(calls, waiters.front(), why, retry_at);
 }
 
 void WaitRegistry::Queue::let_go(Calls& calls, std::int64_t permits, LeaveReason why,
@@ -194,7 +169,13 @@ Calls WaitRegistry::published(const std::string& channel, std::int64_t subscribe
   const auto found = queues_.find(channel);
   Queue* queue = found == queues_.end() ? nullptr : &found->second;
   const std::int64_t others = subscribers - (queue != nullptr && queue->subscribed ? 1 : 0);
-  if (queue != nullptr) queue->published(calls, others, now);
+  if (queue != nullptr) {
+    queue->others = others;
+    if (queue->fairness_yield != TimePoint{}) {
+      queue->fairness_yield = others > 0 ? now + kCourtesy : TimePoint{};
+      queue->notify(calls);
+    }
+  }
   if (others <= 0) {
     if (fairness_yields_.empty()) return calls;
     fairness_yields_.erase(channel);
@@ -254,37 +235,32 @@ WaitRegistry::Place WaitRegistry::join(const std::string& channel, WaiterPtr wai
     queue.together.push_back(std::move(waiter));
   } else {
     queue.waiters.push_back(std::move(waiter));
-    if (queue.needs_no_more(wants)) return Place::kQueued;
-    if (awaits_answer(channel, queue)) return Place::kHead;
+    const auto goes_first = [wants](const WaiterPtr& ahead) { return ahead->wants <= wants; };
+    const auto own = std::prev(queue.waiters.end());
+    if (std::any_of(queue.waiters.begin(), own, goes_first)) return Place::kQueued;
+    const bool awaits_answer = queue.waiters.size() == 1 && !releases_in_flight_.empty() &&
+                               releases_in_flight_.count(channel) > 0;
+    if (awaits_answer) {
+      queue.fairness_yield = kNever;  // until release_answered()
+      return Place::kHead;
+    }
   }
   if (!queue.subscribed) return Place::kHead;
   return seen == queue.sequence ? Place::kHead : Place::kTryNow;
 }
 
-bool WaitRegistry::awaits_answer(const std::string& channel, Queue& queue) const {
-  if (releases_in_flight_.empty() || queue.waiters.size() > 1 ||
-      releases_in_flight_.count(channel) == 0)
-    return false;
-  queue.fairness_yield = kNever;  // until answered()
-  return true;
-}
-
 Calls WaitRegistry::leave(const std::string& channel, const Waiter& waiter, LeaveReason why,
                           TimePoint retry_at) {
+  Calls calls;
   const MutexLock guard(mutex_);
   if (const auto apart = apart_.find(&waiter); apart != apart_.end()) {
     apart_in_order_.erase(apart->second);
     apart_.erase(apart);
-    return {};
+    return calls;
   }
   const auto found = queues_.find(channel);
-  return found == queues_.end() ? Calls() : leave_queue(*found, waiter, why, retry_at);
-}
-
-Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
-                                TimePoint retry_at) {
-  Calls calls;
-  auto& [channel, queue] = place;
+  if (found == queues_.end()) return calls;
+  Queue& queue = found->second;
   const bool was_head = !queue.waiters.empty() && queue.waiters.front().get() == &waiter;
   if (!queue.remove(waiter)) return calls;
   if (was_head && why == LeaveReason::kGranted) queue.fairness_yield = {};
@@ -292,7 +268,7 @@ Calls WaitRegistry::leave_queue(Queues::value_type& place, const Waiter& waiter,
   if (queue.empty()) {
     subscriptions_.release(channel, why == LeaveReason::kGaveUp ? Duration::zero() : kLinger);
   } else if (was_head) {
-    queue.next_head(calls, why, retry_at);
+    if (!queue.waiters.empty()) notify_next(calls, queue.waiters.front(), why, retry_at);
   } else if (why == LeaveReason::kTrying && waiter.wants > 0) {
     // It may have been notified of what the head found free: the head looks what is left.
     queue.notify_head(calls);
@@ -343,7 +319,15 @@ Calls WaitRegistry::left_over(const std::string& channel, std::int64_t permits) 
   const MutexLock guard(mutex_);
   const auto found = queues_.find(channel);
   if (found == queues_.end()) return calls;
-  found->second.share_behind(calls, found->second.share(calls, permits));
+  // Too few for the head of the queue: the rest is for the waiters behind it.
+  std::int64_t left = found->second.share(calls, permits);
+  const std::deque<WaiterPtr>& waiters = found->second.waiters;
+  for (std::size_t place = 1; place < waiters.size() && left > 0; ++place) {
+    const std::int64_t wanted = waiters[place]->wants;
+    if (wanted > left) continue;
+    left -= wanted;
+    calls.signal(waiters[place]);
+  }
   return calls;
 }
 

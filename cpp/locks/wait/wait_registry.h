@@ -178,7 +178,7 @@ class WaitRegistry {
   // A release of this client is about to publish: its waiters need a reader.
   void expect(const std::string& channel);
 
-  // What the subscriber reports.
+  // The reports of the subscriber.
   Calls subscribed(const std::string& channel, TimePoint requested = TimePoint::min(),
                    bool fresh = true);
   Calls message(const std::string& channel, std::string_view payload = {});
@@ -202,21 +202,15 @@ class WaitRegistry {
     std::size_t size() const { return waiters.size() + together.size(); }
     bool empty() const { return size() == 0; }
     bool remove(const Waiter& waiter);
-    // This client has released; `subscribers` of others.
-    void published(Calls& calls, std::int64_t subscribers, TimePoint now);
     // It may be free, for however many. Those together first: readers do not exclude each other,
     // the writer behind them does.
     void notify(Calls& calls) const;
     void notify(Calls& calls, std::string_view payload) const;
     void notify_head(Calls& calls) const;
-    bool needs_no_more(std::int64_t permits) const;  // one in turn, but the last
     // Notifies those together, in order, as far as the permits go; returns what is left.
     std::int64_t share(Calls& calls, std::int64_t permits, std::string_view payload = {}) const;
-    // Shares permits, too few for the head, among the waiters behind it.
-    void share_behind(Calls& calls, std::int64_t permits) const;
     // The permits of a leaver's message may still be free.
     void pass_on(Calls& calls, const Waiter& leaver, LeaveReason why) const;
-    void next_head(Calls& calls, LeaveReason why, TimePoint retry_at) const;
     // Lets go the waiters that held back behind a leaver that needed `permits`, and that need fewer
     // than all ahead: now they wait as a head does.
     void let_go(Calls& calls, std::int64_t permits, LeaveReason why, TimePoint retry_at) const;
@@ -224,11 +218,6 @@ class WaitRegistry {
   };
 
   using Queues = std::unordered_map<std::string, Queue>;
-
-  // With the lock held.
-  bool awaits_answer(const std::string& channel, Queue& queue) const HOLDFAST_REQUIRES(mutex_);
-  Calls leave_queue(Queues::value_type& place, const Waiter& waiter, LeaveReason why,
-                    TimePoint retry_at) HOLDFAST_REQUIRES(mutex_);
 
   // One of queues_, releases_in_flight_ and fairness_yields_ has changed.
   void note_idle() HOLDFAST_REQUIRES(mutex_);
