@@ -31,7 +31,7 @@ void Composite::start(Parker* here) {
   work();
 }
 
-// What the members send to one server at once goes out in one piece.
+// Commands of the members to one server, sent at once, go out in one piece.
 void Composite::deliver(const Event& event) {
   const client::SendBatch sends;
   handle(event);
@@ -89,29 +89,24 @@ void Composite::time_is_up(TimePoint now) {
 
 void Composite::work() {
   const MutexLock lock(mutex_);
-  while (next_arrivals()) {
-    for (Arrival& arrival : taken_) take(std::move(arrival));
+  while (arrival_.done.load(std::memory_order_acquire)) {
+    {
+      const MutexLock arrivals(arrivals_mutex_);
+      taken_.swap(arrived_);
+      arrival_.done.store(false, std::memory_order_release);
+    }
+    for (Arrival& arrival : taken_) {
+      const auto found =
+          std::find_if(calls_.begin(), calls_.end(),
+                       [&arrival](const MemberCall& each) { return each.id == arrival.id; });
+      if (found == calls_.end()) continue;  // forgotten meanwhile
+      const std::size_t member = found->member;
+      const ExchangePtr operation = std::move(found->operation);
+      calls_.erase(found);
+      deliver({Event::Kind::kMember, member, std::move(arrival.outcome)});
+    }
+    taken_.clear();
   }
-}
-
-bool Composite::next_arrivals() {
-  taken_.clear();
-  if (!arrival_.done.load(std::memory_order_acquire)) return false;
-  const MutexLock lock(arrivals_mutex_);
-  taken_.swap(arrived_);
-  arrival_.done.store(false, std::memory_order_release);
-  return true;
-}
-
-void Composite::take(Arrival arrival) {
-  const auto found = std::find_if(calls_.begin(), calls_.end(), [&arrival](const MemberCall& each) {
-    return each.id == arrival.id;
-  });
-  if (found == calls_.end()) return;
-  const std::size_t member = found->member;
-  const ExchangePtr operation = std::move(found->operation);
-  calls_.erase(found);
-  deliver({Event::Kind::kMember, member, std::move(arrival.outcome)});
 }
 
 void Composite::call(std::size_t member, const ExchangePtr& operation) {

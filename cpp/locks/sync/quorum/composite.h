@@ -22,7 +22,7 @@ class Composite : public Exchange,
                   public Completion,
                   public std::enable_shared_from_this<Composite> {
  public:
-  // What it is about, which outlives it.
+  // The subject of the exchange, which outlives it.
   class Whole {
    public:
     virtual ~Whole() = default;
@@ -86,11 +86,10 @@ class Composite : public Exchange,
   void start(Parker* here) final;
   void wait_in(Parker& here, TimePoint slice) final;
   void time_is_up(TimePoint now) final;
-  bool next_arrivals() HOLDFAST_REQUIRES(mutex_) HOLDFAST_EXCLUDES(arrivals_mutex_);
-  void work() HOLDFAST_EXCLUDES(mutex_);
+  // Handles what has arrived.
+  void work() HOLDFAST_EXCLUDES(mutex_, arrivals_mutex_);
   void read(Parker& here, TimePoint slice) HOLDFAST_UNCHECKED;
   void deliver(const Event& event) HOLDFAST_REQUIRES(mutex_);
-  void take(Arrival arrival) HOLDFAST_REQUIRES(mutex_);
   ExchangePtr drop(std::vector<MemberCall>::iterator place) HOLDFAST_REQUIRES(mutex_);
 
   const LockName name_;

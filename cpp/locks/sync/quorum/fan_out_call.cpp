@@ -49,7 +49,7 @@ void FanOutCall::run_next() {
   if (const Next next = std::exchange(plan_.next, nullptr)) run(next(answers_));
 }
 
-// What they answer from now on is no part of the outcome.
+// Their later answers are no part of the outcome.
 void FanOutCall::leave_missing() {
   for (const Begun& each : begun_) {
     if (!answers_[each.member]) forget(each.member);
@@ -107,28 +107,11 @@ std::optional<Outcome> too_many_failed(const QuorumRule& rule, const Answers& an
   return Outcome{Verdict::kFailed, failed.first};
 }
 
-std::string reasons(const QuorumRule& rule, const Answers& answers) {
-  std::string all;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const std::optional<Outcome>& answer = answers[i];
-    const bool has_reason =
-        answer && !answer->why.ok() &&
-        (answer->verdict == Verdict::kGone || answer->verdict == Verdict::kFailed);
-    if (!has_reason) continue;
-    all += (all.empty() ? "" : "; ") + rule.title(i) + ": " + answer->why.message();
-  }
-  return all;
-}
-
 std::size_t count(const Answers& answers, Verdict verdict) {
   return static_cast<std::size_t>(std::count_if(
       answers.begin(), answers.end(),
       [verdict](const std::optional<Outcome>& each) { return each && each->verdict == verdict; }));
 }
-
-}  // namespace
-
-namespace {
 
 constexpr std::int64_t kNotHeld = -2;
 constexpr std::int64_t kNoLimit = -1;
@@ -173,7 +156,16 @@ Outcome common_release(const QuorumRule& rule, const Answers& answers) {
   const std::size_t gone = count(answers, Verdict::kGone);
   if (done + gone + failed.count == 0) return {Verdict::kBusy};
   if (gone > 0 && done + failed.count < rule.needed) {
-    return {Verdict::kGone, Status::invalid(reasons(rule, answers))};
+    std::string reasons;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      const std::optional<Outcome>& answer = answers[i];
+      const bool has_reason =
+          answer && !answer->why.ok() &&
+          (answer->verdict == Verdict::kGone || answer->verdict == Verdict::kFailed);
+      if (!has_reason) continue;
+      reasons += (reasons.empty() ? "" : "; ") + rule.title(i) + ": " + answer->why.message();
+    }
+    return {Verdict::kGone, Status::invalid(reasons)};
   }
   if (failed.count > rule.spare()) return {Verdict::kFailed, failed.first};
   return {};

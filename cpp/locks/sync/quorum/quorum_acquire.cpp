@@ -61,7 +61,12 @@ void QuorumAcquire::handle(const Event& event) {
     case Event::Kind::kMember: {
       Machine::Event answer{Machine::Event::Kind::kAnswer, event.member, event.outcome.verdict,
                             event.outcome.why};
-      if (!all_needed_ || !calling()) answer.trusted = trusted();
+      if (!all_needed_ || !calling()) {
+        for (std::size_t member = 0; member < called_.size(); ++member) {
+          const std::optional<Duration> left = members_->remaining(member);
+          answer.trusted.push_back(left ? after(now(), *left) : TimePoint{});
+        }
+      }
       return apply(machine_.resume(std::move(answer), now()));
     }
     case Event::Kind::kTime:
@@ -108,16 +113,6 @@ void QuorumAcquire::give_back(std::size_t member) {
   if (again) again->cancel();
   if (!parts_.empty()) parts_[member].end();
   forget(member);
-}
-
-std::vector<TimePoint> QuorumAcquire::trusted() const {
-  std::vector<TimePoint> until;
-  until.reserve(called_.size());
-  for (std::size_t member = 0; member < called_.size(); ++member) {
-    const std::optional<Duration> remaining = members_->remaining(member);
-    until.push_back(remaining ? after(now(), *remaining) : TimePoint{});
-  }
-  return until;
 }
 
 }  // namespace holdfast::sync

@@ -49,7 +49,6 @@ class QuorumAcquire final : public Composite {
   void call(std::size_t member, QuorumMembers::How how) HOLDFAST_REQUIRES(mutex_);
   void give_back(std::size_t member) HOLDFAST_REQUIRES(mutex_);
   void note_wait(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
-  std::vector<TimePoint> trusted() const;
 
   const std::shared_ptr<Stats> stats_;
   const std::unique_ptr<const QuorumMembers> members_;

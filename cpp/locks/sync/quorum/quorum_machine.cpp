@@ -68,7 +68,18 @@ QuorumMachine::Action QuorumMachine::call(Action::Verb verb, std::vector<std::si
 QuorumMachine::Action QuorumMachine::answered(Event event, TimePoint now) {
   members_.trust(std::move(event.trusted));
   members_.answered(event.member, event.verdict, event.why);
-  if (state_ == State::kFirst) return first_answered(now);
+  if (state_ == State::kFirst) {
+    const MemberState state = members_.state(first_);
+    if (state == MemberState::kGranted) {
+      return members_.size() == 1 ? round_over(now) : call_others(now);
+    }
+    if (options_.rule.one_first) return not_enough(now);
+    // A majority can do without this one.
+    const bool refused = state == MemberState::kRefused;
+    if (refused && now >= options_.deadline) return finish(Verdict::kTimedOut);
+    members_.forget(first_);
+    return call_others(now);
+  }
   const bool lost =
       members_.count(MemberState::kGranted) + members_.count(MemberState::kRequested) <
       options_.rule.needed;
@@ -77,17 +88,6 @@ QuorumMachine::Action QuorumMachine::answered(Event event, TimePoint now) {
   const bool decided = lost && options_.rule.one_first && !options_.pipelined;
   if (members_.count(MemberState::kRequested) > 0 && !decided) return {};
   return round_over(now);
-}
-
-QuorumMachine::Action QuorumMachine::first_answered(TimePoint now) {
-  const MemberState state = members_.state(first_);
-  if (state == MemberState::kGranted)
-    return members_.size() == 1 ? round_over(now) : call_others(now);
-  if (options_.rule.one_first) return not_enough(now);
-  // A majority can do without this one.
-  if (state == MemberState::kRefused && now >= options_.deadline) return finish(Verdict::kTimedOut);
-  members_.forget(first_);
-  return call_others(now);
 }
 
 QuorumMachine::Action QuorumMachine::time(TimePoint now) {
@@ -102,33 +102,26 @@ QuorumMachine::Action QuorumMachine::time(TimePoint now) {
 
 QuorumMachine::Action QuorumMachine::round_over(TimePoint now) {
   if (!members_.enough(now)) return not_enough(now);
-  const std::vector<std::size_t> early = too_early(now);
-  if (!early.empty()) return call(Action::Verb::kAgain, early, kNever);
+  // If all are required, the leases of the first ones may be too short by now, counted from the
+  // last grant: they are set again. A difference of the validity's margin is accepted; after leases
+  // were set again, so is the duration of that exchange, so they are not set a third time. A
+  // majority keeps what remains of its leases.
+  if (!options_.lease.renewed && options_.rule.one_first && !again_) {
+    const TimePoint until = trusted_until(now, options_.lease.time);
+    const Duration margin = after(now, options_.lease.time) - until;
+    std::vector<std::size_t> early;
+    for (const std::size_t member : members_.those(MemberState::kGranted)) {
+      if (members_.trusted(member) < until - margin) early.push_back(member);
+    }
+    if (!early.empty()) return call(Action::Verb::kAgain, std::move(early), kNever);
+  }
   state_ = State::kOver;
   return {Action::Verb::kFinish, members_.those(MemberState::kRequested)};
 }
 
-// If all are required, the members whose lease is too short, counted from the last grant. A
-// difference of the validity's margin is accepted; after leases were set again, so is the duration
-// of that exchange, so they are not set a third time. A majority keeps what remains of its leases.
-std::vector<std::size_t> QuorumMachine::too_early(TimePoint now) const {
-  std::vector<std::size_t> members;
-  if (options_.lease.renewed || !options_.rule.one_first || again_) return members;
-  const TimePoint until = trusted_until(now, options_.lease.time);
-  const Duration margin = after(now, options_.lease.time) - until;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    const bool granted = members_.state(i) == MemberState::kGranted;
-    if (granted && members_.trusted(i) < until - margin) members.push_back(i);
-  }
-  return members;
-}
-
 QuorumMachine::Action QuorumMachine::not_enough(TimePoint now) {
   members_.give_up_silent();
-  if (const Status lost = members_.known_loss(); !lost.ok()) return finish(Verdict::kFailed, lost);
-  if (const Status gone = members_.outer_loss(); !gone.ok()) return finish(Verdict::kGone, gone);
-  const Status lasting = members_.lasting_failure();
-  if (!lasting.ok()) return finish(Verdict::kFailed, lasting);
+  if (const auto end = members_.hopeless()) return finish(end->verdict, end->why);
   if (options_.rule.one_first) {
     if (members_.count(MemberState::kFailed) > 0) return out_of_order(now);
     return members_.count(MemberState::kRefused) > 0 ? refused(now) : finish(Verdict::kExpired);
@@ -155,7 +148,13 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   missing_since_ = kNever;
   if (!options_.blocking) return finish(Verdict::kBusy);
   if (now >= options_.deadline) return finish(Verdict::kTimedOut);
-  const Duration held = std::clamp<Duration>(held_in_vain(now), kShortestRest, kLongestRest);
+  // The time since the attempt at the first member, if this round was granted it: for that time
+  // other owners waited there, and two competing owners need it to release each other's members.
+  Duration held{};
+  if (members_.state(first_) == MemberState::kGranted) {
+    held = trusted_until(now, options_.lease.time) - members_.trusted(first_);
+  }
+  held = std::clamp<Duration>(held, kShortestRest, kLongestRest);
   first_ = members_.those(MemberState::kRefused).front();
   // A round of a pipeline that was granted nothing has kept nothing from others.
   const bool vain = !options_.pipelined || members_.count(MemberState::kGranted) > 0;
@@ -166,13 +165,6 @@ QuorumMachine::Action QuorumMachine::refused(TimePoint now) {
   Action action = failed == 0 ? call_first(now) : back_off(until);
   action.give_back = std::move(back);
   return action;
-}
-
-// The time since the attempt at the first member, if this round was granted it: for that time other
-// owners waited there, and two competing owners need it to release each other's members.
-Duration QuorumMachine::held_in_vain(TimePoint now) const {
-  if (members_.state(first_) != MemberState::kGranted) return {};
-  return trusted_until(now, options_.lease.time) - members_.trusted(first_);
 }
 
 // All members are required, and a server refuses to work. It is waited for like an owner, while no

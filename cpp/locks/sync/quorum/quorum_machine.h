@@ -88,12 +88,10 @@ class QuorumMachine {
   Action call_others(TimePoint now);
   Action call(Action::Verb verb, std::vector<std::size_t> members, TimePoint until);
   Action answered(Event event, TimePoint now);
-  Action first_answered(TimePoint now);
   Action time(TimePoint now);
   Action round_over(TimePoint now);
   Action not_enough(TimePoint now);
   Action refused(TimePoint now);
-  Duration held_in_vain(TimePoint now) const;
   Action missing(TimePoint now);
   Action out_of_order(TimePoint now);
   Action not_yet(Verdict verdict, Status why, TimePoint now);
@@ -101,7 +99,6 @@ class QuorumMachine {
   TimePoint last_round() const;
   Action finish(Verdict verdict, Status why = {});
 
-  std::vector<std::size_t> too_early(TimePoint now) const;
   Duration random(Duration longest);
 
   const Options options_;

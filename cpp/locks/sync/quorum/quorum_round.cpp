@@ -45,15 +45,12 @@ void QuorumRound::call(const Places& members) {
   }
 }
 
-// A loss with the member's name.
-Status QuorumRound::named(std::size_t member, Verdict verdict, const Status& why) const {
-  if (verdict != Verdict::kGone && why.code() != Code::kLost) return why;
-  return Status::lost(rule_.title(member) + ": " + why.message());
-}
-
 void QuorumRound::answered(std::size_t place, Verdict verdict, const Status& why) {
   Member& member = members_[place];
-  member.why = named(place, verdict, why);
+  member.why = why;
+  if (verdict == Verdict::kGone || why.code() == Code::kLost) {
+    member.why = Status::lost(rule_.title(place) + ": " + why.message());
+  }
   switch (verdict) {
     case Verdict::kGranted:
       member.state = State::kGranted;
@@ -134,10 +131,6 @@ bool QuorumRound::Member::refuses() const {
   return state == State::kFailed && why.code() == Code::kServer && resp::is_temporary(why.word());
 }
 
-bool QuorumRound::Member::failed_for_good() const {
-  return state == State::kFailed && why.code() != Code::kUnreachable && !refuses();
-}
-
 template <typename Fits>
 Status QuorumRound::why_too_many(const Fits& fits) const {
   const auto failed = std::count_if(members_.begin(), members_.end(), fits);
@@ -145,27 +138,29 @@ Status QuorumRound::why_too_many(const Fits& fits) const {
   return std::find_if(members_.begin(), members_.end(), fits)->why;
 }
 
-Status QuorumRound::known_loss() const {
-  return why_too_many([](const Member& member) {
+std::optional<Outcome> QuorumRound::hopeless() const {
+  // A loss that is known says more than one that another member has only found.
+  Status why = why_too_many([](const Member& member) {
     return member.state == State::kFailed && member.why.code() == Code::kLost;
   });
-}
-
-Status QuorumRound::outer_loss() const {
-  if (votes_ == outer_votes_) return {};
-  std::size_t left = 0;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    left += votes_[i] && members_[i].state != State::kRefused ? 1U : 0U;
+  if (!why.ok()) return Outcome{Verdict::kFailed, why};
+  // The members that may have the outer hold still have to be a quorum; those that are silent may.
+  if (votes_ != outer_votes_) {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      left += votes_[i] && members_[i].state != State::kRefused ? 1U : 0U;
+    }
+    if (left < rule_.needed) return Outcome{Verdict::kGone, gone_};
   }
-  return left < rule_.needed ? gone_ : Status();
-}
-
-Status QuorumRound::lasting_failure() const {
-  return why_too_many([this](const Member& member) {
-    const bool out_of_reach =
-        rule_.one_first && member.state == State::kFailed && !member.refuses();
-    return out_of_reach || member.failed_for_good();
+  // Until the configuration changes: server errors, closed clients; and, if all members are
+  // required, one that is out of reach.
+  why = why_too_many([this](const Member& member) {
+    const bool out_of_reach = member.why.code() == Code::kUnreachable;
+    return member.state == State::kFailed && !member.refuses() &&
+           (rule_.one_first || !out_of_reach);
   });
+  if (!why.ok()) return Outcome{Verdict::kFailed, why};
+  return std::nullopt;
 }
 
 Status QuorumRound::temporary_failure() const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,14 +70,8 @@ class QuorumRound {
   // The grants that count are a quorum.
   bool enough(TimePoint now) const;
 
-  // Why no further round may help; OK: one may. A loss that is known, of as many members as make
-  // the whole fail: it says more than a loss that another member has only found.
-  Status known_loss() const;
-  // The members that may have the outer hold still are no quorum; those that are silent may.
-  Status outer_loss() const;
-  // Until the configuration changes: server errors, closed clients; and, if all members are
-  // required, one that is out of reach.
-  Status lasting_failure() const;
+  // How the acquisition ends where no further round may help; nothing: one may.
+  std::optional<Outcome> hopeless() const;
   // The error of a majority that refuses to work for the moment; OK: it does not.
   Status temporary_failure() const;
 
@@ -89,13 +84,10 @@ class QuorumRound {
     bool ours = false;  // granted, regardless of a later attempt
     Status why{};
 
-    // Another attempt does not help until the configuration changes.
-    bool failed_for_good() const;
     // Its server refuses to work for the moment.
     bool refuses() const;
   };
 
-  Status named(std::size_t member, Verdict verdict, const Status& why) const;
   // The first of those members' reason, if they are too many for the others to be enough.
   template <typename Fits>
   Status why_too_many(const Fits& fits) const;
