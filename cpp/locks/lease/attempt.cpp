@@ -117,14 +117,17 @@ bool Attempt::granted(const Grant& grant) {
       Hold& fresh = keeper_.holds.grant(*entry, HoldPtr(new Hold(grant, entry->owner)));
       fresh.group = static_cast<std::uint32_t>(keeper_.holds.grants() / RenewalBatch::kMostKeys);
       if (keeper_.tracks) fresh.next_look = after(fresh.since, kYoung);
-      if (keeper_.note_book.all()) fresh.noted = Noted::kDue;
+      if (keeper_.note_book.all) fresh.noted = Noted::kDue;
       keeper_.events.count(fresh, Stats::Counter::kHeld);
     }
     Hold& hold = *entry->hold;
     hold.add_level(grant);
     if (grant.purpose != nullptr) keeper_.note_book.said(hold, *grant.purpose);
-    if (grant.about != nullptr) {
-      hold.introduce(grant);
+    if (grant.about != nullptr) {  // the client's key: its first renewal, at once, makes it
+      hold.internal = true;
+      hold.extras().about = *grant.about;
+      hold.next_renewal = grant.sent;
+      hold.next_look = kNever;
     } else if (grant.lease.renewed) {
       const Millis lease = hold.part_of(hold.lease, grant.sent);
       hold.next_renewal = keeper_.grid.first(grant.sent, lease, keeper_.holds.size());

@@ -10,7 +10,7 @@
 
 namespace holdfast::lease {
 
-// What an attempt begins with.
+// The beginning of an attempt, by the state of its owner's entry.
 struct AttemptPlan {
   enum class Verdict : std::uint8_t {
     kBegun,

@@ -5,21 +5,14 @@
 
 namespace holdfast::lease {
 
-namespace {
-
-bool begins_with(const std::string& text, const std::string& start) {
-  return text.compare(0, start.size(), start) == 0;
-}
-
-}  // namespace
-
 Event::Cause cause_of(const std::string& reason) {
   const bool gone =
       std::find(std::begin(kGoneReasons), std::end(kGoneReasons), reason) != std::end(kGoneReasons);
   if (gone) return Event::Cause::kGone;
   if (reason == kClientClosed) return Event::Cause::kClosed;
-  const bool over = reason == kRanOut || reason == kReleaseExpired;
-  return over || begins_with(reason, kNotRenewed) ? Event::Cause::kLeaseOver : Event::Cause::kOther;
+  const bool not_renewed = reason.rfind(kNotRenewed, 0) == 0;
+  const bool over = not_renewed || reason == kRanOut || reason == kReleaseExpired;
+  return over ? Event::Cause::kLeaseOver : Event::Cause::kOther;
 }
 
 void Levels::resize(int count) {
@@ -75,28 +68,22 @@ void Hold::record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
 void Hold::set_lease(TimePoint sent, Millis given, TimePoint now) {
   const TimePoint until = trusted_until(sent, given);
   set_until = std::max(set_until, until);
-  if (!extras_) return;
-  extras_->cut_until = std::max(extras_->cut_until, until);
-  const Millis part = extras_->shortened.part_of(given, now);
+  if (!few) return;
+  few->cut_until = std::max(few->cut_until, until);
+  const Millis part = few->shortened.part_of(given, now);
   if (part < given) {
-    extras_->relied_until = trusted_until(sent, part);
-  } else if (!extras_->shortened.lasts(now)) {
-    extras_->relied_until = kNever;
+    few->relied_until = trusted_until(sent, part);
+  } else if (!few->shortened.lasts(now)) {
+    few->relied_until = kNever;
   }
-}
-
-void Hold::introduce(const Grant& grant) {
-  extras().about = *grant.about;
-  internal = true;
-  next_renewal = grant.sent;
-  next_look = kNever;
 }
 
 void Hold::add_level(const Grant& grant) {
   levels.set_count(grant.count - 1);
   levels.push(grant.lease.renewed, grant.whole);
   if (grant.block) ++blocks;
-  listen(grant.listener);
+  forget(grant.listener);
+  if (grant.listener != 0) extras().listeners.push_back(grant.listener);
   token = grant.token.value_or(token);
   if (grant.lease.renewed) {
     lease = grant.lease.time;

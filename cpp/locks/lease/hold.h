@@ -68,7 +68,7 @@ enum class Noted : std::uint8_t {
 // Which lock made of locks a hold of a member was taken for: 31 bits of a hash; 0: for none.
 using WholeId = std::uint32_t;
 
-// What the server has granted to one owner of one lock.
+// A grant of the server, to one owner of one lock.
 struct Grant {
   LockName name;
   OwnerNumber owner;
@@ -197,7 +197,7 @@ class Sending {
   std::atomic<std::uint8_t> state_{0};
 };
 
-// What only few holds have: made when the first of it is set. Guarded as the hold.
+// The fields that only few holds have: made when the first is set. Guarded as the hold.
 struct HoldExtras {
   // A detach that gives it the field of a ticket, or has no answer and may do so yet.
   struct Move {
@@ -223,10 +223,6 @@ struct HoldExtras {
   ShortenedLease shortened;
   LookBudget looks;                         // that changes have caused
   std::vector<std::uint64_t> tracked_keys;  // by TrackedHolds, beside its name: their hashes
-
-  void forget(std::uint64_t listener) {
-    listeners.erase(std::remove(listeners.begin(), listeners.end(), listener), listeners.end());
-  }
 };
 
 enum class HoldState : std::uint8_t {
@@ -256,7 +252,6 @@ class Hold final : public Timer {
   using State = HoldState;
   using Move = HoldExtras::Move;
 
-  explicit Hold(const Grant& grant) : Hold(grant, grant.owner) {}
   // `its_owner`: of one of those that were granted.
   Hold(const Grant& grant, OwnerNumber its_owner)
       : name(grant.name),
@@ -266,36 +261,22 @@ class Hold final : public Timer {
         requested(grant.sent),
         counted(grant.counted) {}
 
-  // What is sent next: a renewal for `sent_lease`, or a check.
-  void prepare(bool renews, Millis wanted) {
-    sent_renewal = renews;
-    if (renews) sent_lease = wanted;
-    sending.begin();
-  }
-
   bool held() const { return state == State::kHeld; }
   // Until when the hold may be believed to be there.
   TimePoint trusted() const {
-    if (!extras_) return set_until;
-    return std::min(set_until, renewed() ? extras_->relied_until : extras_->cut_until);
+    if (!few) return set_until;
+    return std::min(set_until, renewed() ? few->relied_until : few->cut_until);
   }
   bool trusted_at(TimePoint now) const { return held() && now < trusted(); }
-  bool lost_at(TimePoint now) const {
-    return state == State::kLost || (held() && now >= trusted());
-  }
   bool renewed() const { return levels.renewed(); }
 
-  // Null: none of them is set.
-  const HoldExtras* few() const { return extras_.get(); }
-  HoldExtras* few() { return extras_.get(); }
   HoldExtras& extras() {
-    if (!extras_) extras_ = std::make_unique<HoldExtras>();
-    return *extras_;
+    if (!few) few = std::make_unique<HoldExtras>();
+    return *few;
   }
-  Move* move() const { return extras_ ? extras_->move.get() : nullptr; }
-  TimePoint closed_until() const { return extras_ ? extras_->closed_until : TimePoint{}; }
-  std::string_view about() const { return internal ? extras_->about : std::string_view(); }
-  std::string reason() const { return extras_ ? extras_->reason : std::string(); }
+  Move* move() const { return few ? few->move.get() : nullptr; }
+  TimePoint closed_until() const { return few ? few->closed_until : TimePoint{}; }
+  std::string reason() const { return few ? few->reason : std::string(); }
 
   using Step = TraceEntry::Step;
   void trace(Step step) const {
@@ -304,14 +285,14 @@ class Hold final : public Timer {
 
   // The part of a lease that other programs leave of it.
   Millis part_of(Millis whole, TimePoint now) const {
-    return extras_ ? extras_->shortened.part_of(whole, now) : whole;
+    return few ? few->shortened.part_of(whole, now) : whole;
   }
 
   // An earlier renewal may reach the server after what its owner sends now, as it is unanswered, or
   // its connection has failed. Not one that was not written when the hold was stopped.
   bool renewal_may_come(TimePoint now) const {
     const bool unanswered = in_flight && sent_renewal && (sending.written() || !sending.stopped());
-    return unanswered || (extras_ && now < extras_->renewal_comes_until);
+    return unanswered || (few && now < few->renewal_comes_until);
   }
 
   // What does not find it shows nothing, and none is sent: a step that ends it, or gives it the
@@ -324,8 +305,6 @@ class Hold final : public Timer {
   void set_lease(TimePoint sent, Millis given, TimePoint now);
   // One more hold of the owner has been granted.
   void add_level(const Grant& grant);
-  // It is the client's key: its first renewal, at once, makes it.
-  void introduce(const Grant& grant);
 
   // Its timer and its renewals end.
   void stop_renewing() {
@@ -333,12 +312,10 @@ class Hold final : public Timer {
     sending.stop();
   }
 
-  void listen(std::uint64_t listener) {
-    forget(listener);
-    if (listener != 0) extras().listeners.push_back(listener);
-  }
   void forget(std::uint64_t listener) {
-    if (extras_) extras_->forget(listener);
+    if (!few) return;
+    std::vector<std::uint64_t>& all = few->listeners;
+    all.erase(std::remove(all.begin(), all.end(), listener), all.end());
   }
 
  private:
@@ -377,12 +354,10 @@ class Hold final : public Timer {
   bool internal = false;  // the client's key, which no caller holds: see Notes::introduce()
   bool excused = false;   // its owner releases it by force: the loss refuses no acquire
   bool in_flight = false;
-  bool alone = false;         // the server has refused the batch that it was in
-  bool sent_renewal = false;  // what is in flight: a renewal, or a check
-  Sending sending;            // read and changed without the keeper's lock, too
-
- private:
-  std::unique_ptr<HoldExtras> extras_;
+  bool alone = false;               // the server has refused the batch that it was in
+  bool sent_renewal = false;        // what is in flight: a renewal, or a check
+  Sending sending;                  // read and changed without the keeper's lock, too
+  std::unique_ptr<HoldExtras> few;  // null: none of them is set
 };
 
 }  // namespace holdfast::lease

@@ -74,13 +74,7 @@ class Holds {
     Entry(LockName its_name, OwnerNumber its_owner) : name(std::move(its_name)), owner(its_owner) {}
 
     bool leaves() const { return hold && hold->state == HoldState::kReleasing; }
-    bool leaves_with(const HoldPtr& which) const { return leaves() && hold == which; }
     Hold* current() const { return leaves() ? nullptr : hold.get(); }
-    // The owner holds it, acquires it or releases it.
-    bool in_use() const {
-      const bool held = current() != nullptr && current()->held();
-      return held || attempts > 0 || release != Release::kNone;
-    }
     // Not answered yet: it may still be there on the server.
     bool pending() const { return release == Release::kOpen || release == Release::kTakenOver; }
     // That command carries its release.
@@ -163,7 +157,7 @@ class Holds {
   }
   // The release ends in this state, which the owner's next release reports, or tries again.
   void keep(Entry& entry, Release state);
-  // What the owner does next does its work.
+  // The owner's next command does its work.
   void drop(Entry& entry);
   // No caller is left to report to. What is pending goes on; the end of a deferred release is still
   // posted.

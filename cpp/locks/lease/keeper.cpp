@@ -7,22 +7,6 @@
 
 namespace holdfast::lease {
 
-namespace {
-
-// When a command is to be sent for it next.
-TimePoint next_command(const Hold& hold, TimePoint now) {
-  // While a renewal is in flight the next one is expected a third of the lease later, which is the
-  // moment if all goes well: then the timer stays as it is.
-  const bool due = hold.in_flight && hold.next_renewal <= now;
-  const bool renew = hold.renewed() && !due && !hold.joint;
-  TimePoint at = kNever;
-  if (renew) at = hold.next_renewal;
-  if (!hold.in_flight) at = std::min(at, hold.next_look);
-  return std::min(at, NoteBook::due(hold));
-}
-
-}  // namespace
-
 Keeper::Keeper(const Clock& a_clock, net::Loop& loop, std::string client,
                std::shared_ptr<EventSink> sink, std::shared_ptr<Stats> stats)
     : clock(a_clock),
@@ -41,7 +25,7 @@ Keeper::~Keeper() = default;
 void Keeper::set_records(std::shared_ptr<HeldRecords> kept) {
   const MutexLock guard(mutex);
   recorded = kept != nullptr;
-  records.set(std::move(kept));
+  records.kept = std::move(kept);
 }
 
 // ---- What is held
@@ -64,8 +48,12 @@ Known Keeper::known(const LockName& name, OwnerNumber owner) const {
   const Holds::Entry* const entry = holds.find(name, owner);
   const Hold* const hold = entry != nullptr ? entry->current() : nullptr;
   Known known;
-  known.lost = hold != nullptr ? hold->lost_at(now) : blocks.lost(name, owner);
-  if (hold == nullptr) return known;
+  if (hold == nullptr) {
+    known.lost = blocks.lost(name, owner);
+    return known;
+  }
+  const bool over = hold->held() && now >= hold->trusted();
+  known.lost = over || hold->state == HoldState::kLost;
   if (known.lost) known.loss = hold->held() ? ran_out(*hold) : hold->reason();
   if (!hold->trusted_at(now)) return known;
   known.left = hold->trusted() - now;
@@ -88,7 +76,7 @@ std::size_t Keeper::tracked() const {
   return holds.tracked.size();
 }
 
-// Of an ended hold, or of one that is not renewed any more.
+// A renewal of an ended hold, or of one that is not renewed any more.
 bool Keeper::renewal_on_wire(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(mutex);
   const TimePoint now = clock.now();
@@ -124,7 +112,7 @@ void Keeper::extended(const LockName& name, OwnerNumber owner, const Extension& 
   const TimePoint until = trusted_until(sent, extension.lease);
   const bool newest = extension.number == hold->extensions;
   hold->set_until = newest ? until : std::min(hold->set_until, until);
-  if (newest && hold->few() != nullptr) hold->few()->cut_until = kNever;
+  if (newest && hold->few != nullptr) hold->few->cut_until = kNever;
   arm(*hold, sent);
   records.renew(*hold);
   note_book.write_again(*hold);
@@ -191,15 +179,23 @@ void Keeper::drop_release(Holds::Entry& entry) {
 void Keeper::count_released(const Hold* hold, Holds::Caller caller) const {
   if (hold == nullptr || hold->state == HoldState::kLost) return;
   events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
-  const bool posted = caller != Holds::Caller::kAwaits && hold->few() != nullptr;
-  if (posted && !hold->few()->listeners.empty()) events.post(*hold, Event::Kind::kReleased);
+  const bool posted = caller != Holds::Caller::kAwaits && hold->few != nullptr;
+  if (posted && !hold->few->listeners.empty()) events.post(*hold, Event::Kind::kReleased);
 }
 
 // ---- The watchdog's time
 
 void Keeper::arm(Hold& hold, TimePoint now) {
-  const TimePoint command = closed ? kNever : next_command(hold, now);
-  const TimePoint at = std::max(std::min(command, hold.trusted()), now);
+  TimePoint at = hold.trusted();
+  if (!closed) {
+    // While a renewal is in flight the next one is expected a third of the lease later, which is
+    // the moment if all goes well: then the timer stays as it is.
+    const bool due = hold.in_flight && hold.next_renewal <= now;
+    if (hold.renewed() && !due && !hold.joint) at = std::min(at, hold.next_renewal);
+    if (!hold.in_flight) at = std::min(at, hold.next_look);
+    at = std::min(at, NoteBook::due(hold));
+  }
+  at = std::max(at, now);
   if (hold.armed() && hold.at() == at) return;
   wheel.arm(hold, at);
   step_by(at);
@@ -258,7 +254,7 @@ std::vector<std::string> Keeper::close(std::shared_ptr<void> kept) {
     events.post_closed();
   }
   holds.tracked.clear();
-  records.close();
+  records.kept.reset();
   step_by({});
   return held;
 }

@@ -28,7 +28,7 @@ namespace holdfast::lease {
 
 class Watchdog;
 
-// What a client knows of one owner's hold of a name.
+// A client's knowledge of one owner's hold of a name.
 struct Known {
   bool lost = false;                  // it is known to be gone, and no grant came since
   std::optional<std::string> loss{};  // why, of a hold that was lost

@@ -28,64 +28,53 @@ std::string_view text_of(const Purpose& purpose) {
   return purpose ? purpose->text() : std::string_view();
 }
 
-Millis age(const Note& note, TimePoint now) {
-  if (!note.hold) return Millis(0);
-  return std::chrono::duration_cast<Millis>(std::max(now - note.hold->since, Duration(0)));
-}
-
 constexpr resp::ReplyKinds kRemoved =
     resp::ReplyKinds(resp::ReplyKind::kInteger).within(0, resp::ReplyKinds::kMost);
 
 }  // namespace
 
-NoteRequest::NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes notes, What what,
+NoteRequest::NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes all, What how,
                          TimePoint until)
-    : watchdog_(std::move(watchdog)),
-      key_(std::move(key)),
-      notes_(std::move(notes)),
-      what_(std::move(what)) {
+    : notes(std::move(all)),
+      what(std::move(how)),
+      watchdog_(std::move(watchdog)),
+      key_(std::move(key)) {
   deferred = true;
-  const bool by_text = what_.verb == Verb::kWrite || what_.by_text;
+  const bool by_text = what.verb == Verb::kWrite || what.by_text;
   sends_text = by_text ? SendsText::kAlways : SendsText::kNever;
   deadline = until;
 }
 
 resp::ReplyKinds NoteRequest::encode(std::string& out, bool by_text) const {
-  if (what_.verb == Verb::kRemove || key_->sending.stopped()) return encode_removal(out);
-  if (what_.verb == Verb::kSay) return encode_saying(out, by_text);
-  const std::shared_ptr<Watchdog> watchdog = watchdog_.lock();
-  if (!watchdog || (left() == 0 && !what_.within)) return encode_removal(out);
-  return encode_writing(out, watchdog->now());
-}
-
-std::size_t NoteRequest::left() const {
-  const auto stays = [this](const Note& note) { return !is_over(note); };
-  return static_cast<std::size_t>(std::count_if(notes_.begin(), notes_.end(), stays));
-}
-
-resp::ReplyKinds NoteRequest::encode_saying(std::string& out, bool by_text) const {
-  script::Writer writer(out, by_text);
-  script::Call call = writer.call_with(script::lua::client_say, 1, 3 + 2 * notes_.size());
-  call << key() << what_.lease.count() << std::string_view(what_.about);
-  call << std::string_view(what_.lives ? "1" : "");
-  for (const Note& note : notes_) {
-    write_field(call, note);
-    call << text_of(note.purpose);
+  if (what.verb == Verb::kRemove || key_->sending.stopped()) return encode_removal(out);
+  if (what.verb == Verb::kSay) {
+    script::Writer writer(out, by_text);
+    script::Call call = writer.call_with(script::lua::client_say, 1, 3 + 2 * notes.size());
+    call << key() << what.lease.count() << std::string_view(what.about);
+    call << std::string_view(what.lives ? "1" : "");
+    for (const Note& note : notes) {
+      write_field(call, note);
+      call << text_of(note.purpose);
+    }
+    return writer.replies();
   }
-  return writer.replies();
-}
-
-resp::ReplyKinds NoteRequest::encode_writing(std::string& out, TimePoint now) const {
+  const std::shared_ptr<Watchdog> watchdog = watchdog_.lock();
+  const auto left =
+      std::count_if(notes.begin(), notes.end(), [](const Note& note) { return !is_over(note); });
+  if (!watchdog || (left == 0 && !what.within)) return encode_removal(out);
   constexpr std::size_t kEach = 4;
   script::Writer writer(out, true);
-  script::Call call = writer.call_with(script::lua::client_note, 1, 2 + kEach * left());
-  call << key() << what_.lease.count();
-  call << std::string_view(what_.within ? std::to_string(what_.within->count()) : std::string());
-  for (const Note& note : notes_) {
+  script::Call call =
+      writer.call_with(script::lua::client_note, 1, 2 + kEach * static_cast<std::size_t>(left));
+  call << key() << what.lease.count();
+  call << std::string_view(what.within ? std::to_string(what.within->count()) : std::string());
+  const TimePoint now = watchdog->now();
+  for (const Note& note : notes) {
     if (is_over(note)) continue;
+    const Duration age = note.hold ? std::max(now - note.hold->since, Duration(0)) : Duration(0);
     write_field(call, note);
-    call << age(note, now).count() << std::string_view(note.keeps ? "keep" : "set");
-    call << text_of(note.purpose);
+    call << std::chrono::duration_cast<Millis>(age).count();
+    call << std::string_view(note.keeps ? "keep" : "set") << text_of(note.purpose);
   }
   return writer.replies();
 }
@@ -93,8 +82,8 @@ resp::ReplyKinds NoteRequest::encode_writing(std::string& out, TimePoint now) co
 // Where no note is left, the command removes a field that is never there.
 resp::ReplyKinds NoteRequest::encode_removal(std::string& out) const {
   std::vector<const Note*> removed;
-  for (const Note& note : notes_) {
-    if (what_.verb != Verb::kRemove || !is_over(note)) removed.push_back(&note);
+  for (const Note& note : notes) {
+    if (what.verb != Verb::kRemove || !is_over(note)) removed.push_back(&note);
   }
   resp::append_count(out, '*', 2 + std::max<std::size_t>(removed.size(), 1));
   resp::append_bulk(out, "HDEL");
@@ -107,11 +96,6 @@ resp::ReplyKinds NoteRequest::encode_removal(std::string& out) const {
 
 void NoteRequest::complete(Result<resp::Reply> reply, const client::Sent& /*sent*/) {
   if (const auto watchdog = watchdog_.lock()) watchdog->noted(*this, reply);
-}
-
-void NoteBook::begin(HoldPtr key, bool all) {
-  key_ = std::move(key);
-  all_ = all;
 }
 
 void NoteBook::unsaid(const Note& note, Hold* hold) {
@@ -171,11 +155,6 @@ void NoteBook::remove(const LockName& name, OwnerNumber owner) {
   soon_.emplace(hash_of(name, owner), Note{name, owner});
 }
 
-bool NoteBook::replace_in_both(const LockName& name, OwnerNumber owner) {
-  const bool soon = replace_in(soon_, name, owner);
-  return replace_in(removed_, name, owner) || soon;
-}
-
 bool NoteBook::replace_in(Removals& removals, const LockName& name, OwnerNumber owner) {
   auto [each, end] = removals.equal_range(hash_of(name, owner));
   bool found = false;
@@ -200,7 +179,7 @@ void NoteBook::answered(const NoteRequest::Notes& notes, bool done) {
 
 NoteBook::Work NoteBook::work(TimePoint now) {
   Work work;
-  if (!key_) return work;
+  if (!key) return work;
   const auto end = later_.upper_bound(now);
   for (auto each = later_.begin(); each != end; ++each) work.removed.push_back(each->second);
   later_.erase(later_.begin(), end);
@@ -215,16 +194,17 @@ NoteBook::Work NoteBook::work(TimePoint now) {
   for (const HoldPtr& hold : std::exchange(waiting_, {})) {
     const bool noted = hold->noted == Noted::kSaid || hold->noted == Noted::kWritten;
     if (!noted) continue;
-    const Purpose purpose = hold->few() != nullptr ? hold->few()->purpose : Purpose();
+    const Purpose purpose = hold->few != nullptr ? hold->few->purpose : Purpose();
     work.written.push_back({hold->name, hold->owner, purpose, hold, true});
   }
-  if (all_ && !std::exchange(key_written_, true))
+  if (all && !std::exchange(key_written_, true)) {
     work.within = left_out_ == 0 ? kWithin : Millis(0);
+  }
   return work;
 }
 
 TimePoint NoteBook::next() const {
-  if (!key_) return kNever;
+  if (!key) return kNever;
   const TimePoint removal = later_.empty() ? kNever : later_.begin()->first;
   return has_to_write() || !soon_.empty() ? std::min(removal, next_write_) : removal;
 }

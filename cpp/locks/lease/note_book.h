@@ -52,30 +52,24 @@ class NoteRequest final : public client::Request {
     std::optional<Millis> within{};  // of kWrite: see NoteBook; nothing: as it is
   };
 
-  NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes notes, What what,
-              TimePoint until);
+  NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes all, What how, TimePoint until);
 
   std::string_view key() const override { return key_->name.bytes(); }
   std::string_view subject() const override { return {}; }
   resp::ReplyKinds encode(std::string& out, bool by_text) const override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
-  const Notes& notes() const { return notes_; }
-  Verb verb() const { return what_.verb; }
+  const Notes notes;
+  const What what;
 
  private:
-  resp::ReplyKinds encode_saying(std::string& out, bool by_text) const;
-  resp::ReplyKinds encode_writing(std::string& out, TimePoint now) const;
   resp::ReplyKinds encode_removal(std::string& out) const;
-  std::size_t left() const;  // that are not over
   static bool is_over(const Note& note) {
     return note.replaced ? note.replaced->load() : note.hold && note.hold->sending.stopped();
   }
 
   const std::weak_ptr<Watchdog> watchdog_;
   const HoldPtr key_;
-  const Notes notes_;
-  const What what_;
 };
 
 // Which notes the key of one client has, and which it is still to get, or to lose. A hold with a
@@ -91,11 +85,10 @@ class NoteBook {
   // How many notes the watchdog writes. Holds above that get none, and the key says so.
   static constexpr std::size_t kMost = 10'000;
 
-  // The client's key is kept from now on. `all`: every hold is noted.
-  void begin(HoldPtr key, bool all);
-  const HoldPtr& key() const { return key_; }
+  // The client's key, once it is kept; null before.
+  HoldPtr key;
   // Every hold is noted once it has lasted.
-  bool all() const { return all_; }
+  bool all = false;
 
   // Whether what is said next needs the script's text.
   bool take_unknown_script() { return std::exchange(script_unknown_, false); }
@@ -141,12 +134,14 @@ class NoteBook {
   }
   // The owner gets another note now. Whether one was to be removed.
   bool replace(const LockName& name, OwnerNumber owner) {
-    return !(soon_.empty() && removed_.empty()) && replace_in_both(name, owner);
+    if (soon_.empty() && removed_.empty()) return false;
+    const bool soon = replace_in(soon_, name, owner);
+    return replace_in(removed_, name, owner) || soon;
   }
   // A command that removes notes has its answer; `done`: else it is sent again.
   void answered(const NoteRequest::Notes& notes, bool done);
 
-  // What is to be sent now, and when there will be something again.
+  // The notes to be sent now, and when there will be some again.
   struct Work {
     NoteRequest::Notes written{};
     NoteRequest::Notes removed{};
@@ -161,12 +156,9 @@ class NoteBook {
 
   bool end_noted(Hold& hold, std::optional<TimePoint> at);
   bool take_noted(Hold& hold);
-  bool replace_in_both(const LockName& name, OwnerNumber owner);
   static bool replace_in(Removals& removals, const LockName& name, OwnerNumber owner);
-  bool has_to_write() const { return !waiting_.empty() || (all_ && !key_written_); }
+  bool has_to_write() const { return !waiting_.empty() || (all && !key_written_); }
 
-  HoldPtr key_;
-  bool all_ = false;
   std::vector<HoldPtr> waiting_;  // to be written with the next command
   TimePoint next_write_{};
   TimePoint lives_until_{};  // the key, at least

@@ -12,7 +12,7 @@ namespace {
 
 client::RequestPtr request(Keeper& keeper, NoteRequest::Notes notes, NoteRequest::What what,
                            Millis timeout) HOLDFAST_REQUIRES(keeper.mutex) {
-  return std::make_shared<NoteRequest>(keeper.watchdog().weak(), keeper.note_book.key(),
+  return std::make_shared<NoteRequest>(keeper.watchdog().weak(), keeper.note_book.key,
                                        std::move(notes), std::move(what),
                                        after(keeper.clock.now(), timeout));
 }
@@ -31,7 +31,10 @@ bool Notes::introduce() {
   Attempt attempt(keeper_, grant.name, grant.owner, Attempt::Kind::kAround);
   if (!attempt.granted(grant)) return true;
   const EntryLock entry(keeper_, grant.name, grant.owner);
-  if (Hold* const key = entry.current()) keeper_.note_book.begin(HoldPtr(key), setup_.all);
+  if (Hold* const key = entry.current()) {
+    keeper_.note_book.key = HoldPtr(key);
+    keeper_.note_book.all = setup_.all;
+  }
   return true;
 }
 
@@ -42,7 +45,7 @@ client::RequestPtr Notes::say(const Said& said) {
   what.verb = NoteRequest::Verb::kSay;
   const MutexLock guard(keeper_.mutex);
   NoteBook& notes = keeper_.note_book;
-  if (!notes.key() || keeper_.closing) return nullptr;
+  if (!notes.key || keeper_.closing) return nullptr;
   NoteRequest::Notes all;
   for (std::int64_t i = 0; i < said.amount; ++i) {
     const OwnerNumber owner = owner_after(said.owner, i);
@@ -64,7 +67,7 @@ client::RequestPtr Notes::say(const Said& said) {
 client::RequestPtr Notes::remove(const LockName& name, OwnerNumber owner, std::int64_t amount) {
   const MutexLock guard(keeper_.mutex);
   NoteBook& notes = keeper_.note_book;
-  if (!notes.key()) return nullptr;
+  if (!notes.key) return nullptr;
   NoteRequest::Notes all;
   for (std::int64_t i = 0; i < amount; ++i) {
     const OwnerNumber each = owner_after(owner, i);

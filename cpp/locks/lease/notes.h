@@ -45,7 +45,8 @@ class Notes {
     bool granted = false;  // just now, after it had waited
   };
   client::RequestPtr say(const Said& said);
-  // What removes that; not of an owner that holds the name. Null: there is nothing to remove.
+  // The command that removes it; not of an owner that holds the name. Null: nothing is to be
+  // removed.
   client::RequestPtr remove(const LockName& name, OwnerNumber owner, std::int64_t amount = 1);
 
  private:

@@ -1,38 +1,35 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 
 #include "locks/lease/hold.h"
 
 namespace holdfast::lease {
 
-// What a client records of its holds for a guard, if it has one. Not thread-safe: see Keeper.
+// A client's records of its holds for a guard, if it has one. Not thread-safe: see Keeper.
 class Records {
  public:
   using Id = HeldRecords::Id;
 
-  // Once, before the first attempt.
-  void set(std::shared_ptr<HeldRecords> kept) { kept_ = std::move(kept); }
-  // The client is closed.
-  void close() { kept_.reset(); }
+  // Null: there is no guard, or the client is closed. Set once, before the first attempt.
+  std::shared_ptr<HeldRecords> kept;
 
   // An attempt may be granted that hold, at most until `until`.
   void expect(Id& record, const LockName& name, OwnerNumber owner, const Renewal& kind,
               TimePoint until) const {
-    if (!kept_) return;
-    const bool known = record != 0 && kept_->set_until(record, until);
-    if (!known) record = kept_->add(name, owner, kind, until);
+    if (!kept) return;
+    const bool known = record != 0 && kept->set_until(record, until);
+    if (!known) record = kept->add(name, owner, kind, until);
   }
   // The attempt with that record was granted the hold.
   void granted(Hold& hold, Id record) const {
-    if (!kept_) return;
+    if (!kept) return;
     // The release by a record would not keep it closed.
     const bool stays_closed = hold.closed_until() > TimePoint{};
     if (hold.record == 0 && !stays_closed) {
       hold.record = record;
     } else {
-      kept_->remove(record);
+      kept->remove(record);
     }
     stays_closed ? end(hold.record) : keep(hold);
   }
@@ -41,7 +38,7 @@ class Records {
     if (hold.record != 0) keep(hold);
   }
   void end(Id& record) const {
-    if (record != 0 && kept_) kept_->remove(record);
+    if (record != 0 && kept) kept->remove(record);
     record = 0;
   }
 
@@ -49,8 +46,6 @@ class Records {
   void keep(Hold& hold) const {
     expect(hold.record, hold.name, hold.owner, *hold.renewal, hold.set_until);
   }
-
-  std::shared_ptr<HeldRecords> kept_;
 };
 
 }  // namespace holdfast::lease

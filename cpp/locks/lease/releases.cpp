@@ -17,20 +17,11 @@ TimePoint surely_over(const Hold& hold, TimePoint now) {
   return surely_over(now, std::max(hold.set_until, after(now, std::max(hold.lease, sent))));
 }
 
-// What the command has to say of the hold.
+// The part of the plan that the command has to say of the hold.
 void describe(ReleasePlan& plan, const Hold& hold) {
   plan.trusted = hold.trusted();
   plan.closed_until = hold.closed_until();
   if (hold.move() != nullptr) plan.other = hold.move()->other;
-}
-
-// The plan for a lost hold: `lost` stays to be seen until the next grant; the error comes once.
-ReleasePlan report_loss(Hold& hold) {
-  ReleasePlan plan;
-  describe(plan, hold);
-  plan.reason = hold.reason();
-  if (!std::exchange(hold.reported, true)) plan.verdict = ReleasePlan::Verdict::kLost;
-  return plan;
 }
 
 Subject subject_of(const Holds::Entry& entry) {
@@ -69,10 +60,14 @@ ReleasePlan begin_with(Keeper& keeper, Holds::Entry& entry, Ending ending, Relea
   if (hold == nullptr) return plan_pending(keeper, entry, start);
   const TimePoint now = start.at ? *start.at : keeper.clock.now();
   keeper.lose_if_over(*hold, now);
-  if (!hold->held()) return report_loss(*hold);
-  if (keeper.closed) return {};  // it stays, until it is lost
   ReleasePlan plan;
   describe(plan, *hold);
+  if (!hold->held()) {  // the loss stays to be seen until the next grant; the error comes once
+    plan.reason = hold->reason();
+    if (!std::exchange(hold->reported, true)) plan.verdict = ReleasePlan::Verdict::kLost;
+    return plan;
+  }
+  if (keeper.closed) return {};  // it stays, until it is lost
   plan.ended = hold->levels.count_of(ending);
   if (plan.ended == 0) return plan;
   plan.remaining = hold->levels.count() - plan.ended;
@@ -178,7 +173,8 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Ending 
   ReleasePlan plan;
   plan.verdict = ReleasePlan::Verdict::kLost;
   plan.reason = std::move(*lost);
-  plan.held_again = entry && entry->in_use();
+  plan.held_again = entry && (entry.held() != nullptr || entry->attempts > 0 ||
+                              entry->release != Holds::Release::kNone);
   return plan;
 }
 
@@ -213,16 +209,17 @@ void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& 
   const bool newest = entry && entry->is_open(plan.command);
   if (newest) {
     settled = keeper_.holds.settle(*entry);
-  } else if (entry && entry->leaves_with(plan.hold)) {
+  } else if (entry && entry->leaves() && entry->hold == plan.hold) {
     // An attempt of the owner's has taken it over: what it may be granted stays pending.
     settled = {keeper_.holds.take_leaving(*entry), entry->caller};
   }
   if (!lost.empty() && plan.deferred()) {
     lose_after_release(keeper_, entry.get(), newest, plan.hold, lost);
   } else if (settled.hold) {
-    if (lost.empty()) keeper_.count_released(settled.hold.get(), settled.caller);
     keeper_.records.end(settled.hold->record);
-    if (!lost.empty() && !keeper_.closed) {
+    if (lost.empty()) {
+      keeper_.count_released(settled.hold.get(), settled.caller);
+    } else if (!keeper_.closed) {
       keeper_.holds.put_back(*entry, settled.hold);
       lose_in_release(keeper_, *settled.hold, lost);
     }

@@ -14,7 +14,7 @@ namespace holdfast::lease {
 
 class Keeper;
 
-// What a release has to do, by what the client knows.
+// The work of a release, by the client's knowledge.
 struct ReleasePlan {
   enum class Verdict {
     kNotOwned,  // the caller holds nothing
@@ -41,7 +41,7 @@ struct ReleasePlan {
   bool deferred() const { return verdict == Verdict::kFinal && hold; }
 };
 
-// What a release begins with.
+// The caller's part in the beginning of a release.
 struct ReleaseStart {
   Holds::Command command{};  // that is about to be sent for a last one
   Holds::Caller caller = Holds::Caller::kAwaits;
@@ -119,7 +119,7 @@ class Releases {
   std::string begin_detach(const LockName& name, OwnerNumber owner, Millis lease);
   // Its caller gets the ticket: the hold ends. False: it has been lost.
   bool end_detach(const LockName& name, OwnerNumber owner);
-  // What a ticket has to contain of a hold whose detach was begun; nothing when it is not held.
+  // The contents of the ticket of a hold whose detach was begun; nothing when it is not held.
   struct Detached {
     std::string field;
     std::optional<std::int64_t> token;

@@ -32,10 +32,11 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out, bool by_text) const {
   fields.reserve(sent_.size());
   for (const std::size_t i : sent_) {
     const Hold& hold = *holds_[i];
-    fields.push_back({&hold.name, {client, hold.owner}, hold.about()});
+    fields.push_back({&hold.name, {client, hold.owner}});
+    if (hold.internal) fields.back().about = hold.few->about;
   }
   script::Writer writer(out, by_text);
-  common_.renewal->renew(writer, fields, common_.lease);
+  common.renewal->renew(writer, fields, common.lease);
   return writer.replies();
 }
 
@@ -46,7 +47,7 @@ void RenewalBatch::complete(Result<resp::Reply> reply, const client::Sent& sent)
 RenewalBatch::Found RenewalBatch::found(const Result<resp::Reply>& reply) const {
   Found all(holds_.size());
   if (!reply.ok() || !reply.value().is_array()) return all;
-  const std::vector<std::int64_t> each = common_.renewal->renewed(reply.value(), sent_.size());
+  const std::vector<std::int64_t> each = common.renewal->renewed(reply.value(), sent_.size());
   for (std::size_t i = 0; i < sent_.size(); ++i) all[sent_[i]] = each[i];
   return all;
 }

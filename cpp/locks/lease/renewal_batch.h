@@ -33,7 +33,7 @@ class RenewalBatch final : public client::Request {
   static constexpr std::size_t kMostKeys = 50;
   static constexpr std::size_t kMostDeclaredKeys = 8;
 
-  // What the holds of a batch have in common.
+  // The holds of a batch have in common:
   struct Common {
     const Renewal* renewal;
     Millis lease;
@@ -48,8 +48,8 @@ class RenewalBatch final : public client::Request {
   };
 
   // `most`: holds.
-  RenewalBatch(std::weak_ptr<Watchdog> watchdog, Common common, std::size_t most)
-      : watchdog_(std::move(watchdog)), common_(common), most_(most) {
+  RenewalBatch(std::weak_ptr<Watchdog> watchdog, Common its, std::size_t most)
+      : common(its), watchdog_(std::move(watchdog)), most_(most) {
     impatient = true;
     holds_.reserve(most);
   }
@@ -57,8 +57,6 @@ class RenewalBatch final : public client::Request {
   // `until`: when its renewal is given up.
   void add(HoldPtr hold, TimePoint until);
   const std::vector<HoldPtr>& holds() const { return holds_; }
-  const std::optional<topology::Slot>& slot() const { return common_.slot; }
-  Millis lease() const { return common_.lease; }
   bool full() const { return holds_.size() == most_; }
 
   std::string_view key() const override;
@@ -70,12 +68,12 @@ class RenewalBatch final : public client::Request {
   using Found = std::vector<std::optional<std::int64_t>>;
   Found found(const Result<resp::Reply>& reply) const;
 
+  const Common common;
   // It has had no answer for so long that it was counted as failed. Guarded by the keeper's lock.
   mutable bool overdue = false;
 
  private:
   const std::weak_ptr<Watchdog> watchdog_;
-  const Common common_;
   const std::size_t most_;
   std::vector<HoldPtr> holds_;
   // Their numbers, of those that the newest sending is about. Guarded by the connection's lock

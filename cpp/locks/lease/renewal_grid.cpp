@@ -26,12 +26,6 @@ unsigned bits_for(std::size_t holds, Duration third) {
 // A part of a time that is divided into 2^bits.
 Duration part(Duration whole, unsigned bits) { return Duration(whole.count() >> bits); }
 
-// Groups with numbers that follow each other are spread evenly (Knuth's multiplicative hashing).
-std::uint64_t moment_of(std::uint32_t group, unsigned bits) {
-  constexpr std::uint32_t kGolden = 0x9e3779b9;
-  return (std::uint64_t{group * kGolden} << bits) >> 32U;
-}
-
 }  // namespace
 
 RenewalGrid::RenewalGrid(std::string_view client_id)
@@ -47,7 +41,10 @@ TimePoint RenewalGrid::next(TimePoint sent, Millis lease, std::uint32_t group,
                             std::size_t holds) const {
   const Duration third = Duration(lease) / 3;
   const unsigned bits = bits_for(holds, third);
-  const Duration offset = part(third, bits) * static_cast<long>(moment_of(group, bits));
+  // Groups with numbers that follow each other are spread evenly (Knuth's multiplicative hashing).
+  constexpr std::uint32_t kGolden = 0x9e3779b9;
+  const std::uint64_t moment = (std::uint64_t{group * kGolden} << bits) >> 32U;
+  const Duration offset = part(third, bits) * static_cast<long>(moment);
   return last_before(sent + third, third, offset, third);
 }
 

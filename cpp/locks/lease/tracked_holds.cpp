@@ -20,7 +20,7 @@ void TrackedHolds::add(Hold& hold, const std::vector<std::string>& keys) {
 void TrackedHolds::remove(Hold& hold) {
   if (!hold.tracked) return;
   erase(hold.name.hash(), hold);
-  if (HoldExtras* const few = hold.few()) {
+  if (HoldExtras* const few = hold.few.get()) {
     for (const std::uint64_t key : few->tracked_keys) erase(key, hold);
     few->tracked_keys.clear();
   }
@@ -40,7 +40,7 @@ std::vector<Hold*> TrackedHolds::take(const client::Changes& changes) {
   if (changes.all) {
     for (Hold* const hold : by_key_) {
       if (!std::exchange(hold->tracked, false)) continue;
-      if (HoldExtras* const few = hold->few()) few->tracked_keys.clear();
+      if (HoldExtras* const few = hold->few.get()) few->tracked_keys.clear();
       taken.push_back(hold);
     }
     by_key_.clear();

@@ -113,13 +113,16 @@ net::Interest Watchdog::next_step(TimePoint now) {
   // No grant is due for its first look before the next step, so none has to wake the thread; nor
   // for its note.
   if (busy && keeper_.tracks) next.until = std::min(next.until, after(now, kYoung));
-  if (busy && keeper_.note_book.all())
+  if (busy && keeper_.note_book.all) {
     next.until = std::min(next.until, after(now, NoteBook::kPeriod));
+  }
   if (!keeper_.closing) next.until = std::min(next.until, keeper_.note_book.next());
   keeper_.next_step = next.done ? kNever : next.until;
   return next;
 }
 
+// One timer has all moments of a hold: its end comes first, as a hold that is over must not be
+// believed for as long as a renewal takes; a renewal comes before a look, as it shows as much.
 void Watchdog::due(Hold& hold, TimePoint now, Renewals& renewals) {
   if (NoteBook::due(hold) <= now) keeper_.note_book.add(hold);
   // It is never lost: the next renewal makes it again.
@@ -147,8 +150,12 @@ void Watchdog::request(Hold& hold, bool renews, TimePoint now, Renewals& renewal
     hold.sent_extensions = hold.extensions;
     // An outer hold with a longer lease must not be cut short.
     const Millis lease = std::max(hold.lease, lease_until(now, hold.set_until));
-    hold.prepare(renews, lease);
-    if (renews) plan_renewal(hold, now, now);
+    hold.sent_renewal = renews;
+    hold.sending.begin();
+    if (renews) {
+      hold.sent_lease = lease;
+      plan_renewal(hold, now, now);
+    }
     hold.set_until_when_sent = hold.set_until;
     if (renewals.empty()) renewals.reserve(RenewalBatch::kMostKeys);
     renewals.push_back({HoldPtr(&hold), hold.trusted()});
@@ -186,7 +193,7 @@ TimePoint Watchdog::submit(const Renewals& renewals) {
     const MutexLock guard(keeper_.mutex);
     const TimePoint now = keeper_.clock.now();
     for (auto& batch : batches.take()) {
-      const TimePoint failed_at = after(now, std::min(kOverdue, batch->lease() / 3));
+      const TimePoint failed_at = after(now, std::min(kOverdue, batch->common.lease / 3));
       submitted_.emplace(failed_at, batch);
       overdue = std::min(overdue, failed_at);
       requests.push_back(std::move(batch));
@@ -219,7 +226,7 @@ void Watchdog::answered(const RenewalBatch& batch, const Result<resp::Reply>& re
     // A refusal may be another hold's. And a proxy may have sent the batch where its first key is.
     hold.alone = refused || (found.size() > 1 && found[i] == 0);
     if (hold.serial == 0 || !hold.held()) continue;
-    if (batch.slot()) hold.group = *batch.slot();
+    if (batch.common.slot) hold.group = *batch.common.slot;
     if (hold.alone && found.size() > 1) {
       hold.next_renewal = now;
       keeper_.arm(hold, now);
@@ -265,7 +272,7 @@ void Watchdog::write_notes(NoteBook::Work work) {
   {
     const MutexLock guard(keeper_.mutex);
     topology = topology_.lock();
-    key = keeper_.note_book.key();
+    key = keeper_.note_book.key;
     const TimePoint now = keeper_.clock.now();
     until = after(now, command_timeout_);
     what.verb = NoteRequest::Verb::kWrite;
@@ -292,17 +299,18 @@ void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& repl
   const MutexLock guard(keeper_.mutex);
   const bool refused = is_error(reply) && is_refusal(reply);
   const bool done = refused || (reply.ok() && !is_error(reply));
-  if (request.verb() == Verb::kRemove)
-    keeper_.note_book.answered(request.notes(), done || keeper_.closed);
+  if (request.what.verb == Verb::kRemove) {
+    keeper_.note_book.answered(request.notes, done || keeper_.closed);
+  }
   // What an acquire could not say, as its script may be unknown, the watchdog writes: its command
   // has the script's text, and so its refusal counts.
-  const bool unsaid = request.verb() == Verb::kSay && is_error(reply);
+  const bool unsaid = request.what.verb == Verb::kSay && is_error(reply);
   if (!unsaid) {
     if (refused) post_refusal(reply);
     if (done || keeper_.closed) return;
     keeper_.note_book.key_unwritten();
   }
-  for (const Note& note : request.notes()) {
+  for (const Note& note : request.notes) {
     Hold* const hold = keeper_.holds.held(note.name, note.owner);
     if (unsaid) {
       keeper_.note_book.unsaid(note, hold);
@@ -334,7 +342,7 @@ void Watchdog::landed(Hold& hold, const Result<resp::Reply>& reply, const client
   hold.extras().renewal_comes_until = after(keeper_.clock.now(), command_timeout_);
 }
 
-// What a loss says of the renewals that failed.
+// A loss names the failure of the last renewal as its reason.
 void Watchdog::note_failure(const Result<resp::Reply>& reply) {
   keeper_.renewal_failure.clear();
   if (!reply.ok()) keeper_.renewal_failure = reply.status().message();
@@ -375,6 +383,7 @@ void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& se
   keeper_.arm(hold, now);
 }
 
+// A check of a hold that is renewed has shown nothing: a renewal, which is one, too, tries again.
 void Watchdog::failed(Hold& hold, TimePoint now) {
   const Millis lease = hold.renewed() ? hold.lease : hold.fixed_lease;
   const TimePoint again = after(now, retry_after(lease));
@@ -392,7 +401,7 @@ void Watchdog::failed(Hold& hold, TimePoint now) {
 // be cut by further commands, too, as the readers of another program do: what is found last counts,
 // and is looked at again before it ends.
 void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sent, TimePoint now) {
-  // What this client has set meanwhile may be older or newer than what was found.
+  // A lease that this client has set meanwhile may be older or newer than the one that was found.
   const bool same =
       hold.set_until == hold.set_until_when_sent && hold.sent_extensions == hold.extensions;
   if (!same) return look_again(hold, now);
@@ -401,8 +410,8 @@ void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sen
     const bool cut = end < hold.set_until;
     if (cut) {
       hold.extras().cut_until = trusted_until(sent.last, Millis(left));
-    } else if (hold.few() != nullptr) {
-      hold.few()->cut_until = kNever;
+    } else if (hold.few != nullptr) {
+      hold.few->cut_until = kNever;
     }
     const Millis half = Millis(left) / 2;
     if (cut && half >= kYoung) hold.next_look = after(now, half);

@@ -30,7 +30,7 @@ class Watchdog final : public net::Pollable {
  public:
   explicit Watchdog(Keeper& keeper) : keeper_(keeper) {}
 
-  // What has it has its keeper.
+  // A reference to it keeps its keeper alive.
   std::shared_ptr<Watchdog> shared() { return {keeper_.shared_from_this(), this}; }
   std::weak_ptr<Watchdog> weak() { return shared(); }
 
@@ -74,7 +74,7 @@ class Watchdog final : public net::Pollable {
       HOLDFAST_REQUIRES(keeper_.mutex);
   // Sets the time of the next renewal, after one that was sent then.
   void plan_renewal(Hold& hold, TimePoint sent, TimePoint now) HOLDFAST_REQUIRES(keeper_.mutex);
-  // What was asked of a hold has this answer.
+  // The answer to a renewal, or a check, of a hold.
   struct Answer {
     std::optional<std::int64_t> found;  // nothing: there is none, or it is an error
     const char* loss;                   // why it is gone where `found` is 0

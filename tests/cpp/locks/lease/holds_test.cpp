@@ -53,7 +53,7 @@ class HoldsTest : public ::testing::Test {
   }
   Hold& granted() {
     const Grant grant{kName, kAlice, 1, {Millis(30'000), true}, {}, &sync::lock_recipe()};
-    return holds.grant(entry(), HoldPtr(new Hold(grant)));
+    return holds.grant(entry(), HoldPtr(new Hold(grant, grant.owner)));
   }
   // As many ends, to be reported to Alice.
   void keep(int count) {

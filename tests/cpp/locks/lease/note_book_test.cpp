@@ -15,12 +15,15 @@ constexpr Millis kPeriod = NoteBook::kPeriod;
 
 class NoteBookTest : public ::testing::Test {
  protected:
-  NoteBookTest() { book.begin(hold("key"), true); }
+  NoteBookTest() {
+    book.key = hold("key");
+    book.all = true;
+  }
 
   static HoldPtr hold(const char* name, OwnerNumber owner = OwnerNumber{1}) {
     Grant grant{LockName(name), owner, 1, {}, kNow, &sync::lock_recipe()};
     grant.at = kNow;
-    HoldPtr made(new Hold(grant));
+    HoldPtr made(new Hold(grant, grant.owner));
     made->noted = Noted::kDue;
     return made;
   }

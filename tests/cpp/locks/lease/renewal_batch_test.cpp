@@ -391,7 +391,7 @@ TEST_F(TrackedBatchTest, BatchesAreSmallWhereEachReadingTracksAllKeysOfTheScript
 TEST(RenewalBatchReplyTest, AReplyIsAboutTheHoldsThatWereNotLeftOut) {
   const Grant grant{LockName("lock"), kAlice, 1, {}, {}, &sync::lock_recipe()};
   RenewalBatch batch({}, {grant.renewal, kLease, std::nullopt}, 3);
-  for (int i = 0; i < 3; ++i) batch.add(HoldPtr(new Hold(grant)), kNever);
+  for (int i = 0; i < 3; ++i) batch.add(HoldPtr(new Hold(grant, grant.owner)), kNever);
   batch.holds()[0]->stop_renewing();
   std::string command;
   (void)batch.encode(command, false);
@@ -408,7 +408,7 @@ std::vector<std::size_t> sizes(const std::vector<std::optional<topology::Slot>>&
   RenewalBatches batches({}, most_keys);
   for (const auto& slot : slots) {
     const Grant grant{LockName("lock"), kAlice, 1, {}, {}, &sync::lock_recipe()};
-    batches.add({HoldPtr(new Hold(grant)), kNever}, slot);
+    batches.add({HoldPtr(new Hold(grant, grant.owner)), kNever}, slot);
   }
   std::vector<std::size_t> all;
   for (const auto& batch : batches.take()) all.push_back(batch->holds().size());
