@@ -111,7 +111,7 @@ class Lock : public Lockable {
   int known_count(OwnerNumber owner) const override;
   lease::Known known(OwnerNumber owner) const override;
   std::vector<lease::Holder> known_owners() const override;
-  bool foreign() const override { return synchronizer_->foreign(); }
+  bool foreign() const override { return synchronizer_->foreign; }
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   // The two halves of passing a hold on to another process, and the ticket: see
   // locks/sync/operation/calls.h and attach_operation.h. After a detach() that was granted,
@@ -127,7 +127,7 @@ class Lock : public Lockable {
   std::string_view movable_as() const;
 
   // The owner whose acquire has begun to wait last; 0: none so far.
-  OwnerNumber waiter() const { return synchronizer_->waiter(); }
+  OwnerNumber waiter() const { return synchronizer_->waiter; }
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
 
   // As of lease::Known.

@@ -160,11 +160,11 @@ sync::ExchangePtr PermitSemaphore::try_set_permits(std::int64_t permits) const {
 }
 
 sync::ExchangePtr PermitSemaphore::set_permits(std::int64_t permits) const {
-  return sync::counter_call(client_->started(), name_, sync::set_permits_step(), permits);
+  return sync::counter_call(client_->started(), name_, sync::permit_steps().set_permits, permits);
 }
 
 sync::ExchangePtr PermitSemaphore::add_permits(std::int64_t permits) const {
-  return sync::counter_call(client_->started(), name_, sync::add_permits_step(), permits);
+  return sync::counter_call(client_->started(), name_, sync::permit_steps().add_permits, permits);
 }
 
 sync::ExchangePtr PermitSemaphore::query(const sync::Row& row,

@@ -12,7 +12,9 @@ namespace holdfast::sync {
 Acquire::Acquire(std::shared_ptr<const Context> context, AcquireRequest request)
     : Operation(std::move(context), request.name(), Role::kAcquire),
       request_(std::move(request)),
-      attempt_(*this->context().keeper, name(), request_.owner, request_.attempt_kind()) {}
+      attempt_(
+          *this->context().keeper, name(), request_.owner,
+          request_.excludes_owner() ? lease::Attempt::Kind::kWhole : lease::Attempt::Kind::kPart) {}
 
 Acquire::~Acquire() = default;
 
@@ -34,12 +36,30 @@ bool Acquire::begin(TimePoint now) {
   count_ = plan_.count;
   deadline = std::min(after(now, context().command_timeout), time_.latest());
   connect_deadline = request_.connect_deadline.value_or(time_.connect_deadline());
-  if (request_.purpose) send_ahead(note());
+  if (client::RequestPtr said = request_.purpose ? note() : nullptr) {
+    // In front of the attempt, in one piece with it where one server has both.
+    const auto way = context().topology->route(said->key(), topology::Traffic::kCalls);
+    if (way.get() == &connection()) {
+      ahead = std::move(said);
+    } else {
+      (void)way->submit(std::move(said));
+    }
+  }
   return true;
 }
 
 void Acquire::write(script::Writer& out) const {
-  recipe().acquire(out, request().step(context(), count_));
+  const AcquireRequest& request = this->request();
+  recipe().acquire(out, {name(),
+                         {context().client_id, request.owner},
+                         count_,
+                         request.lease.time,
+                         request.step_options()});
+}
+
+// Permits are no holds of an owner that observers could follow.
+Exchange::About Acquire::about() {
+  return {recipe().kind(), recipe().has_permits() ? OwnerNumber{} : request().owner};
 }
 
 bool Acquire::granted(resp::Reply& reply, const client::Sent& sent) {
@@ -51,7 +71,7 @@ bool Acquire::granted(resp::Reply& reply, const client::Sent& sent) {
   if (late || !keep(count_, sent.last, answer.value, now)) return false;
   request_.report_other(context(), answer);
   attempt_.end();
-  AcquireStats(*context().stats, request_.stats()).granted(now - begun_);
+  AcquireStats(*context().stats, request_).granted(now - begun_);
   if (request_.terms) keep_reply(std::move(reply));
   finish({Verdict::kGranted, {}, answer.value});
   return true;
@@ -121,17 +141,15 @@ Acquire::Contended& Acquire::contend() {
 lease::AttemptPlan Acquire::begin_attempt() {
   lease::AttemptPlan plan = attempt_.begin();
   if (request_.again) plan.count = std::max(plan.count - 1, 1);  // it is not a further hold
-  if (context().keeper->recorded) record();
+  const HoldRecipe* const holds = recipe().holding();
+  // The release by a guard's record would not keep the lock closed.
+  if (context().keeper->recorded && holds != nullptr && request_.at_least() == Millis(0)) {
+    attempt_.record(*holds, longest_lease(), request_.amount);
+  }
   if (plan.noted && !request_.purpose) {
     send_beside(context().keeper->notes().remove(name(), request_.owner));
   }
   return plan;
-}
-
-void Acquire::record() {
-  const HoldRecipe* const holds = recipe().holding();
-  if (holds == nullptr || request_.at_least() > Millis(0)) return;
-  attempt_.record(*holds, longest_lease(), request_.amount);
 }
 
 bool Acquire::held_up() const {
@@ -145,8 +163,8 @@ bool Acquire::keep(int count, TimePoint sent, std::optional<std::int64_t> token,
   const HoldRecipe* const holds = recipe().holding();
   if (holds == nullptr) return !recipe().takes() || !keeper.is_closing();
   lease::Grant granted{
-      name(), request_.owner,      count, request_.lease,          sent, holds, request_.listener,
-      token,  request_.at_least(), now,   request_.stats().counted};
+      name(), request_.owner,      count, request_.lease,    sent, holds, request_.listener,
+      token,  request_.at_least(), now,   request_.counted()};
   granted.amount = request_.amount;
   if (request_.purpose) granted.purpose = &request_.purpose;
   granted.block = request_.block;
@@ -158,11 +176,6 @@ client::RequestPtr Acquire::note(bool granted) const {
   if (!request_.purpose || request_.again) return nullptr;
   return context().keeper->notes().say(
       {name(), request_.owner, request_.purpose, longest_lease(), request_.amount, granted});
-}
-
-client::RequestPtr Acquire::no_note() const {
-  if (!request_.purpose || request_.again) return nullptr;
-  return context().keeper->notes().remove(name(), request_.owner, request_.amount);
 }
 
 void Acquire::take_back(int remaining) {

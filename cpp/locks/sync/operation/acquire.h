@@ -34,7 +34,7 @@ class Acquire final : public Operation {
   ~Acquire() override;
 
   void cancel() override;
-  About about() override { return request().about(); }
+  About about() override;
   int preload(std::string& out) const override { return script::load(out, recipe().scripts()); }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
   const Replies* replies() const HOLDFAST_UNCHECKED override { return reply_.get(); }
@@ -60,7 +60,6 @@ class Acquire final : public Operation {
 
   // Its entries in the Keeper. Before each attempt:
   lease::AttemptPlan begin_attempt() HOLDFAST_REQUIRES(mutex_);
-  void record() HOLDFAST_REQUIRES(mutex_);
   // Its lease would be lengthened by an earlier renewal of the owner's, which is on the wire. Not
   // that of a nested hold: what it nests in has that lease, and could be lost meanwhile.
   bool held_up() const HOLDFAST_REQUIRES(mutex_);
@@ -70,9 +69,8 @@ class Acquire final : public Operation {
       HOLDFAST_REQUIRES(mutex_);
 
   // Where it has a purpose: what says it in the client's key, with the first attempt, and again
-  // with a grant that came after others; and what removes it, as nothing was granted. Else null.
+  // with a grant that came after others. Else null.
   client::RequestPtr note(bool granted = false) const HOLDFAST_REQUIRES(mutex_);
-  client::RequestPtr no_note() const HOLDFAST_REQUIRES(mutex_);
 
   // Takes back possible grants of attempts, down to `remaining` holds.
   void take_back(int remaining) HOLDFAST_REQUIRES(mutex_);

@@ -102,7 +102,7 @@ class AcquireMachine {
     wait::WaitRegistry::Place where = wait::WaitRegistry::Place::kHead;
     bool release_in_flight = false;  // as of Ahead
   };
-  // What an end leaves to others.
+  // Work that an end leaves to others.
   struct Rest {
     // Attempts may have been granted, or have a place in line: to be taken back, until this
     // many holds are left.

@@ -8,16 +8,6 @@
 
 namespace holdfast::sync {
 
-namespace {
-
-// Two acquisitions have different pauses.
-std::uint64_t seed_of(const Context& context, TimePoint begun) {
-  const auto moment = static_cast<std::uint64_t>(begun.time_since_epoch().count());
-  return std::hash<std::string>()(context.client_id) ^ moment;
-}
-
-}  // namespace
-
 void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
   if (!setup || !answer.other) return;
   const std::int64_t wanted = *setup;
@@ -36,7 +26,9 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   const bool is_refused = request.refusal_budget == RefusalBudget::kNone;
   options.refusal_budget = is_refused ? Millis(0) : time.refusal_budget(context.command_timeout);
   options.in_line = waiting == Waiting::kInLine && request.queue_timeout() > Millis(0);
-  options.seed = seed_of(context, begun);
+  // Two acquisitions have different pauses.
+  options.seed = std::hash<std::string>()(context.client_id) ^
+                 static_cast<std::uint64_t>(begun.time_since_epoch().count());
   if (waiting == Waiting::kBackOff) {
     options.backoff.emplace(request.synchronizer->options().backoff, options.seed);
   }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "locks/base/types.h"
-#include "locks/lease/attempt.h"
 #include "locks/sync/operation/acquire_machine.h"
 #include "locks/sync/operation/callers_time.h"
 #include "locks/sync/operation/context.h"
@@ -57,34 +56,70 @@ struct AcquireArguments {
   }
 };
 
-// Counts one acquisition in the figures of its client. Used with its operation's lock held.
+// The request for one acquisition of a synchronizer.
+struct AcquireRequest : AcquireArguments {
+  AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
+      : AcquireArguments(arguments), synchronizer(std::move(of)) {
+    if (!purpose && !part()) purpose = synchronizer->options().purpose;
+  }
+
+  const Recipe& recipe() const { return synchronizer->recipe(); }
+  const LockName& name() const { return synchronizer->name(); }
+  // A caller that does not wait takes no place in the server's queue.
+  Millis queue_timeout() const {
+    return waits() ? synchronizer->options().queue_timeout : Millis(0);
+  }
+  Millis at_least() const { return part() ? Millis(0) : synchronizer->options().at_least; }
+  StepOptions step_options() const {
+    StepOptions options{queue_timeout(), slot ? lease.time : Millis(0), amount};
+    if (slot) options.request = slot->number;
+    if (setup) options.setup = *setup;
+    options.terms = terms.get();
+    return options;
+  }
+  // The time of a request that began then.
+  CallersTime time(TimePoint begun) const {
+    return callers_time.value_or(CallersTime(blocking, timeout, begun)).within(latest);
+  }
+  // It is of a lock, whose owner must not use it meanwhile.
+  bool excludes_owner() const { return recipe().makes_holds() && !part(); }
+  // It is of a lock or of permits, and not a repeated one: the figures of the client have it.
+  bool counted() const { return recipe().takes() && !again; }
+  // The answer says that there is another number of permits.
+  void report_other(const Context& context, const Answer& answer) const;
+
+  SynchronizerPtr synchronizer;
+  std::int64_t amount = 1;  // how many permits
+  // The request to a counter, whose slot is the owner, and which the server remembers for `lease`.
+  CounterRequestPtr slot{};
+  SetupPtr setup{};
+};
+
+// Counts one acquisition in the figures of its client. Used with its operation's lock held; the
+// request outlives it.
 class AcquireStats {
  public:
-  struct What {
-    bool counted = true;  // of a lock or of permits, and not a repeated one
-    bool part = false;    // of a lock made of locks: only a grant counts
-    std::int64_t amount = 1;
-    bool lasting = false;  // what is granted has no owner and no end
-  };
-  AcquireStats(Stats& stats, What what) : stats_(stats), what_(what) {}
+  AcquireStats(Stats& stats, const AcquireRequest& request) : stats_(stats), request_(request) {}
 
   // It begins to wait; no effect when repeated.
   void waits() {
-    if (waiting_ || !what_.counted) return;
+    if (waiting_ || !request_.counted()) return;
     waiting_ = true;
     stats_.add(Stats::Counter::kWaiting);
   }
   // One of the two, once: it is granted after `took`, or it ends otherwise.
   void granted(Duration took) {
-    if (!what_.counted) return;
-    waits_no_longer();
-    stats_.granted(waiting_, took, what_.amount);
-    if (what_.lasting) stats_.add(Stats::Counter::kTaken, what_.amount);
+    if (!request_.counted()) return;
+    if (waiting_) stats_.add(Stats::Counter::kWaiting, -1);
+    stats_.granted(waiting_, took, request_.amount);
+    // Permits without an owner and an end are counted until they are given.
+    if (!request_.recipe().grants_end()) stats_.add(Stats::Counter::kTaken, request_.amount);
   }
   void refused(Verdict verdict) {
-    if (!what_.counted) return;
-    waits_no_longer();
-    if (!what_.part) stats_.add(counter(verdict));
+    if (!request_.counted()) return;
+    if (waiting_) stats_.add(Stats::Counter::kWaiting, -1);
+    // A member of a lock made of locks: only its grant counts.
+    if (!request_.part()) stats_.add(counter(verdict));
   }
 
   // The counter for this end of an acquisition.
@@ -107,64 +142,9 @@ class AcquireStats {
   }
 
  private:
-  void waits_no_longer() {
-    if (waiting_) stats_.add(Stats::Counter::kWaiting, -1);
-  }
-
   Stats& stats_;
-  const What what_;
+  const AcquireRequest& request_;
   bool waiting_ = false;
-};
-
-// The request for one acquisition of a synchronizer.
-struct AcquireRequest : AcquireArguments {
-  AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
-      : AcquireArguments(arguments), synchronizer(std::move(of)) {
-    if (!purpose && !part()) purpose = synchronizer->options().purpose;
-  }
-
-  const Recipe& recipe() const { return synchronizer->recipe(); }
-  const LockName& name() const { return synchronizer->name(); }
-  // A caller that does not wait takes no place in the server's queue.
-  Millis queue_timeout() const {
-    return waits() ? synchronizer->options().queue_timeout : Millis(0);
-  }
-  Millis at_least() const { return part() ? Millis(0) : synchronizer->options().at_least; }
-  // The step of an attempt; `count`: the owner's holds with its grant.
-  Step step(const Context& context, int count) const {
-    return {name(), {context.client_id, owner}, count, lease.time, step_options()};
-  }
-  StepOptions step_options() const {
-    StepOptions options{queue_timeout(), slot ? lease.time : Millis(0), amount};
-    if (slot) options.request = slot->number;
-    if (setup) options.setup = *setup;
-    options.terms = terms.get();
-    return options;
-  }
-  // The time of a request that began then.
-  CallersTime time(TimePoint begun) const {
-    return callers_time.value_or(CallersTime(blocking, timeout, begun)).within(latest);
-  }
-  // It is of a lock, whose owner must not use it meanwhile.
-  bool excludes_owner() const { return recipe().makes_holds() && !part(); }
-  lease::Attempt::Kind attempt_kind() const {
-    return excludes_owner() ? lease::Attempt::Kind::kWhole : lease::Attempt::Kind::kPart;
-  }
-  // The answer says that there is another number of permits.
-  void report_other(const Context& context, const Answer& answer) const;
-  AcquireStats::What stats() const {
-    return {recipe().takes() && !again, part(), amount, !recipe().grants_end()};
-  }
-  // Permits are no holds of an owner that observers could follow.
-  Exchange::About about() const {
-    return {recipe().kind(), recipe().has_permits() ? OwnerNumber{} : owner};
-  }
-
-  SynchronizerPtr synchronizer;
-  std::int64_t amount = 1;  // how many permits
-  // The request to a counter, whose slot is the owner, and which the server remembers for `lease`.
-  CounterRequestPtr slot{};
-  SetupPtr setup{};
 };
 
 // The machine's options for a request that began then.

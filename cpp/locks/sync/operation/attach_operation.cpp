@@ -84,14 +84,13 @@ void AttachOperation::complete(Result<resp::Reply> reply, const client::Sent& se
     if (is_temporary(text) && now() < give_up_) return wake_at(after(now(), kRefusalBackoff));
     return failed(error_status(text, name(), context().topology->text()));
   }
-  if (!reply.value().is_nil()) return moved(Millis(reply.value().integer()), sent);
-  over(Verdict::kGone, Status::invalid("its ticket has been used before or has expired, or the "
-                                       "lock was released by force"));
-}
-
-// What remains of the minimum, less the time since the detach, which the shortened lease on the
-// server shows. Not known (a repetition): no time is subtracted.
-void AttachOperation::moved(Millis remaining, const client::Sent& sent) {
+  if (reply.value().is_nil()) {
+    return over(Verdict::kGone, Status::invalid("its ticket has been used before or has expired, "
+                                                "or the lock was released by force"));
+  }
+  // What remains of the minimum, less the time since the detach, which the shortened lease on the
+  // server shows. Not known (a repetition): no time is subtracted.
+  const Millis remaining(reply.value().integer());
   const Millis passed =
       remaining < Millis(0) ? Millis(0) : std::max(ticket_.lease - remaining, Millis(0));
   lease::Grant grant{name(), recipient_.owner, 1, recipient_.lease, sent.last, &recipe_};

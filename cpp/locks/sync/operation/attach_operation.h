@@ -41,7 +41,6 @@ class AttachOperation final : public Operation {
   void time_is_up(TimePoint now) override;
   void write(script::Writer& out) const override;
   void send() HOLDFAST_REQUIRES(mutex_);
-  void moved(Millis remaining, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
   // Its caller gets no answer, and the step may have been executed.
   void unanswered() HOLDFAST_REQUIRES(mutex_);

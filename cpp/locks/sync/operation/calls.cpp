@@ -11,23 +11,6 @@
 
 namespace holdfast::sync {
 
-namespace {
-
-void count_permits(Stats& stats, CounterStep::Permits permits, std::int64_t amount,
-                   std::int64_t answer) {
-  using Permits = CounterStep::Permits;
-  if (permits == Permits::kTaken) {
-    const std::int64_t taken = std::max<std::int64_t>(answer, 0);  // a drained debt takes none
-    stats.add(Stats::Counter::kAcquired, taken);
-    stats.add(Stats::Counter::kTaken, taken);
-  } else if (permits == Permits::kGiven || answer == 1) {
-    stats.add(Stats::Counter::kReleased, amount);
-    stats.add(Stats::Counter::kTaken, -amount);
-  }
-}
-
-}  // namespace
-
 ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
                    const LockName& name, OwnerNumber owner, Millis lease) {
   const auto keeper = context->keeper;
@@ -98,7 +81,15 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
   if (step.permits != CounterStep::Permits::kNone) {
     answered = [stats = context->stats, permits = step.permits, amount](
                    const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
-      count_permits(*stats, permits, amount, value.value_or(0));
+      const std::int64_t answer = value.value_or(0);
+      if (permits == CounterStep::Permits::kTaken) {
+        const std::int64_t taken = std::max<std::int64_t>(answer, 0);  // a drained debt takes none
+        stats->add(Stats::Counter::kAcquired, taken);
+        stats->add(Stats::Counter::kTaken, taken);
+      } else if (permits == CounterStep::Permits::kGiven || answer == 1) {
+        stats->add(Stats::Counter::kReleased, amount);
+        stats->add(Stats::Counter::kTaken, -amount);
+      }
     };
   }
   if (!step.completed) {

@@ -56,7 +56,7 @@ constexpr ReplyKinds kAddressElements[] = {kText, kDecimal};
 constexpr ArrayRow kAddressRows[] = {ArrayRow(kAddressElements)};
 constexpr ArrayShape kAddress(kAddressRows);
 
-// Of each channel its name and its subscribers.
+// Each channel's name and its subscribers.
 constexpr ReplyKinds kCountElements[] = {kText, from(0)};
 constexpr ArrayRow kCountRows[] = {ArrayRow(kCountElements, 2)};
 constexpr ArrayShape kCounts(kCountRows);
@@ -143,12 +143,6 @@ std::size_t words_of(std::string_view command, const Words& words) {
   return words.size() > 1 && same_word(words[1], command.substr(space + 1)) ? 2 : 0;
 }
 
-bool has_option(const Known& known, const Words& words) {
-  if (known.option.empty()) return true;
-  return std::any_of(words.end() - 2, words.end(),
-                     [&](const std::string& word) { return same_word(word, known.option); });
-}
-
 ReplyKinds counted(const Known& known, std::size_t arguments) {
   const auto number = static_cast<std::int64_t>(arguments);
   switch (known.counts) {
@@ -164,17 +158,12 @@ ReplyKinds counted(const Known& known, std::size_t arguments) {
   return known.replies;
 }
 
-std::string_view without_space(std::string_view text) {
-  constexpr std::string_view kSpace = " \n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) + 1 - first);
-}
-
 ReplyKinds replies_of_text(std::string_view text) {
-  const std::string_view wanted = without_space(text);
+  constexpr std::string_view kSpace = " \n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  text = text.substr(0, text.find_last_not_of(kSpace) + 1);
   for (const script::Script* const script : script::lua::all) {
-    if (script->text == wanted && !script->replies.count_things()) return script->replies;
+    if (script->text == text && !script->replies.count_things()) return script->replies;
   }
   return ReplyKinds::any();
 }
@@ -191,8 +180,10 @@ ReplyKinds replies_to(const Words& words) {
   for (const Known& known : kCommands) {
     const std::size_t own = words_of(known.command, words);
     const std::size_t arguments = words.size() - own;
-    const bool fits = known.least <= arguments && arguments <= known.most;
-    if (own > 0 && fits && has_option(known, words)) return counted(known, arguments);
+    if (own == 0 || arguments < known.least || arguments > known.most) continue;
+    const auto is_option = [&](const std::string& word) { return same_word(word, known.option); };
+    const bool fits = known.option.empty() || std::any_of(words.end() - 2, words.end(), is_option);
+    if (fits) return counted(known, arguments);
   }
   return ReplyKinds::any();
 }

@@ -25,10 +25,10 @@ Acquire::Contended::Contended(Acquire& acquire, bool sent)
       channel_(request().synchronizer->channel(context(), request().owner)),
       beside_(request().recipe().channel_beside(request().name())),
       machine_(machine_options(request(), context(), acquire.begun_), *this),
-      stats_(*context().stats, request().stats()) {
-  request().synchronizer->waits(request().owner);
+      stats_(*context().stats, request()) {
+  request().synchronizer->waiter = request().owner;
   const Recipe& recipe = acquire.recipe();
-  if (recipe.granting_message()) since = acquire.begun_;
+  if (!recipe.granting_message().empty()) since = acquire.begun_;
   if (by_count(recipe, acquire.name())) wants = request().amount;
   if (sent) machine_.sent({acquire.count_, acquire.plan_.takes_over});
 }
@@ -60,18 +60,17 @@ void Acquire::Contended::start() {
   if (context().waits->sequence(channel_)) {
     if (const auto messages = context().topology->subscriber(channel_)) messages->catch_up();
   }
-  notify(&AcquireMachine::start, ahead());
-}
-
-AcquireMachine::Ahead Acquire::Contended::ahead() {
-  const MutexLock lock(acquire_.mutex_);
   AcquireMachine::Ahead ahead;
-  ahead.nested = context().keeper->count(acquire_.name(), request().owner) > 0;
-  if (ahead.nested || !machine_.yields()) return ahead;
-  seen_ = context().waits->sequence(channel_);
-  ahead.until = context().waits->holds_back(channel_, wants);
-  ahead.release_in_flight = context().waits->release_in_flight(channel_);
-  return ahead;
+  {
+    const MutexLock lock(acquire_.mutex_);
+    ahead.nested = context().keeper->count(acquire_.name(), request().owner) > 0;
+    if (!ahead.nested && machine_.yields()) {
+      seen_ = context().waits->sequence(channel_);
+      ahead.until = context().waits->holds_back(channel_, wants);
+      ahead.release_in_flight = context().waits->release_in_flight(channel_);
+    }
+  }
+  notify(&AcquireMachine::start, ahead);
 }
 
 // ---- What happens
@@ -92,12 +91,13 @@ void Acquire::Contended::notify(void (AcquireMachine::*event)(TimePoint, Takes..
 }
 
 void Acquire::Contended::on_message(std::string_view payload) {
-  if (acquire_.recipe().granting_message() != payload) return on_signal();
+  const std::string_view granting = acquire_.recipe().granting_message();
+  if (granting.empty() || granting != payload) return on_signal();
   notify(&AcquireMachine::answered, Response{{Answer::Kind::kGranted, Millis(0)}});
 }
 
 void Acquire::Contended::complete(Result<resp::Reply> reply, const client::Sent& sent) {
-  // What was never sent cannot have been granted.
+  // An attempt that was never sent cannot have been granted.
   if (!reply.ok()) {
     return notify(&AcquireMachine::failed, unanswered(reply.status()), sent.times > 0);
   }
@@ -149,7 +149,7 @@ AcquireMachine::Response Acquire::Contended::received(const Answer& answer,
     response.trusted_until = trusted_until(sent.last, request().lease.time);
   }
   if (answer.kind == Answer::Kind::kHeld) {
-    request().synchronizer->refused(answer.foreign);
+    request().synchronizer->foreign = answer.foreign;
     response.others = context().waits->others(channel_);
     if (wants > 0) context().waits->left_over(channel_, answer.value.value_or(0)).run();
   }
@@ -169,7 +169,7 @@ Result<AcquireMachine::Begun> Acquire::Contended::begin_attempt(TimePoint until)
     plan = acquire_.begin_attempt();  // the loss was raised, or forgotten, in between
   }
   if (plan.verdict != Plan::kBegun) return closed_status(acquire_.name());
-  // What happens from here on the answer need not show: join() finds it by the sequence.
+  // The answer need not show events from here on: join() finds them by the sequence.
   if (request().waits()) {
     seen_ = context().waits->sequence(channel_);
     if (!beside_.empty()) seen_beside_ = context().waits->sequence(beside_);
@@ -266,8 +266,11 @@ void Acquire::Contended::finish(Outcome outcome, const AcquireMachine::Rest& res
   // takes it back stands behind it.
   acquire_.abandon();
   if (rest.take_back) acquire_.take_back(*rest.take_back);
-  if (acquire_.attempt_.under_way() || granted) {
-    acquire_.send_beside(granted ? acquire_.note(true) : acquire_.no_note());
+  if (granted) {
+    acquire_.send_beside(acquire_.note(true));
+  } else if (acquire_.attempt_.under_way() && request().purpose && !request().again) {
+    lease::Notes& notes = context().keeper->notes();
+    acquire_.send_beside(notes.remove(acquire_.name(), request().owner, request().amount));
   }
   acquire_.attempt_.end();
   // Behind what is taken back: the next waiter's attempt comes after it on the same connection.

@@ -54,7 +54,6 @@ class Acquire::Contended final : public wait::Waiter,
   void notify(void (AcquireMachine::*event)(TimePoint, Takes...), Arguments&&... arguments)
       HOLDFAST_EXCLUDES(acquire_.mutex_);
   void start() HOLDFAST_EXCLUDES(acquire_.mutex_);
-  AcquireMachine::Ahead ahead() HOLDFAST_EXCLUDES(acquire_.mutex_);
   Response received(const Answer& answer, const client::Sent& sent) const;
   Status unanswered(const Status& why) const;
 

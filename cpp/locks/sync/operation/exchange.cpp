@@ -10,6 +10,10 @@ namespace holdfast::sync {
 std::optional<Outcome> Exchange::wait(Interrupt* interrupt) {
   Parker& here = Parker::of_this_thread();
   caller_.thread = &here;  // before any other thread knows of it
+  const auto interrupted = [this](bool now) {
+    const MutexLock lock(mutex_);
+    caller_.interrupted = now;
+  };
   try {
     start(&here);
     TimePoint look = kNever;  // when `interrupt` is to be asked
@@ -21,7 +25,10 @@ std::optional<Outcome> Exchange::wait(Interrupt* interrupt) {
       if (now >= control_.end()) time_is_up(now);
       if (interrupt == nullptr || now < look || control_.ready()) continue;
       look = kNever;
-      if (ask(*interrupt)) {
+      interrupted(true);
+      const bool stopped = stopped_by(*interrupt);
+      interrupted(false);
+      if (stopped) {
         give_up();
         return std::nullopt;
       }
@@ -31,17 +38,6 @@ std::optional<Outcome> Exchange::wait(Interrupt* interrupt) {
     give_up_quietly();
     throw;
   }
-}
-
-bool Exchange::ask(Interrupt& interrupt) {
-  const auto note = [this](bool interrupted) {
-    const MutexLock lock(mutex_);
-    caller_.interrupted = interrupted;
-  };
-  note(true);
-  const bool stopped = stopped_by(interrupt);
-  note(false);
-  return stopped;
 }
 
 void Exchange::finish_to(std::shared_ptr<Completion> completion, std::uint64_t id, Parker* reader) {
@@ -72,7 +68,7 @@ void Exchange::give_up() {
   left(Parker::of_this_thread());
 }
 
-// What it has begun must not go on for a caller that does not know of it.
+// An exchange must not go on for a caller that does not know of it.
 void Exchange::give_up_quietly() noexcept {
   try {
     give_up();

@@ -40,7 +40,7 @@ class Interrupt {
   virtual bool pending() = 0;
 };
 
-// Who waits for an exchange: a thread in wait(), a completion, or no caller (any more).
+// The caller that waits for an exchange: a thread in wait(), a completion, or no caller (any more).
 struct Caller {
   Parker* thread = nullptr;  // which leaves only after finish()
   Parker* reader = nullptr;  // of the thread that reads for this exchange among others
@@ -57,7 +57,7 @@ struct Caller {
 // a Completion. Exactly one of them is called, after which the exchange has begun.
 class Exchange : public Timed {
  public:
-  // What its caller wants, which says what the outcome means to it.
+  // The purpose of its caller, which says what the outcome means to it.
   enum class Role : std::uint8_t { kCall, kAcquire, kRelease };
 
   explicit Exchange(std::shared_ptr<const Context> context, Role role = Role::kCall)
@@ -75,7 +75,7 @@ class Exchange : public Timed {
   virtual void serve(Parker& parker, const client::ServeControl& /*until*/, TimePoint slice) {
     parker.park(context_->clock, slice);
   }
-  // What it reads, for all that read the same; null: nothing.
+  // The connection that it reads, which others may read, too; null: none.
   virtual const client::Connection* reads() const { return nullptr; }
   // That thread leaves, whether the exchange is over or not.
   void stop_serving(Parker& parker);
@@ -167,7 +167,6 @@ class Exchange : public Timed {
 
  private:
   void on_time() final { time_is_up(now()); }
-  bool ask(Interrupt& interrupt) HOLDFAST_EXCLUDES(mutex_);
   void give_up();
   void give_up_quietly() noexcept;
 

@@ -52,11 +52,10 @@ bool HoldRelease::begin(TimePoint now) {
                             what_.deferred ? Leaves::kMayLeave : Leaves::kAwaits, now};
   plan_ = what_.block ? releases.end_block(name(), owner_, what_.ending, std::move(start))
                       : releases.begin(name(), owner_, what_.ending, std::move(start));
-  give_up_after(now);
   sent_from = now;
   until_ = plan_.until;
   sent_before_ = plan_.repeated;
-  deadline = after(now, context().command_timeout);
+  deadline = give_up_ = after(now, context().command_timeout);
   awaits_login = !is(Plan::Verdict::kPartial);
   if (!awaits_login) return true;
   const bool last = is(Plan::Verdict::kFinal);
@@ -109,7 +108,9 @@ bool HoldRelease::post_first(Parker* here) {
   return way != Posted::kWritten;
 }
 
-// If a deferred command is written later, written() calls defer_if_written() again.
+// A deferred release may be written by the thread that leads the connection, at any moment until
+// now, or later. Each side says so in writing_ first and then looks at what the other one has said,
+// so one of them sees both: this thread, or written(), which has the loop call defer_if_written().
 void HoldRelease::await_writing() {
   if (deferred) defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
 }
@@ -136,7 +137,8 @@ void HoldRelease::defer() {
   if (backing_off_) rest();  // by another timer, without its caller
 }
 
-// What is to be done without mutex_. Its own end is the answer for which new operations wait.
+// The calls that are to be made without mutex_. Its own end is the answer for which new operations
+// wait.
 wait::Calls HoldRelease::take_calls() {
   const bool goes_on = life_ == Life::kLeft && backing_off_;
   if (in_flight_ && !goes_on) {
@@ -255,7 +257,10 @@ void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
 
 void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*/) {
   if (life_ == Life::kPending) return ended(End::kDone);
-  if (reply.is_nil() && !done_before()) {
+  // The owner's field is gone. If the release was sent before, and the lease cannot have ended
+  // since, the first sending has released it. A release that leaves holds leaves the field, too.
+  const bool done_before = is(Plan::Verdict::kFinal) && sent_before_ && now() < plan_.trusted;
+  if (reply.is_nil() && !done_before) {
     context().keeper->releases().done(name(), owner_, plan_, lease::kGone);
     return gone(lease::kGone);
   }
@@ -265,7 +270,9 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
   wait::WaitRegistry& waits = *context().waits;
   const std::int64_t received = reply.integer();
   const bool others = !next_waiter_ && received >= 1 && (received > 1 || !waits.idle());
-  if (others && one_at_a_time(recipe_.waiting()))
+  const Waiting waiting = recipe_.waiting();
+  const bool one_goes_on = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
+  if (others && one_goes_on)
     calls_ = waits.published(channel(), received - 1, context().clock.now());
   finish({});
 }
@@ -290,7 +297,7 @@ void HoldRelease::refused(std::string_view text) {
 // Where the connection of a hand-over was refused, its waiter has learnt so, and tries by itself.
 void HoldRelease::turned_away(const Status& why) {
   if (std::exchange(next_waiter_, nullptr)) sends_text = SendsText::kIfUnknown;
-  // What only a release waits for, an inner one need not: see leave_pending().
+  // A last release waits for errors to pass that an inner one need not: see leave_pending().
   if (is(Plan::Verdict::kPartial) && !is_temporary(why.word())) return leave_pending(why);
   Release::turned_away(why);
 }

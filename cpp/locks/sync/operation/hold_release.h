@@ -99,11 +99,6 @@ class HoldRelease final : public Release {
   void leave_pending(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
   wait::Calls take_calls() HOLDFAST_REQUIRES(mutex_);
 
-  // The owner's field is gone: the release was sent before, and the lease cannot have ended since,
-  // so the first sending has released it. A release that leaves holds leaves the field, too.
-  bool done_before() const HOLDFAST_REQUIRES(mutex_) {
-    return is(Plan::Verdict::kFinal) && sent_before_ && now() < plan_.trusted;
-  }
   bool is(Plan::Verdict verdict) const { return plan_.verdict == verdict; }
   std::string channel() const { return synchronizer_->channel(context(), owner_); }
   void report_done() { context().keeper->releases().done(name(), owner_, plan_); }

@@ -15,7 +15,7 @@ class Keeping;
 class Keepings {
  public:
   // The client is being closed: gives back what they have been granted, but for what is in use.
-  // What is not granted yet is given back when it is: see lease::Keeper::begin_close().
+  // A later grant is given back when it comes: see lease::Keeper::begin_close().
   void close() HOLDFAST_EXCLUDES(mutex_);
 
  private:
@@ -38,7 +38,13 @@ class Keeping {
   explicit Keeping(ExchangePtr acquire);
   Keeping(const Keeping&) = delete;
   Keeping& operator=(const Keeping&) = delete;
-  ~Keeping() { give_back_quietly(); }
+  ~Keeping() {
+    try {
+      give_back();
+    } catch (...) {
+      return;  // no memory is left for the release: the grant ends with its lease
+    }
+  }
 
   const ExchangePtr& acquire() const { return acquire_; }
   void pass_on() { passed_on_ = true; }
@@ -64,14 +70,6 @@ class Keeping {
   bool inherited() const { return epoch_ != fork_epoch(); }
   bool use(bool now);
   void unlink();
-  // No memory is left for the release: the grant ends with its lease.
-  void give_back_quietly() noexcept {
-    try {
-      give_back();
-    } catch (...) {
-      return;
-    }
-  }
 
   const ExchangePtr acquire_;
   Keepings& all_;

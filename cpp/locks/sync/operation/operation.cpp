@@ -74,7 +74,7 @@ bool Operation::send_here(Parker& here) {
 
 bool Operation::submit_first(Parker* here) {
   const Status refused =
-      connection_->submit(shared_from_this(), here != nullptr ? here : first_reader());
+      connection_->submit(shared_from_this(), here != nullptr ? here : caller_.reader);
   if (!refused.ok()) complete(refused, {});
   return refused.ok();
 }
@@ -119,16 +119,6 @@ Status Operation::send_soon() {
   return {};
 }
 
-void Operation::send_ahead(client::RequestPtr request) {
-  if (!request) return;
-  const auto way = context().topology->route(request->key(), topology::Traffic::kCalls);
-  if (way == connection_) {
-    ahead = std::move(request);
-  } else {
-    (void)way->submit(std::move(request));
-  }
-}
-
 // A client that is closed needs it no more.
 void Operation::send_beside(client::RequestPtr request) const {
   if (!request) return;
@@ -136,7 +126,7 @@ void Operation::send_beside(client::RequestPtr request) const {
   (void)way->submit(std::move(request));
 }
 
-// Who reads the reply to a request; null: another thread, or the loop.
+// The reader of the reply to a request; null: another thread, or the loop.
 Parker* Operation::reader_of_reply() {
   if (!caller_.by_thread()) return caller_.reader;
   if (caller_.interrupted) return nullptr;
@@ -158,9 +148,7 @@ void Operation::listen(const std::string& channel, bool excludes) {
   control().listens.store(true, std::memory_order_release);
 }
 
-namespace {
-
-std::string hint(std::string_view word) {
+Status error_status(std::string_view text, const LockName& name, const std::string& server) {
   using Hint = std::pair<std::string_view, std::string_view>;
   constexpr std::array<Hint, 10> kHints{
       Hint{"WRONGTYPE", "the key holds data that is not a lock: use another name"},
@@ -173,18 +161,13 @@ std::string hint(std::string_view word) {
       Hint{"LOADING", "the server is starting: try again later"},
       Hint{"BUSY", "another client's script is still running: SCRIPT KILL stops it"},
       Hint{"MASTERDOWN", "this server is a replica that has lost its primary"}};
-  const auto is_it = [word](const Hint& hint) { return hint.first == word; };
-  const auto found = std::find_if(kHints.begin(), kHints.end(), is_it);
-  return found == kHints.end() ? std::string() : "; " + std::string(found->second);
-}
-
-}  // namespace
-
-Status error_status(std::string_view text, const LockName& name, const std::string& server) {
   text = resp::error_text(text);
   const std::string word(error_word(text));
-  return Status::server(word,
-                        quoted(name.bytes()) + " on " + server + ": " + shown(text) + hint(word));
+  std::string message = quoted(name.bytes()) + " on " + server + ": " + shown(text);
+  for (const auto& [its_word, hint] : kHints) {
+    if (its_word == word) message.append("; ").append(hint);
+  }
+  return Status::server(word, message);
 }
 
 Status under_way_status(const LockName& name, bool by_thread) {

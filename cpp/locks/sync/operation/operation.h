@@ -37,7 +37,7 @@ class Operation : public Exchange,
   // Sends the first command of a deferred request, for the thread in wait() (null: there is none).
   // Whether it is in line.
   virtual bool post_first(Parker* here) { return submit_first(here); }
-  bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
+  bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_) HOLDFAST_UNCHECKED;
   // That thread has the reply, which is no error, and no other thread knows of the operation.
   virtual void answered_here(resp::Reply&& reply, const client::Sent& sent) {
     complete(std::move(reply), sent);
@@ -51,10 +51,8 @@ class Operation : public Exchange,
   // Sends; by the thread in wait() itself, once it has no locks, where that is the calling one. A
   // thread that ends the operation before that has it not sent.
   Status send_soon() HOLDFAST_REQUIRES(mutex_);
-  // A command of the client's own, beside those of the operation, in whose order it stays: it goes
-  // out in front of the next one, in one piece with it where one server has both; or at once. Null:
+  // A command of the client's own, beside those of the operation, in whose order it stays. Null:
   // there is none.
-  void send_ahead(client::RequestPtr request);
   void send_beside(client::RequestPtr request) const;
   // Until the next submit(), or the end, messages of `channel` concern it. `excludes`: as of
   // Subscriber::Listener. `channel` outlives it.
@@ -69,7 +67,6 @@ class Operation : public Exchange,
   void wait_in(Parker& here, TimePoint slice) final;
   void left(Parker& here) final;
   bool send_here(Parker& here) HOLDFAST_EXCLUDES(mutex_);
-  Parker* first_reader() const HOLDFAST_UNCHECKED { return caller_.reader; }
   Parker* reader_of_reply() HOLDFAST_REQUIRES(mutex_);
 
   const LockName name_;

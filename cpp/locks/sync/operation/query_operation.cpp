@@ -35,7 +35,7 @@ void QueryOperation::send() {
   }
   wake_at(kNever);
   const Status closed = submit();
-  if (!closed.ok()) failed(unreachable_status(closed, name()));
+  if (!closed.ok()) finish({Verdict::kFailed, unreachable_status(closed, name())});
 }
 
 void QueryOperation::time_is_up(TimePoint /*now*/) {
@@ -50,8 +50,18 @@ void QueryOperation::complete(Result<resp::Reply> reply, const client::Sent& sen
   if (finished()) return;
   const bool refusal = reply.ok() && reply.value().is_error();
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
-  if (!reply.ok()) return failed(unreachable_status(reply.status(), name(), query_.time, now()));
-  if (refusal) return refused(reply.value().text());
+  if (!reply.ok()) {
+    return finish(
+        {Verdict::kFailed, unreachable_status(reply.status(), name(), query_.time, now())});
+  }
+  if (refusal) {
+    const std::string_view text = reply.value().text();
+    const bool waits = is_temporary(text) && !cancelled_ && now() < refused_until_;
+    if (waits) return wake_at(after(now(), kRefusalBackoff));
+    return finish(
+        {Verdict::kFailed,
+         error_status(text, name(), context().topology->text()).as_repeated(maybe_done_)});
+  }
   if (query_.whole_reply) {
     replies_.all.emplace_back(std::move(reply.value()));
     return finish({Verdict::kGranted});
@@ -67,14 +77,6 @@ Exchange::About QueryOperation::about() {
   const MutexLock lock(mutex_);
   about.last = finished() && outcome()->value;
   return about;
-}
-
-void QueryOperation::failed(const Status& why) { finish({Verdict::kFailed, why}); }
-
-void QueryOperation::refused(std::string_view text) {
-  const bool waits = is_temporary(text) && !cancelled_ && now() < refused_until_;
-  if (waits) return wake_at(after(now(), kRefusalBackoff));
-  failed(error_status(text, name(), context().topology->text()).as_repeated(maybe_done_));
 }
 
 }  // namespace holdfast::sync

@@ -28,7 +28,7 @@ struct Query {
   // While true it is not sent, for the command time-out at most.
   std::function<bool()> held_up{};
 
-  // What its caller gives it; the command time-out bounds it in any case.
+  // The time that its caller gives it; the command time-out bounds it in any case.
   CallersTime time{};
 
   // Its caller gets the reply, of any kind, by replies(); Outcome::value is nothing.
@@ -66,8 +66,6 @@ class QueryOperation final : public Operation {
   void time_is_up(TimePoint now) override;
   TimePoint latest() const override { return query_.time.latest(); }
   void send() HOLDFAST_REQUIRES(mutex_);
-  void refused(std::string_view text) HOLDFAST_REQUIRES(mutex_);
-  void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
 
   const Query query_;
   Replies replies_{{}, true};  // written before its end

@@ -130,9 +130,8 @@ StepRelease::StepRelease(std::shared_ptr<const Context> context, const LockName&
 bool StepRelease::begin(TimePoint now) {
   const Millis lasts =
       what_.lease > Millis(0) ? what_.lease : context().command_timeout + what_.memory;
-  give_up_after(now);
   until_ = after(now, lasts);
-  deadline = after(now, context().command_timeout);
+  deadline = give_up_ = after(now, context().command_timeout);
   (void)context().keeper->releases().take_back(name(), owner_, shared_from_this(), until_);
   return true;
 }
@@ -141,7 +140,7 @@ void StepRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
   const MutexLock lock(mutex_);
   const bool refusal = reply.ok() && reply.value().is_error();
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
-  // What was certainly not executed may be repeated for the whole time again.
+  // A step that was certainly not executed may be repeated for the whole time again.
   const bool renews = life_ == Life::kPending && what_.memory > Millis(0) && !maybe_done_;
   if (renews) until_ = after(now(), what_.memory);
   judge(reply, sent);

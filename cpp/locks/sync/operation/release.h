@@ -67,8 +67,6 @@ class Release : public Operation {
   virtual void leave_pending(const Status& why) HOLDFAST_REQUIRES(mutex_);
   void time_is_up(TimePoint now) override;
 
-  // The caller's time has begun.
-  void give_up_after(TimePoint begun) { give_up_ = after(begun, context().command_timeout); }
   virtual void send() HOLDFAST_REQUIRES(mutex_);
   // Until it is to be sent again, or its time is over.
   void rest() HOLDFAST_REQUIRES(mutex_);
@@ -85,6 +83,7 @@ class Release : public Operation {
   bool cancelled_ HOLDFAST_GUARDED_BY(mutex_) = false;
   bool backing_off_ HOLDFAST_GUARDED_BY(mutex_) = false;  // until `again_`: it is not in line
   TimePoint until_ = kNever;  // the end of the lease, when it is pending
+  TimePoint give_up_{};       // the end of its caller's time
 
  private:
   void failed(const Status& why) HOLDFAST_REQUIRES(mutex_);
@@ -93,7 +92,6 @@ class Release : public Operation {
   // That of the lease, or of its caller.
   TimePoint end_of_time() const HOLDFAST_REQUIRES(mutex_);
 
-  TimePoint give_up_{};
   TimePoint again_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
   Status refusal_ HOLDFAST_GUARDED_BY(mutex_);  // the latest
 };

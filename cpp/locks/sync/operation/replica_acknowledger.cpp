@@ -46,7 +46,17 @@ class ReplicaAcknowledger::Write final : public client::Request,
     return writer.replies();
   }
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override {
-    std::optional<Acknowledgement> outcome = owner_->judge_write(item.grant, reply);
+    const UnconfirmedGrant& grant = item.grant;
+    Acknowledgement outcome;
+    if (!reply.ok()) {
+      outcome = {Kind::kFailed, unreachable_status(reply.status(), grant.name)};
+    } else if (reply.value().is_error()) {
+      const std::string_view text = reply.value().text();
+      outcome = {is_temporary(text) ? Kind::kRefused : Kind::kFailed,
+                 error_status(text, grant.name, owner_->topology_->text())};
+    } else if (!grant.recipe->written_again(reply.value())) {
+      outcome = {Kind::kGone};
+    }
     const MutexLock guard(mutex_);
     outcome_ = std::move(outcome);
     stream_ = sent.stream;
@@ -87,7 +97,15 @@ class ReplicaAcknowledger::Wait final : public client::Request {
       : connection(std::move(on)), writes(std::move(all)), owner_(std::move(owner)) {
     deadline = TimePoint{};
     for (const WritePtr& write : writes) {
-      wait_time = std::max(wait_time, owner_->longest_wait(write->item.grant));
+      const UnconfirmedGrant& grant = write->item.grant;
+      const Millis half = std::min(owner_->policy_.command_timeout, grant.lease) / 2;
+      Millis longest = std::max(std::min(kLongestWait, half), Millis(1));
+      // No longer than its caller waits, who then gets the replicas as the reason.
+      if (grant.latest != kNever) {
+        const Duration left = grant.latest - kLateAnswer - owner_->clock_.now();
+        longest = std::clamp(std::chrono::ceil<Millis>(left), Millis(1), longest);
+      }
+      wait_time = std::max(wait_time, longest);
       deadline = std::max(deadline, write->deadline);
     }
   }
@@ -119,15 +137,6 @@ ReplicaAcknowledger::ReplicaAcknowledger(const Clock& clock,
                                          std::shared_ptr<topology::Topology> topology,
                                          ReplicationPolicy acquire_options)
     : clock_(clock), topology_(std::move(topology)), policy_(acquire_options) {}
-
-Millis ReplicaAcknowledger::longest_wait(const UnconfirmedGrant& grant) const {
-  const Millis longest =
-      std::max(Millis(1), std::min({kLongestWait, policy_.command_timeout / 2, grant.lease / 2}));
-  if (grant.latest == kNever) return longest;
-  // No longer than its caller waits, who then gets the replicas as the reason.
-  const auto left = std::chrono::ceil<Millis>(grant.latest - kLateAnswer - clock_.now());
-  return std::clamp(left, Millis(1), longest);
-}
 
 ReplicaAcknowledger::ConnectionPtr ReplicaAcknowledger::route(std::string_view key) const {
   return topology_->route(key, topology::Traffic::kConfirmations);
@@ -195,20 +204,6 @@ void ReplicaAcknowledger::answered(const Wait& wait, const Result<resp::Reply>& 
     }
   }
   for (auto& [confirmed, outcome] : due) confirmed(std::move(outcome));
-}
-
-std::optional<Acknowledgement> ReplicaAcknowledger::judge_write(
-    const UnconfirmedGrant& grant, const Result<resp::Reply>& reply) const {
-  if (!reply.ok()) {
-    return Acknowledgement{Kind::kFailed, unreachable_status(reply.status(), grant.name)};
-  }
-  if (reply.value().is_error()) {
-    const std::string_view text = reply.value().text();
-    return Acknowledgement{is_temporary(text) ? Kind::kRefused : Kind::kFailed,
-                           error_status(text, grant.name, topology_->text())};
-  }
-  return Acknowledgement{grant.recipe->written_again(reply.value()) ? Kind::kConfirmed
-                                                                    : Kind::kGone};
 }
 
 Acknowledgement ReplicaAcknowledger::judge_wait(const Result<resp::Reply>& reply,

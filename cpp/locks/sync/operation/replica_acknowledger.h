@@ -86,15 +86,11 @@ class ReplicaAcknowledger final : public std::enable_shared_from_this<ReplicaAck
   };
 
   ConnectionPtr route(std::string_view key) const;
-  Millis longest_wait(const UnconfirmedGrant& grant) const;
   void answered(const Wait& wait, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_EXCLUDES(mutex_);
   // To share the next round of its server's connection. Not OK: that is closed.
   Status add(Item item) HOLDFAST_EXCLUDES(mutex_);
 
-  // Unset: it has to be sent again.
-  std::optional<Acknowledgement> judge_write(const UnconfirmedGrant& grant,
-                                             const Result<resp::Reply>& reply) const;
   Acknowledgement judge_wait(const Result<resp::Reply>& reply, std::string_view key,
                              Millis wait_time) const;
 

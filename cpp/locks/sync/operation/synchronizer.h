@@ -40,20 +40,15 @@ class Synchronizer {
     return !with.waits->idle() && with.waits->has_waiters(channel(with, owner));
   }
 
-  // An owner's first attempt was refused, or has to wait; 0: of none so far.
-  void waits(OwnerNumber owner) const { waiter_.store(owner, std::memory_order_relaxed); }
-  OwnerNumber waiter() const { return waiter_.load(std::memory_order_relaxed); }
-
-  // An attempt was refused; `foreign`: as of Answer.
-  void refused(bool foreign) const { foreign_.store(foreign, std::memory_order_relaxed); }
-  bool foreign() const { return foreign_.load(std::memory_order_relaxed); }
+  // For messages, written by each acquisition: the owner whose first attempt was refused last, or
+  // had to wait; 0: of none so far. And whether the last refusal was `foreign`, as of Answer.
+  mutable std::atomic<OwnerNumber> waiter{OwnerNumber(0)};
+  mutable std::atomic<bool> foreign{false};
 
  private:
   const Recipe& recipe_;
   const LockName name_;
   const AcquireOptions options_;
-  mutable std::atomic<bool> foreign_{false};
-  mutable std::atomic<OwnerNumber> waiter_{OwnerNumber(0)};
 };
 using SynchronizerPtr = std::shared_ptr<const Synchronizer>;
 

@@ -1,6 +1,7 @@
 #include "locks/sync/operation/ticket.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -13,7 +14,6 @@ namespace holdfast::sync {
 namespace {
 
 constexpr std::string_view kVersion = "holdfast-1";
-constexpr std::size_t kUuid = 36;
 constexpr std::string_view kUpperHex = "0123456789ABCDEF";
 constexpr std::int64_t kLongestLease = std::int64_t{1} << 53;  // ms that a lease can have
 constexpr std::int64_t kLargest = INT64_MAX;
@@ -22,22 +22,13 @@ constexpr std::int64_t kLargest = INT64_MAX;
 constexpr auto kFirstNumber = static_cast<std::int64_t>(kOwnerNumbersEnd);
 constexpr auto kLastNumber = static_cast<std::int64_t>(kTicketNumbersEnd) - 1;
 
-bool is_ticket_kind(std::string_view word) {
-  const auto has_it = [word](const LockKind& kind) { return kind.recipe().ticket_kind() == word; };
-  return !word.empty() && std::any_of(kLockKinds.begin(), kLockKinds.end(), has_it);
-}
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool stands_for_itself(char c) {
-  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return letter || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
-}
 
 std::string escaped(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) {
-    if (stands_for_itself(c)) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (letter || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~') {
       text += c;
       continue;
     }
@@ -66,64 +57,33 @@ bool is_uuid(std::string_view text) {
   });
 }
 
-bool is_field(std::string_view text) {
-  if (text.size() <= kUuid + 1 || text[kUuid] != ':') return false;
-  if (!is_uuid(text.substr(0, kUuid))) return false;
-  return number(text.substr(kUuid + 1), kFirstNumber, kLastNumber).has_value();
-}
-
-// Cuts the text up to the next colon, and the colon; unset if there is none.
-std::optional<std::string_view> take_part(std::string_view& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  const std::string_view part = text.substr(0, colon);
-  text.remove_prefix(colon + 1);
-  return part;
-}
-
-// A field has a colon inside.
-std::optional<std::string_view> take_field(std::string_view& text) {
-  const std::string_view whole = text;
-  const auto uuid = take_part(text);
-  const auto owner = uuid ? take_part(text) : std::nullopt;
-  if (!owner) return std::nullopt;
-  const std::string_view field = whole.substr(0, uuid->size() + 1 + owner->size());
-  if (!is_field(field)) return std::nullopt;
-  return field;
-}
-
-bool take_token(std::string_view& text, Ticket& ticket) {
-  const auto part = take_part(text);
-  if (!part) return false;
-  if (part->empty()) return ticket.kind != "fenced_lock";
-  ticket.token = number(*part, 1, kLargest);
-  return ticket.token.has_value() && ticket.kind == "fenced_lock";
-}
-
-bool take_times(std::string_view& text, Ticket& ticket) {
-  const auto lease_part = take_part(text);
-  const auto minimum_part = lease_part ? take_part(text) : std::nullopt;
-  if (!minimum_part) return false;
-  const auto lease = number(*lease_part, 1, kLongestLease);
-  const auto minimum = number(*minimum_part, 0, kLongestLease);
-  if (!lease || !minimum) return false;
-  ticket.lease = Millis(*lease);
-  ticket.minimum = Millis(*minimum);
-  return true;
-}
-
 std::optional<Ticket> parsed(std::string_view text) {
-  if (take_part(text) != kVersion) return std::nullopt;
-  Ticket ticket;
-  const auto kind = take_part(text);
-  if (!kind || !is_ticket_kind(*kind)) return std::nullopt;
-  ticket.kind = *kind;
-  const auto field = take_field(text);
-  if (!field) return std::nullopt;
-  ticket.field = *field;
-  if (!take_token(text, ticket) || !take_times(text, ticket)) return std::nullopt;
+  std::array<std::string_view, 7> parts;  // the field is two of them; the name follows
+  for (std::string_view& part : parts) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    part = text.substr(0, colon);
+    text.remove_prefix(colon + 1);
+  }
+  const auto& [version, kind, uuid, owner, token, lease, minimum] = parts;
+  const auto has_it = [word = kind](const LockKind& each) {
+    return each.recipe().ticket_kind() == word;
+  };
+  if (version != kVersion || kind.empty()) return std::nullopt;
+  if (std::none_of(kLockKinds.begin(), kLockKinds.end(), has_it)) return std::nullopt;
+  if (!is_uuid(uuid) || !number(owner, kFirstNumber, kLastNumber)) return std::nullopt;
+  const auto lease_ms = number(lease, 1, kLongestLease);
+  const auto minimum_ms = number(minimum, 0, kLongestLease);
   const auto name = percent_decoded(text);
-  if (!name || name->empty()) return std::nullopt;
+  if (!lease_ms || !minimum_ms || !name || name->empty()) return std::nullopt;
+  Ticket ticket;
+  ticket.kind = kind;
+  ticket.field.append(uuid).append(":").append(owner);
+  ticket.token = number(token, 1, kLargest);
+  if (ticket.token.has_value() != (kind == "fenced_lock")) return std::nullopt;
+  if (!ticket.token && !token.empty()) return std::nullopt;
+  ticket.lease = Millis(*lease_ms);
+  ticket.minimum = Millis(*minimum_ms);
   ticket.name = *name;
   return ticket;
 }

@@ -29,12 +29,12 @@ void Timers::close() {
   loop_.drive(shared_from_this());
 }
 
-std::shared_ptr<Timed> Timers::take(Timed& timed) {
-  // The taken pointer may be the last reference: it is destroyed after the lock is released.
+void Timers::disarm(Timed& timed) {
+  std::shared_ptr<Timed> last;  // this may be: it is destroyed after the lock is released
   const MutexLock lock(mutex_);
   timed.timer_.disarm();
   if (closed_ && armed_ != kNever && wheel_.next() == kNever) loop_.drive(shared_from_this());
-  return std::exchange(timed.timer_.keeps, nullptr);
+  last = std::exchange(timed.timer_.keeps, nullptr);
 }
 
 net::Interest Timers::step(TimePoint now) {

@@ -29,7 +29,7 @@ class Timers final : public net::Pollable, public std::enable_shared_from_this<T
   Timers(const Clock& clock, net::Loop& loop);
 
   void arm(const std::shared_ptr<Timed>& timed, TimePoint at);  // or disarm, for kNever
-  void disarm(Timed& timed) { (void)take(timed); }
+  void disarm(Timed& timed) HOLDFAST_EXCLUDES(mutex_);
   // Calls it as soon as possible, regardless of its timer.
   void call(std::shared_ptr<Timed> timed);
   // The client is closed: the loop drops this as soon as no timer is armed, and does not wait for
@@ -39,8 +39,6 @@ class Timers final : public net::Pollable, public std::enable_shared_from_this<T
   net::Interest step(TimePoint now) override;
 
  private:
-  std::shared_ptr<Timed> take(Timed& timed) HOLDFAST_EXCLUDES(mutex_);
-
   net::Loop& loop_;
   Mutex mutex_;
   TimerWheel wheel_ HOLDFAST_GUARDED_BY(mutex_);

@@ -17,7 +17,7 @@ struct CounterStep {
   Row row;                 // of a Step whose owner is the request's slot
   bool completed = false;  // even if its caller no longer waits: it releases something
 
-  // What happens to the permits of the client, for its figures.
+  // The step's effect on the permits of the client, for its figures.
   enum class Permits : std::uint8_t {
     kNone,
     kGiven,         // as many as it was called with
@@ -70,17 +70,13 @@ class RequestSlots : public std::enable_shared_from_this<RequestSlots> {
     }
     if (request.slot == OwnerNumber{}) request.slot = next_owner_number();
     return {new CounterRequest(request), [slots = shared_from_this()](const CounterRequest* done) {
-              slots->give_back(*done);
+              const MutexLock lock(slots->mutex_);
+              slots->free_.push_back({done->slot, done->number + 1});
               delete done;
             }};
   }
 
  private:
-  void give_back(const CounterRequest& request) {
-    const MutexLock lock(mutex_);
-    free_.push_back({request.slot, request.number + 1});
-  }
-
   Mutex mutex_;
   std::vector<CounterRequest> free_ HOLDFAST_GUARDED_BY(mutex_);  // with the next request's number
 };

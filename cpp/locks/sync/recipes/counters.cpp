@@ -12,7 +12,7 @@ constexpr script::Script kExpire{
     "PEXPIRE", {}, {}, resp::ReplyKind::kInteger, 1, 1, "*3\r\n$7\r\nPEXPIRE\r\n"};
 
 // An acquisition is a request for permits; its owner is the request's slot; release() undoes it.
-constexpr Steps semaphore_steps() {
+constexpr Steps kSemaphoreSteps = [] {
   Steps of;
   of.acquire = {lua::semaphore_acquire,
                 {P::kName, P::kRequest, P::kSemaphoreChannel, P::kMemory, P::kRequestNumber,
@@ -22,20 +22,22 @@ constexpr Steps semaphore_steps() {
       {P::kName, P::kRequest, P::kSemaphoreChannel, P::kMemory, P::kRequestNumber, P::kPublish}};
   of.write_again = {kExpire, {P::kRequest, P::kLease}};  // as long as the server knows it
   return of;
-}
-constexpr Steps kSemaphoreSteps = semaphore_steps();
+}();
+
+constexpr Traits kSemaphoreTraits = [] {
+  Traits of{"semaphore", keys::kSemaphoreChannel, Waiting::kTogether};
+  of.has_permits = true;
+  of.undone_for_good = true;
+  return of;
+}();
 
 class Semaphore final : public TakingRecipe {
  public:
-  Semaphore()
-      : TakingRecipe(kSemaphoreSteps,
-                     {"semaphore", keys::kSemaphoreChannel, Waiting::kTogether, {}, true}) {}
+  Semaphore() : TakingRecipe(kSemaphoreSteps, kSemaphoreTraits) {}
 
   std::vector<const script::Script*> scripts() const override {
     return {&lua::semaphore_acquire, &lua::semaphore_undo, &lua::semaphore_add_permits};
   }
-
-  bool undone_for_good() const override { return true; }
 
   Answer acquired(const resp::Reply& reply) const override {
     Answer granted{Answer::Kind::kGranted, Millis(0)};
@@ -66,22 +68,22 @@ constexpr auto kGiven = CounterStep::Permits::kGiven;
 constexpr auto kGivenIfThere = CounterStep::Permits::kGivenIfThere;
 constexpr auto kTaken = CounterStep::Permits::kTaken;
 
-constexpr std::string_view kOpens = "0";
-
 // An attempt reads the count and leaves nothing behind.
-constexpr Steps latch_steps() {
+constexpr Steps kLatchSteps = [] {
   Steps of;
   of.acquire = {lua::semaphore_value, {P::kName}};
   return of;
-}
-constexpr Steps kLatchSteps = latch_steps();
+}();
+
+constexpr Traits kLatchTraits = [] {
+  Traits of{{}, keys::kLatchChannel, Waiting::kTogether};
+  of.granting_message = "0";  // it has opened; by now it may be closed again
+  return of;
+}();
 
 class CountDownLatch final : public Recipe {
  public:
-  CountDownLatch() : Recipe(kLatchSteps, {{}, keys::kLatchChannel, Waiting::kTogether}) {}
-
-  // By now it may be closed again.
-  std::optional<std::string_view> granting_message() const override { return kOpens; }
+  CountDownLatch() : Recipe(kLatchSteps, kLatchTraits) {}
 
   Answer acquired(const resp::Reply& reply) const override {
     const bool open = reply.is_nil() || reply.integer() <= 0;
@@ -100,30 +102,28 @@ constexpr Row kDeleteLatch{
     {P::kName, P::kRequest, P::kLatchChannel, P::kMemory, P::kRequestNumber, P::kPublish}};
 
 // An attempt compares the revision with the one that the caller knows, and leaves nothing behind.
-constexpr Steps revision_steps() {
+constexpr Steps kRevisionSteps = [] {
   Steps of;
   of.acquire = {lua::revision_changed, {P::kName, P::kState, P::kAmount}};
   return of;
-}
-constexpr Steps kRevisionSteps = revision_steps();
+}();
+
+constexpr Traits kRevisionTraits{{}, keys::kChangedChannel, Waiting::kTogether};
+constexpr Traits kObservationTraits = [] {
+  Traits of = kRevisionTraits;
+  of.beside = &keys::kLockChannel;
+  return of;
+}();
 
 class Revision final : public Recipe {
  public:
-  explicit Revision(const Key* beside = nullptr)
-      : Recipe(kRevisionSteps, {{}, keys::kChangedChannel, Waiting::kTogether}), beside_(beside) {}
-
-  std::string channel_beside(const LockName& name) const override {
-    return beside_ == nullptr ? std::string() : beside_->of(name);
-  }
+  explicit Revision(const Traits& traits) : Recipe(kRevisionSteps, traits) {}
 
   // A refusal says when the state may change without a message: with the lease of its owner.
   Answer acquired(const resp::Reply& reply) const override {
     if (reply.is_nil()) return {};
     return {Answer::Kind::kHeld, Millis(reply.integer())};
   }
-
- private:
-  const Key* const beside_;
 };
 
 }  // namespace
@@ -152,13 +152,13 @@ const CounterKind& count_down_latch() {
 }
 
 const CounterKind& revision() {
-  static const Revision recipe;
+  static const Revision recipe(kRevisionTraits);
   static const CounterKind kind{"revision", recipe, {}};
   return kind;
 }
 
 const CounterKind& observation() {
-  static const Revision recipe(&keys::kLockChannel);
+  static const Revision recipe(kObservationTraits);
   static const CounterKind kind{"observation", recipe, {}};
   return kind;
 }

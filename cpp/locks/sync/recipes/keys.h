@@ -67,9 +67,6 @@ inline constexpr std::string_view kReadTimeoutEnd = ":rwlock_timeout:1";
 inline std::string request_key(const LockName& name, std::string_view field) {
   return keys::kRequest.of(name).append(field);
 }
-inline std::string read_timeout(const LockName& name, std::string_view field) {
-  return keys::kReadTimeout.of(name).append(field).append(keys::kReadTimeoutEnd);
-}
 
 // Its channels are those of another name, too: of `n`, where it is `{n}`.
 inline bool shares_channels(const LockName& name) {

@@ -21,7 +21,7 @@ constexpr script::Script kHashSize{
 
 // The steps of the reentrant lock: a hash, owner -> hold count (Redisson's RLock). Similar kinds
 // replace some of them.
-constexpr Steps lock_steps() {
+constexpr Steps kLockSteps = [] {
   Steps of;
   of.acquire = {lua::lock_acquire, {P::kName, P::kOwner, P::kLease, P::kCount}};
   of.release = {lua::lock_release, {P::kName, P::kLockChannel, P::kOwner, P::kCount, P::kPublish}};
@@ -42,13 +42,12 @@ constexpr Steps lock_steps() {
   of.hold_count = {kHashGet, {P::kName, P::kOwner}};
   of.ttl = {lua::lock_ttl, {P::kName}};
   return of;
-}
-constexpr Steps kLockSteps = lock_steps();
+}();
 
 // After the grant it is an ordinary lock: only the acquisition, and the message of a release,
 // differ.
-constexpr Steps fair_steps() {
-  Steps of = lock_steps();
+constexpr Steps kFairSteps = [] {
+  Steps of = kLockSteps;
   of.acquire = {lua::fair_lock_acquire,
                 {P::kName, P::kFairQueue, P::kFairTimeouts, P::kOwner, P::kLease, P::kCount,
                  P::kQueueTimeout}};
@@ -69,8 +68,7 @@ constexpr Steps fair_steps() {
   of.force_release = {lua::fair_lock_force_release,
                       {P::kName, P::kFairQueue, P::kFairTimeouts, P::kLockChannel, P::kPublish}};
   return of;
-}
-constexpr Steps kFairSteps = fair_steps();
+}();
 
 class FairLock final : public LockRecipe {
  public:
@@ -88,16 +86,15 @@ class FairLock final : public LockRecipe {
   }
 };
 
-constexpr Steps fenced_steps() {
-  Steps of = lock_steps();
+constexpr Steps kFencedSteps = [] {
+  Steps of = kLockSteps;
   of.acquire = {lua::fenced_lock_acquire,
                 {P::kName, P::kTokenCounter, P::kOwner, P::kLease, P::kCount}};
   of.transfer = {
       lua::fenced_lock_transfer,
       {P::kName, P::kLockChannel, P::kTokenCounter, P::kOwner, P::kNext, P::kLease, P::kPublish}};
   return of;
-}
-constexpr Steps kFencedSteps = fenced_steps();
+}();
 
 // A token is text; all other replies of the steps are numbers, or nil.
 std::optional<std::int64_t> token(const resp::Reply& reply) {
@@ -110,8 +107,8 @@ std::optional<std::int64_t> token(const resp::Reply& reply) {
 
 // An acquire, with the leader's value and how long that stays as its terms, also announces it; the
 // release withdraws it. Each election has its own owner, with one hold.
-constexpr Steps leader_steps() {
-  Steps of = fenced_steps();
+constexpr Steps kLeaderSteps = [] {
+  Steps of = kFencedSteps;
   of.acquire = {lua::leader_acquire,
                 {P::kName, P::kTokenCounter, P::kState, P::kChangedChannel, P::kOwner, P::kLease,
                  P::kCount, P::kFirstTerm, P::kSecondTerm, P::kPublish}};
@@ -121,8 +118,7 @@ constexpr Steps leader_steps() {
   of.release_either = {};
   of.retain = {};
   return of;
-}
-constexpr Steps kLeaderSteps = leader_steps();
+}();
 
 class FencedLock final : public LockRecipe {
  public:
@@ -141,7 +137,7 @@ class FencedLock final : public LockRecipe {
   }
 };
 
-constexpr Steps read_steps() {
+constexpr Steps kReadSteps = [] {
   Steps of;
   of.acquire = {lua::read_write_lock_read_acquire,
                 {P::kName, P::kBraced, P::kOwner, P::kLease, P::kCount}};
@@ -157,10 +153,9 @@ constexpr Steps read_steps() {
   of.hold_count = {lua::read_write_lock_read_holds, {P::kName, P::kBraced, P::kOwner}};
   of.ttl = {lua::lock_ttl, {P::kName}};
   return of;
-}
-constexpr Steps kReadSteps = read_steps();
+}();
 
-constexpr Steps write_steps() {
+constexpr Steps kWriteSteps = [] {
   Steps of;
   of.acquire = {lua::read_write_lock_write_acquire, {P::kName, P::kOwner, P::kLease, P::kCount}};
   of.release = {lua::read_write_lock_write_release,
@@ -179,8 +174,7 @@ constexpr Steps write_steps() {
   of.hold_count = {kHashGet, {P::kName, P::kWriter}};
   of.ttl = {lua::lock_ttl, {P::kName}};
   return of;
-}
-constexpr Steps kWriteSteps = write_steps();
+}();
 
 class ReadLock final : public LockRecipe {
  public:
@@ -196,7 +190,8 @@ class ReadLock final : public LockRecipe {
   std::optional<Millis> found(std::int64_t reply) const override { return Millis(reply); }
 
   std::vector<std::string> keys(const LockName& name, const std::string& owner) const override {
-    return {name.text(), read_timeout(name, owner)};
+    std::string read_timeout = keys::kReadTimeout.of(name);
+    return {name.text(), read_timeout.append(owner).append(keys::kReadTimeoutEnd)};
   }
 };
 
@@ -204,13 +199,12 @@ constexpr script::Script kDelete{
     "DEL", {}, {}, script::kNumberReplies, 1, 0, "*2\r\n$3\r\nDEL\r\n"};
 
 // Its renewal also makes it. No client looks at it, or waits for it.
-constexpr Steps client_key_steps() {
+constexpr Steps kClientKeySteps = [] {
   Steps of;
   of.renew = {lua::client_renew, {P::kName, P::kNext}};
   of.release = {kDelete, {P::kName}};
   return of;
-}
-constexpr Steps kClientKeySteps = client_key_steps();
+}();
 
 }  // namespace
 

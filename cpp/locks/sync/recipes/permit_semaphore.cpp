@@ -19,7 +19,7 @@ constexpr Row extend_row(Part permit) {
           {P::kPermitTimeouts, P::kSemaphoreChannel, permit, P::kLease, P::kPublish}};
 }
 
-constexpr Steps recipe_steps() {
+constexpr Steps kRecipeSteps = [] {
   Steps of;
   of.acquire = {lua::permit_semaphore_acquire,
                 {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kPermitsOfOwner, P::kLease,
@@ -29,8 +29,7 @@ constexpr Steps recipe_steps() {
   of.check = {lua::permit_semaphore_check, {P::kPermitTimeouts, P::kPermitsOfOwner}};
   of.extend = extend_row(P::kPermitsOfOwner);
   return of;
-}
-constexpr Steps kRecipeSteps = recipe_steps();
+}();
 
 constexpr Row party_release_row(Part permits) {
   return {lua::barrier_release,
@@ -38,24 +37,22 @@ constexpr Row party_release_row(Part permits) {
            permits, P::kPublish}};
 }
 
-constexpr Steps party_steps() {
-  Steps of = recipe_steps();
+constexpr Steps kPartySteps = [] {
+  Steps of = kRecipeSteps;
   of.release = party_release_row(P::kPermitsOfOwner);
   of.renew = {lua::barrier_renew, {P::kName, P::kPermitTimeouts, P::kState, P::kPermitsOfOwner}};
   return of;
-}
-constexpr Steps kPartySteps = party_steps();
+}();
 
-constexpr Steps slots_steps() {
-  Steps of = recipe_steps();
+constexpr Steps kSlotsSteps = [] {
+  Steps of = kRecipeSteps;
   of.acquire = {lua::slots_acquire,
                 {P::kName, P::kPermitTimeouts, P::kSemaphoreChannel, P::kSlots, P::kPermitsOfOwner,
                  P::kLease, P::kOwner, P::kFirstTerm, P::kSecondTerm, P::kThirdTerm, P::kPublish}};
   return of;
-}
-constexpr Steps kSlotsSteps = slots_steps();
+}();
 
-constexpr PermitSteps steps_by_id() {
+constexpr PermitSteps kPermitSteps = [] {
   PermitSteps of;
   of.extend = extend_row(P::kPermits);
   of.lease_left = {lua::permit_semaphore_lease_left, {P::kPermitTimeouts, P::kPermits}};
@@ -67,19 +64,17 @@ constexpr PermitSteps steps_by_id() {
   of.permits = {lua::permit_semaphore_permits, {P::kName, P::kPermitTimeouts}};
   of.acquired = {lua::permit_semaphore_acquired_permits, {P::kPermitTimeouts}};
   of.remove = {lua::permit_semaphore_delete, {P::kName, P::kPermitTimeouts}};
+  of.add_permits = {"add_permits",
+                    {lua::permit_semaphore_add_permits,
+                     {P::kName, P::kRequest, P::kSemaphoreChannel, P::kMemory, P::kRequestNumber,
+                      P::kAmount, P::kPublish}}};
+  of.set_permits = {"set_permits",
+                    {lua::permit_semaphore_set_permits,
+                     {P::kName, P::kRequest, P::kPermitTimeouts, P::kSemaphoreChannel, P::kMemory,
+                      P::kRequestNumber, P::kAmount, P::kPublish}}};
   return of;
-}
-constexpr PermitSteps kPermitSteps = steps_by_id();
+}();
 
-constexpr CounterStep kAddPermitsStep{"add_permits",
-                                      {lua::permit_semaphore_add_permits,
-                                       {P::kName, P::kRequest, P::kSemaphoreChannel, P::kMemory,
-                                        P::kRequestNumber, P::kAmount, P::kPublish}}};
-constexpr CounterStep kSetPermitsStep{
-    "set_permits",
-    {lua::permit_semaphore_set_permits,
-     {P::kName, P::kRequest, P::kPermitTimeouts, P::kSemaphoreChannel, P::kMemory,
-      P::kRequestNumber, P::kAmount, P::kPublish}}};
 constexpr Row kReleaseTogether{lua::permit_semaphore_release_many,
                                {P::kName, P::kRequest, P::kPermitTimeouts, P::kSemaphoreChannel,
                                 P::kMemory, P::kRequestNumber, P::kPermits, P::kPublish}};
@@ -118,7 +113,6 @@ class LeasedPermit : public Permit<TakingRecipe> {
 class RenewedPermit : public Permit<HoldRecipe> {
  public:
   using Permit::Permit;
-  bool owners_return() const override { return false; }
   std::vector<std::string> keys(const LockName& name, const std::string& /*owner*/) const override {
     return {keys::kPermitTimeouts.of(name)};
   }
@@ -165,8 +159,6 @@ const PermitKind& slots_kind() {
 }
 
 const PermitSteps& permit_steps() { return kPermitSteps; }
-const CounterStep& add_permits_step() { return kAddPermitsStep; }
-const CounterStep& set_permits_step() { return kSetPermitsStep; }
 
 Step about_permits(const LockName& name, std::string_view permits, Millis lease) {
   Step step{name, {}, 0, lease};

@@ -23,8 +23,8 @@ const PermitKind& permit_kind();
 // The permits of the parties that wait at a barrier: their release also ends their wait, and their
 // renewal keeps the keys of the barrier.
 const PermitKind& party_kind();
-// Those of slots: an acquire, with the number of slots, their values and who takes it as its terms,
-// also gives the permit a slot.
+// The permits of slots: an acquire, with the number of slots, their values and who takes it as its
+// terms, also gives the permit a slot.
 const PermitKind& slots_kind();
 inline constexpr std::array kPermitKinds{&permit_kind, &party_kind, &slots_kind};
 
@@ -38,10 +38,10 @@ struct PermitSteps {
   Row permits{};
   Row acquired{};
   Row remove{};
+  CounterStep add_permits{};
+  CounterStep set_permits{};
 };
 const PermitSteps& permit_steps();
-const CounterStep& add_permits_step();
-const CounterStep& set_permits_step();
 
 // The step on these.
 Step about_permits(const LockName& name, std::string_view permits, Millis lease = Millis(0));

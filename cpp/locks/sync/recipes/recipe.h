@@ -54,11 +54,6 @@ struct AcquireOptions {
 
 using wait::Waiting;
 
-// Only one of its waiters is to go on when it is free.
-constexpr bool one_at_a_time(Waiting waiting) {
-  return waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
-}
-
 // A plain command.
 inline constexpr script::Script kHashGet{
     "HGET", {}, {}, script::kNumberReplies, 1, 1, "*3\r\n$4\r\nHGET\r\n"};
@@ -90,7 +85,7 @@ struct Steps {
   Row ttl{};            // replies ms, -1, or -2
 };
 
-// What distinguishes a kind beside its commands.
+// The traits of a kind beside its commands.
 struct Traits {
   std::string_view kind{};  // the word for it, for observers
   Key channel{};            // on which owners wait
@@ -98,6 +93,14 @@ struct Traits {
   std::string_view ticket{};  // its word in a ticket; empty: its holds cannot be moved
   bool has_permits = false;   // several owners may have it at a time, as many as there are permits
   bool grants_end = false;    // with their lease, also of a kind without holds
+  // After release() has taken it back, a later attempt of this owner (a request's slot) is not
+  // granted.
+  bool undone_for_good = false;
+  // The message that is itself the grant, regardless of the state by then (kTogether); empty: none.
+  std::string_view granting_message{};
+  // A further channel, whose messages concern its waiters as well, in the slot of the first one;
+  // null: none.
+  const Key* beside = nullptr;
 };
 
 class TakingRecipe;
@@ -124,9 +127,10 @@ class Recipe {
 
   // The scripts that a caller waits for.
   virtual std::vector<const script::Script*> scripts() const;
-  // A further channel, whose messages concern its waiters as well, in the slot of the first one;
-  // empty: there is none.
-  virtual std::string channel_beside(const LockName& /*name*/) const { return {}; }
+  // Empty: there is none.
+  std::string channel_beside(const LockName& name) const {
+    return traits_.beside == nullptr ? std::string() : traits_.beside->of(name);
+  }
   // The channel on which `owner` (a field) waits.
   virtual Channel channel(const LockName& name, const std::string& owner) const;
   void acquire(script::Writer& out, const Step& step) const { steps_.acquire.write(out, step); }
@@ -143,11 +147,8 @@ class Recipe {
 
   // A grant ends with its lease, whether the client records it or not.
   bool grants_end() const { return makes_holds() || traits_.grants_end; }
-  // After release() has taken it back, a later attempt of this owner (a request's slot) is not
-  // granted.
-  virtual bool undone_for_good() const { return false; }
-  // The message that is itself the grant, regardless of the state by then (kTogether).
-  virtual std::optional<std::string_view> granting_message() const { return std::nullopt; }
+  bool undone_for_good() const { return traits_.undone_for_good; }
+  std::string_view granting_message() const { return traits_.granting_message; }
 
  protected:
   const TakingRecipe* taking_ = nullptr;
@@ -182,7 +183,7 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
   }
   bool written_again(const resp::Reply& reply) const final { return renewed(reply, 1)[0] != 0; }
   // An owner may acquire again; else each acquisition has a new owner number.
-  virtual bool owners_return() const = 0;
+  bool owners_return() const { return !has_permits(); }
 
   std::string_view word() const final { return kind(); }
 
@@ -199,7 +200,6 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
 class LockRecipe : public HoldRecipe {
  public:
   using HoldRecipe::HoldRecipe;
-  bool owners_return() const final { return true; }
   Answer acquired(const resp::Reply& reply) const override;
 };
 

@@ -115,11 +115,6 @@ void put_key(script::Call& call, const Key& key, const Step& step, std::string_v
   std::copy(end.begin(), end.end(), to);
 }
 
-void put_permits(script::Call& call, const Step& step) {
-  const auto size = kPermitIdSize * static_cast<std::size_t>(step.options.amount);
-  write_permit_ids(call.add(size), step.owner, step.options.amount);
-}
-
 std::int64_t number(Part part, const Step& step) {
   switch (part) {
     case Part::kCount:
@@ -180,8 +175,11 @@ void put_text(script::Call& call, Part part, const Step& step) {
       return put_field(call, {step.owner.client_id, OwnerNumber{0}});
     case Part::kWriter:
       return put_field(call, step.owner, kWriterEnd);
-    case Part::kPermitsOfOwner:
-      return put_permits(call, step);
+    case Part::kPermitsOfOwner: {
+      const std::int64_t amount = step.options.amount;
+      char* const to = call.add(kPermitIdSize * static_cast<std::size_t>(amount));
+      return write_permit_ids(to, step.owner, amount);
+    }
     default:
       call << text(part, step);
   }

@@ -20,7 +20,7 @@ namespace holdfast::sync {
 // script's arguments.
 using Terms = std::array<std::string, 3>;
 
-// What the steps of some kinds say in addition.
+// Further arguments of the steps of some kinds.
 struct StepOptions {
   Millis queue_timeout{0};     // how long the server keeps its place in the queue; 0: takes none
   Millis memory{0};            // how long the server remembers its request
@@ -31,7 +31,7 @@ struct StepOptions {
   const Terms* terms = nullptr;
 };
 
-// What one command says. Borrows.
+// The arguments of one command. Borrows.
 struct Step {
   const LockName& name;
   Owner owner{};
