@@ -413,7 +413,7 @@ PROMISES: tuple[Promise, ...] = (
     ),
     Promise(
         "Event loops that are not asyncio's",
-        "bindings/pending.* bindings/register_queues.cpp",
+        "bindings/task_queue.* bindings/register_queues.cpp",
         "idle-loop",
         first=209,
         lines=248,
