@@ -24,6 +24,7 @@ from holdfast import Client, HoldfastError, LockLostError
 from holdfast.integration import guard_obstacle
 
 from .installing import install_line
+from .interrupts import interrupt
 from .server import NoServerError, Server, ended_with_parent
 
 if TYPE_CHECKING:
@@ -329,7 +330,7 @@ def _listen_to_signals(stack: ExitStack) -> None:
     for number in SIGNALS:
         before = signal.getsignal(number)
         if before is not signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler)
+            signal.signal(number, interrupt)
         stack.callback(signal.signal, number, before)
 
 

@@ -1,12 +1,23 @@
-"""SIGINT while the command line starts: a process that has done nothing yet just dies of it."""
+"""Signals that end the command line: a process that has done nothing yet just dies of SIGINT.
+
+Later a signal raises, wherever the program is: also where an object is half made, whose finalizer
+then complains, and inside of a finalizer, where what is raised is lost.
+"""
 
 from __future__ import annotations
 
 import signal
+import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-__all__ = ["die_of_interrupts", "raise_interrupts"]
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["die_of_interrupts", "interrupt", "raise_for", "raise_interrupts"]
+
+AGAIN: Final = 0.01
+"""Seconds, after which a signal comes again that a finalizer has swallowed."""
 
 
 def die_of_interrupts() -> None:
@@ -16,7 +27,24 @@ def die_of_interrupts() -> None:
 
 def raise_interrupts() -> None:
     """From now on it raises ``KeyboardInterrupt``, unless it is ignored."""
-    _change(signal.SIG_DFL, signal.default_int_handler)
+    _change(signal.SIG_DFL, interrupt)
+
+
+def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """Raise ``KeyboardInterrupt`` for a signal."""
+    raise_for(number, KeyboardInterrupt())
+
+
+def raise_for(number: int, error: BaseException) -> NoReturn:
+    """Raise what ends the program for a signal; finalizers say nothing from now on."""
+
+    def swallowed(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_value is error:
+            signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+
+    sys.unraisablehook = swallowed
+    raise error
 
 
 def _change(before: object, after: Any) -> None:

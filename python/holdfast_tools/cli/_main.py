@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.shell_completion import shell_complete
 
+from holdfast_tools.interrupts import raise_for
+
 from ._errors import Status, status_of
 from ._group import holdfast
 from ._shells import add_shells
@@ -64,7 +66,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(Status.TERMINATED)
+    raise_for(number, SystemExit(Status.TERMINATED))
 
 
 def _be_quiet() -> None:
