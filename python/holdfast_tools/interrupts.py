@@ -38,9 +38,12 @@ def interrupt(number: int, frame: FrameType | None) -> NoReturn:
 def raise_for(number: int, error: BaseException) -> NoReturn:
     """Raise what ends the program for a signal; finalizers say nothing from now on."""
 
+    def again(_number: int, _frame: FrameType | None) -> None:
+        signal.raise_signal(number)
+
     def swallowed(unraisable: sys.UnraisableHookArgs) -> None:
         if unraisable.exc_value is error:
-            signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(number))
+            signal.signal(signal.SIGALRM, again)
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
     sys.unraisablehook = swallowed
