@@ -20,7 +20,8 @@ class ReferenceCount {
   std::atomic<std::uint32_t> count_{0};
 };
 
-// A reference to an object that counts them itself: as a std::shared_ptr, in half of its memory.
+// A reference to an object that counts them itself: as a std::shared_ptr, in half of its memory. An
+// object with one reference takes 24 bytes less than by std::make_shared(); a copy takes as long.
 // Beside the class T are two functions, add_reference(T&) and drop_reference(T&), the second of
 // which deletes the object with its last reference; T need not be complete here.
 template <typename T>

@@ -14,6 +14,11 @@ namespace holdfast::client {
 // One command of a thread that has the stream exclusively: it has both turns, writes the command at
 // once, and reads the reply by itself, behind a few unread replies. On the thread's stack. What it
 // cannot finish goes in line, where it would stand if it had been submitted.
+//
+// A second way of reading has to pay: with all commands in line a pair takes 3 % longer over TCP
+// where the thread sleeps and 8 % where it looks before it sleeps, 4 and 20 % over a unix socket,
+// and 6 to 18 % more CPU (the medians of 30 to 40 runs of 3,000 pairs in turns, Redis 7.0, a
+// virtual machine of 2 CPUs).
 class DirectExchange {
  public:
   struct DirectReply {
