@@ -6,6 +6,7 @@ then complains, and inside of a finalizer, where what is raised is lost.
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 from contextlib import suppress
@@ -35,18 +36,24 @@ def interrupt(number: int, frame: FrameType | None) -> NoReturn:
     raise_for(number, KeyboardInterrupt())
 
 
+# The program's end makes SIGALRM what it was: a timer that is still running would kill it.
+atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)
+
+
 def raise_for(number: int, error: BaseException) -> NoReturn:
     """Raise what ends the program for a signal; finalizers say nothing from now on."""
+    mark = object()  # the hook must not hold the error, which has the frames that it ends
 
     def again(_number: int, _frame: FrameType | None) -> None:
         signal.raise_signal(number)
 
     def swallowed(unraisable: sys.UnraisableHookArgs) -> None:
-        if unraisable.exc_value is error:
+        if getattr(unraisable.exc_value, "raised_for", None) is mark and not sys.is_finalizing():
             signal.signal(signal.SIGALRM, again)
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
 
     sys.unraisablehook = swallowed
+    error.__dict__["raised_for"] = mark
     raise error
 
 
