@@ -30,7 +30,7 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 @pytest.mark.usefixtures("record")
-@pytest.mark.parametrize("wait", [0, 0.05])
+@pytest.mark.parametrize("wait", [0, 0.2])
 def test_the_time_out_says_that_no_lock_holds_the_key(
     alice: Any, stage: Stage, wait: float
 ) -> None:
@@ -43,7 +43,7 @@ def test_the_time_out_says_that_no_lock_holds_the_key(
 
 
 @pytest.mark.usefixtures("record")
-@pytest.mark.parametrize("how", [{"blocking": False}, {"timeout": 0.05}], ids=["try", "wait"])
+@pytest.mark.parametrize("how", [{"blocking": False}, {"timeout": 0.2}], ids=["try", "wait"])
 def test_the_log_says_so_once(
     alice: Any, stage: Stage, caplog: pytest.LogCaptureFixture, how: dict[str, Any]
 ) -> None:

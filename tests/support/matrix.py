@@ -189,7 +189,8 @@ def _is_left_out(item: pytest.Item) -> bool:
         return False
     _, _, case = item.nodeid.partition("[")
     others = [word for word in re.split(r"[-\]]", case) if word not in FLAVOURS]
-    return flavour != choose(FLAVOURS, f"{_name(item)} {'-'.join(others)}")
+    pairing = item.config.getoption("--pairing")
+    return flavour != choose(FLAVOURS, f"{_name(item)} {'-'.join(others)}{pairing}")
 
 
 def _beside_the_samples(items: list[pytest.Item]) -> set[pytest.Item]:
@@ -199,7 +200,7 @@ def _beside_the_samples(items: list[pytest.Item]) -> set[pytest.Item]:
     beside = set()
     for item in sorted(tables, key=lambda item: hashlib.sha256(item.nodeid.encode()).digest()):
         values = {(_name(item), name, repr(value)) for name, value in params_of(item).items()}
-        if values <= covered:
+        if values and values <= covered:
             beside.add(item)
         covered |= values
     return beside
