@@ -129,7 +129,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/script/writer.*",
         "silent-network lost-reply lost-release script-flush",
         first=1599,
-        lines=1724,
+        lines=1723,
         added=(
             "replies of a stale server are held back until another has its place; a "
             "request whose reply mismatched twice is not sent again; "
@@ -234,10 +234,10 @@ PROMISES: tuple[Promise, ...] = (
         "locks/lease/note*",
         "lasting-refusal script-flush out-of-memory killed-process",
         first=0,
-        lines=418,
+        lines=425,
         added=(
             "`since` is the hold's beginning; a purpose costs no exchange, and ends with its hold; "
-            "holds without one are noted once they last"
+            "holds without one are noted once they last; one that ends meanwhile breaks no command"
         ),
     ),
     Promise(
@@ -270,7 +270,7 @@ PROMISES: tuple[Promise, ...] = (
         "error-in-block lost-release out-of-memory wrong-release interrupted-release "
         "pending-at-close deferred-loss unanswered-release greedy-client deferred-at-close",
         first=991,
-        lines=959,
+        lines=960,
         added=(
             "a release that is refused for a reason that passes goes on until the lease is over; "
             "a record of the log says the kind of lock; "
@@ -301,7 +301,7 @@ PROMISES: tuple[Promise, ...] = (
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1278,
+        lines=1279,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
             "`close()` gives back what a call of several steps has been granted; "
@@ -352,7 +352,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/quorum/* locks/engine/quorum.*",
         "failed-members",
         first=1356,
-        lines=1382,
+        lines=1383,
         added=(
             "a red lock that lost its quorum releases its members though others hang; "
             "they take a `label`; what the other members have of a lost hold is released when the "
@@ -405,14 +405,14 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/awaitable.* bindings/task_*",
         "interrupted-acquire interrupted-release blocked-loop due-cancellation idle-loop",
         first=870,
-        lines=928,
+        lines=927,
         added=(
             "a child of `fork()` that ends takes nothing of its parent's tasks; a task looks for "
             "its reply where its loop would only sleep; the queue is that of all event loops"
         ),
     ),
     Promise(
-        "Event loops that are not asyncio's",
+        "Event loops that are not asyncio's, with the queue of asyncio's",
         "bindings/register_queues.cpp",
         "idle-loop",
         first=209,
@@ -428,7 +428,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1318,
+        lines=1319,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
             "a loss tells a task of trio, too, who has released the lock by force; "

@@ -159,8 +159,9 @@ void register_endpoint(py::module_& module) {
 
 using engine::ClientOptions;
 
-// It stays unset for "auto".
+// Unset for "auto".
 void set_pubsub(ClientOptions& options, const std::string& word) {
+  options.pubsub.reset();
   if (word == "sharded") options.pubsub = client::PubSub::kSharded;
   if (word == "classic") options.pubsub = client::PubSub::kClassic;
   if (word == "both") options.pubsub = client::PubSub::kBoth;

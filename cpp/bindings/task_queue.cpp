@@ -228,8 +228,8 @@ bool TaskQueue::keeps_order(const py::object& loop) const {
 }
 
 py::object TaskQueue::drain() {
-  if (exiting())
-    return py::list();  // a closing loop would report operations that end now as errors
+  // A closing loop would report operations that end now as errors.
+  if (exiting()) return py::list();
   std::vector<engine::CompletionQueue::Done> done = std::exchange(done_, {});
   Ended ended = std::exchange(ended_, {});
   Scope scope(completions_->loop(), Sends::kAtTheEnd);
@@ -268,7 +268,7 @@ py::list TaskQueue::results_of(const Ended& ended) {
   py::list results;
   for (const py::object& each : ended) {
     Awaitable& awaitable = awaitable_of(each.ptr());
-    awaitable.over = true;
+    if (std::exchange(awaitable.over, true)) continue;  // an observer of another has cancelled it
     try {
       awaitable.observation.ended(*awaitable.operation, *awaitable.outcome);
     } catch (py::error_already_set& error) {

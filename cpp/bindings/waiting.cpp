@@ -138,7 +138,8 @@ std::optional<sync::Outcome> without_gil(bool main, sync::Exchange& exchange) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  const bool stays = g_exiting.load() && exiting();  // the interpreter ends
+  // The interpreter ends: then a thread must not come back.
+  const bool stays = g_exiting.load() && exiting();
   if (!stays) PyEval_RestoreThread(state);
   g_inside.fetch_sub(1);
   while (stays) ::pause();

@@ -72,7 +72,7 @@ class Guard {
   static Status possible();
 
   // Starts the executable at `path`. kInvalid: why it cannot run here. This and join() wait, and so
-  // not in a thread that holds the interpreter: see process.h.
+  // not in a thread that holds the interpreter: see redis/base/process.h.
   static Result<std::shared_ptr<Guard>> start(const std::string& path);
 
   // A system that has made this process the guard's parent (the first of a container, a subreaper)

@@ -10,9 +10,9 @@
 //            permits without ids; PermitSemaphore: of permits with ids. These are factories: a
 //            call returns a sync::Exchange, and nothing is sent before that is begun.
 //   wait     exchange->wait(interrupt) blocks the calling thread; CompletionQueue::begin() leaves
-//            the exchange to an event loop, whose drain() returns the outcome. One of both, once.
-//            The outcome of an acquire is granted at most once: its caller keeps the grant, or
-//            cancel() gives it back.
+//            the exchange to an event loop, whose drain() returns the outcome. Exactly one of them,
+//            once. The outcome of an acquire is granted at most once: its caller keeps the grant,
+//            or cancel() gives it back.
 //   keep     sync::Keeping: an acquire that is one exchange of a longer call. Until the call keeps
 //            it, its end, or that of the client, gives the grant back.
 //   ask      sync::call_of(context, query), sync::StepRelease, sync::CommandOperation: steps of

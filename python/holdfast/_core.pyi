@@ -451,7 +451,8 @@ class TaskQueue:
     # What its task awaits in asyncio; in another loop drain() names the exchange by it, and its
     # close() cancels the exchange.
     def start(self, exchange: Exchange[Any], /) -> Any: ...
-    # Continues the tasks with ended operations; for another loop: each with its value and error.
+    # Continues the tasks with ended operations, and returns nothing that asyncio's loop reads; for
+    # another loop: each with its value and error.
     def drain(self, *ignored: object) -> list[tuple[Any, Any, Exception | None]]: ...
     def idle(self) -> bool: ...  # no task waits
     def end(self) -> None: ...  # no loop calls drain() any more: cancels the operations

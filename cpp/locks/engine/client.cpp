@@ -67,8 +67,8 @@ struct About {
   std::string host;
 };
 
-// The owner of a lock is said before it is acquired, on the same connection. In a cluster the key
-// may be another server's: there the watchdog alone says it.
+// The owner of a lock is announced before it is acquired, on the same connection. In a cluster the
+// key may be another server's: there the watchdog alone announces it.
 void greet(topology::Setup& setup, const ClientOptions& options, const std::string& id,
            const About& about) {
   if (!options.label || options.endpoint.deployment == net::Deployment::kCluster) return;

@@ -47,14 +47,15 @@ class Client {
   const ClientOptions& options() const { return options_; }
   std::string id() { return context()->client_id; }
 
-  // The facts and parts of the client, in this process.
+  // What all operations of the client share, in this process.
   std::shared_ptr<const sync::Context> context();
 
   // The context for an operation, with the threads that it depends on: throws LimitReached, with
   // nothing begun, where they cannot be started; a later call tries it again.
   std::shared_ptr<const sync::Context> started();
 
-  // The time of a call that begins now; and of an answer to a caller whose time is over.
+  // The time that a caller gives to a call that begins now; and that of a caller whose time is
+  // over.
   sync::CallersTime time(bool blocking, Duration timeout) {
     return {blocking, timeout, context()->clock.now()};
   }

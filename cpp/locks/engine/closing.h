@@ -38,8 +38,8 @@ class Closing final : public sync::Exchange, public std::enable_shared_from_this
   enum class Stage {
     kStarting,   // begin() looks for unfinished releases
     kFinishing,  // until no release or attempt is under way, or the timeout is over
-    kEnding,     // the connections are being closed; then the records
-    kSettling,   // in between: attempts over the connections end
+    kEnding,     // one thread closes the connections; the second time, the records
+    kSettling,   // between the two: until the attempts over the connections have ended
     kOver,
   };
 

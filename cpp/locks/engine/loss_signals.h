@@ -24,8 +24,8 @@ class LossSignals final : public EventSink,
 
   // With any lock held.
   void post(Event event) override HOLDFAST_EXCLUDES(mutex_) {
-    const auto hub = hub_.lock();
-    if (event.kind == Event::Kind::kLost && hub) {
+    const auto hub = event.kind == Event::Kind::kLost ? hub_.lock() : nullptr;
+    if (hub) {
       std::string channel = sync::keys::kSemaphoreChannel.of(LockName(event.name));
       if (hub->registry().has_waiters(channel)) {
         {

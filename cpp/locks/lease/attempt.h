@@ -10,7 +10,7 @@
 
 namespace holdfast::lease {
 
-// The beginning of an attempt, by the state of its owner's entry.
+// How an attempt begins, as the state of its owner's entry allows.
 struct AttemptPlan {
   enum class Verdict : std::uint8_t {
     kBegun,

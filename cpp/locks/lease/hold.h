@@ -297,8 +297,8 @@ class Hold final : public Timer {
     return unanswered || (few && now < few->renewal_comes_until);
   }
 
-  // What does not find it shows nothing, and none is sent: a step that ends it, or gives it the
-  // field of a ticket, may have been executed.
+  // A command that may end it, or give it the field of a ticket, is unanswered: until then a
+  // renewal or check that does not find it proves nothing, and none is sent.
   bool may_be_gone() const { return joint || move() != nullptr; }
 
   // A renewal that was sent then has been confirmed by this reply.

@@ -46,9 +46,10 @@ struct Known {
 // One lock guards it all, so that a hold is at any moment either held or on its way back, and its
 // timer, its events and its figures agree with it. An acquisition is an Attempt, what ends holds
 // are the Releases, what looks at many holds at once is in overview.h: all come in by the same
-// door, an EntryLock, which has the lock and the owner's entry in the table. The lock is taken with
-// that of an exchange held, never the other way round; with it held only those of the loop, of the
-// timers, of the notices and of the events' queue are taken, and nothing is sent.
+// door, an EntryLock, which has the lock and the owner's entry in the table; what needs no entry
+// takes the lock by itself. It is taken with that of an exchange held, never the other way round;
+// with it held only those of the loop, of the timers, of the notices, of the events' queue and, for
+// a loss, of the WaitRegistry are taken, and nothing is sent.
 //
 // Thread-safe. Shared by the client, and by the loop for as long as that drives its watchdog: what
 // is held when the client is closed is lost later.

@@ -59,31 +59,40 @@ resp::ReplyKinds NoteRequest::encode(std::string& out, bool by_text) const {
     return writer.replies();
   }
   const std::shared_ptr<Watchdog> watchdog = watchdog_.lock();
-  const auto left =
-      std::count_if(notes.begin(), notes.end(), [](const Note& note) { return !is_over(note); });
-  if (!watchdog || (left == 0 && !what.within)) return encode_removal(out);
+  const std::vector<const Note*> left = notes_left();
+  if (!watchdog || (left.empty() && !what.within)) return encode_removal(out);
   constexpr std::size_t kEach = 4;
   script::Writer writer(out, true);
-  script::Call call =
-      writer.call_with(script::lua::client_note, 1, 2 + kEach * static_cast<std::size_t>(left));
+  script::Call call = writer.call_with(script::lua::client_note, 1, 2 + kEach * left.size());
   call << key() << what.lease.count();
   call << std::string_view(what.within ? std::to_string(what.within->count()) : std::string());
   const TimePoint now = watchdog->now();
-  for (const Note& note : notes) {
-    if (is_over(note)) continue;
-    const Duration age = note.hold ? std::max(now - note.hold->since, Duration(0)) : Duration(0);
-    write_field(call, note);
+  for (const Note* const note : left) {
+    const Duration age = note->hold ? std::max(now - note->hold->since, Duration(0)) : Duration(0);
+    write_field(call, *note);
     call << std::chrono::duration_cast<Millis>(age).count();
-    call << std::string_view(note.keeps ? "keep" : "set") << text_of(note.purpose);
+    call << std::string_view(note->keeps ? "keep" : "set") << text_of(note->purpose);
   }
   return writer.replies();
+}
+
+// Asked once for each command: another thread may end a hold while the command is written, and the
+// command says at its beginning how many it is about.
+std::vector<const Note*> NoteRequest::notes_left() const {
+  std::vector<const Note*> left;
+  for (const Note& note : notes) {
+    if (!is_over(note)) left.push_back(&note);
+  }
+  return left;
 }
 
 // Where no note is left, the command removes a field that is never there.
 resp::ReplyKinds NoteRequest::encode_removal(std::string& out) const {
   std::vector<const Note*> removed;
-  for (const Note& note : notes) {
-    if (what.verb != Verb::kRemove || !is_over(note)) removed.push_back(&note);
+  if (what.verb == Verb::kRemove) {
+    removed = notes_left();
+  } else {
+    for (const Note& note : notes) removed.push_back(&note);
   }
   resp::append_count(out, '*', 2 + std::max<std::size_t>(removed.size(), 1));
   resp::append_bulk(out, "HDEL");

@@ -24,8 +24,8 @@ std::vector<Held> all_held(const Keeper& keeper);
 bool acquiring(const Keeper& keeper);
 
 // The owner is about to remove the lock by force: a loss of its holds of the name that is found
-// from now on, as by a message before the command's reply, refuses no acquire. Not `excused`: the
-// command has removed nothing.
+// from now on, as by a message before the command's reply, refuses no acquire. Without `excused`
+// takes that back, as the command has removed nothing.
 void excuse(Keeper& keeper, const LockName& name, OwnerNumber by, bool excused);
 // This client has removed the lock by force, by a command sent at `sent`: its owners of this
 // client, on any side, have lost it; not one whose grant was requested later, as by a waiter that

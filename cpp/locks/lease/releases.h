@@ -14,7 +14,7 @@ namespace holdfast::lease {
 
 class Keeper;
 
-// The work of a release, by the client's knowledge.
+// What a release has to do, as far as the client knows.
 struct ReleasePlan {
   enum class Verdict {
     kNotOwned,  // the caller holds nothing
@@ -41,7 +41,7 @@ struct ReleasePlan {
   bool deferred() const { return verdict == Verdict::kFinal && hold; }
 };
 
-// The caller's part in the beginning of a release.
+// What a caller gives to the beginning of a release.
 struct ReleaseStart {
   Holds::Command command{};  // that is about to be sent for a last one
   Holds::Caller caller = Holds::Caller::kAwaits;

@@ -28,12 +28,12 @@ class Watchdog;
 // to the server of its first key.
 class RenewalBatch final : public client::Request {
  public:
-  // More gain little, and a script keeps others waiting: 0.1 ms for these. And of a server that
-  // tracks all keys of a script with each that it reads.
+  // More gain little, and a script keeps others waiting: 0.1 ms for these. kMostDeclaredKeys: for a
+  // server that tracks all declared keys of a script with each that it reads.
   static constexpr std::size_t kMostKeys = 50;
   static constexpr std::size_t kMostDeclaredKeys = 8;
 
-  // The holds of a batch have in common:
+  // The common part of the holds of a batch.
   struct Common {
     const Renewal* renewal;
     Millis lease;

@@ -383,7 +383,6 @@ void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& se
   keeper_.arm(hold, now);
 }
 
-// A check of a hold that is renewed has shown nothing: a renewal, which is one, too, tries again.
 void Watchdog::failed(Hold& hold, TimePoint now) {
   const Millis lease = hold.renewed() ? hold.lease : hold.fixed_lease;
   const TimePoint again = after(now, retry_after(lease));
@@ -391,7 +390,7 @@ void Watchdog::failed(Hold& hold, TimePoint now) {
     hold.next_renewal = again;
   } else if (!hold.renewed()) {
     hold.next_look = again;
-  } else {
+  } else {  // a check: the next renewal is one, too
     hold.next_renewal = std::min(hold.next_renewal, again);
   }
 }

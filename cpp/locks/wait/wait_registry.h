@@ -37,7 +37,7 @@ class Waiter {
   virtual void on_signal() = 0;
   // on_signal() by a message that is newer than `since`.
   virtual void on_message(std::string_view /*payload*/) { on_signal(); }
-  // You are the head now; it is held, by what is known until `retry_at` at most.
+  // You are the head now; as far as is known the lock is held until `retry_at` at the latest.
   virtual void on_turn(TimePoint retry_at) = 0;
   // No message can arrive.
   virtual void on_failure(const Status& why) = 0;
@@ -139,7 +139,7 @@ class WaitRegistry {
 
   // A release of this client is on its way, and its caller does not wait for the answer. True: by
   // what the last answer said, others wait, too, so newcomers hold back until published() and
-  // answered().
+  // release_answered().
   bool release_begins(const std::string& channel);
   // Whether a newcomer is to hold back: join() follows, and then another look.
   bool release_in_flight(const std::string& channel) const;

@@ -78,11 +78,11 @@ class ReadRight {
 // One thread reads, by a ReadTurn. With Driver::kCallers it is one of the threads that wait in
 // serve() (a single caller does its own I/O without any hand-over); if there is work but no thread
 // waits, it is the engine's loop, which otherwise only watches for the end of the stream. With
-// Driver::kLoop it is always the loop. One thread at a time writes, by a WriteTurn: with kCallers
-// submit() sends at once, together with the requests that others submit meanwhile; with kLoop the
-// loop sends the collected requests, unless an EventLoopReader has the right, or the request is
-// deferred: then submit() sends. Where many threads are to go on at once, as the readers of a freed
-// write lock, one of them is woken, and writes for all.
+// Driver::kLoop it is the loop, or an EventLoopReader. One thread at a time writes, by a WriteTurn:
+// with kCallers submit() sends at once, together with the requests that others submit meanwhile;
+// with kLoop the loop sends the collected requests, unless an EventLoopReader has the right, or the
+// request is deferred: then submit() sends. Where many threads are to go on at once, as the readers
+// of a freed write lock, one of them is woken, and writes for all.
 class Connection final : public net::Pollable, public std::enable_shared_from_this<Connection> {
  public:
   using Setup = ConnectionSetup;
@@ -105,7 +105,7 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // Any thread: sends what a SendBatch has put off.
   void send_now();
 
-  // Any thread: what waits here for an answer is handed over, but for what is `mine` still. To be
+  // Any thread: hands over all unanswered requests that are no longer `mine`. To be
   // called when the server is out of reach: it is unknown whether it still executes what it got.
   void review();
 

@@ -14,11 +14,11 @@ namespace holdfast::client {
 class Connection;
 
 // An event loop of the application, on a thread of the application, which reads connections of
-// Driver::kLoop: it polls fd(), and calls turn() when that is readable. It gets the right to read a
-// connection's reading by a request that its thread submits inside a Scope. The engine's loop
-// reclaims the right when there is more to do than to read replies, when another EventLoopReader
-// uses the connection, and when this one does not call turn() although there is something to read
-// (see ReadRight).
+// Driver::kLoop: it polls fd(), and calls turn() when that is readable. A request
+// that its thread submits inside a Scope gives it the right to read that connection. The engine's
+// loop reclaims the right when there is more to do than to read replies, when another
+// EventLoopReader uses the connection, and when this one does not call turn() although there is
+// something to read (see ReadRight).
 //
 // So an acquire and release of a task takes 10 system calls; through the engine's thread it took 30
 // and two changes of the thread each way. The engine notices a loop that computes, stops

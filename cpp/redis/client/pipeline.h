@@ -31,8 +31,8 @@ struct ConnectionSetup {
     // must be quick and take no lock.
     std::function<bool(const Request&)> mine;
     // Takes over a request that may not, or that stood in line (`queued`) when this server was
-    // found to be no longer responsible. Any thread, no locks held, those of a queue in order. Not
-    // OK: it will not be answered.
+    // found to be no longer responsible. Any thread, none of the connection's locks held, those of
+    // a queue in order. Not OK: it will not be answered.
     std::function<Status(InFlightRequest, bool queued)> hand_over;
   };
 
@@ -60,8 +60,8 @@ struct ConnectionSetup {
 struct Relocation {
   std::optional<Result<net::Address>> move;
   bool review = false;
-  // The server has left its place: all that is in line, and all that comes, goes elsewhere. With a
-  // review.
+  // The server has left its place: all that is in line, and all that comes, goes elsewhere. What
+  // sets it sets `review`, too.
   bool decommissioned = false;
 
   // The reader has an order to carry out.
@@ -162,7 +162,8 @@ class Pipeline {
   // The stream was left meanwhile, for another server or for good: what comes of it answers no
   // request that is left.
   bool given_up() const HOLDFAST_REQUIRES(mutex);
-  // An order to a reader, which may leave without having looked: the loop carries it out then.
+  // Whether a reader has an order, which it may leave without having looked at: the loop carries it
+  // out then.
   bool ordered() const HOLDFAST_REQUIRES(mutex);
 
   const Clock& clock;

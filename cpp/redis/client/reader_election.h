@@ -66,7 +66,7 @@ class ReaderElection {
   struct Action {
     Parker* wake = nullptr;
     bool drive = false;           // the engine's loop, now
-    TimePoint drive_at = kNever;  // it, not before
+    TimePoint drive_at = kNever;  // the loop, not before that
   };
 
   // A thread that parks until the reader has what it waits for, or it is called to read.
@@ -104,7 +104,7 @@ class ReaderElection {
     reader_ = Reader::kThread;
     reading_ = &thread;
   }
-  // A thread has parked, and is awake.
+  // Takes a thread out of those that park: it is awake, or its wait is over.
   void unlink(Place& thread);
   // A request comes. Where threads meet, a reader that gathers their commands sends less often than
   // each thread by itself: the next ones that a thread would send by itself are refused.

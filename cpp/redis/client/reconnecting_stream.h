@@ -95,7 +95,7 @@ struct StreamOptions {
   bool busy_poll = false;  // its reader may look before it sleeps: see BusyPoll
   // Sent with each greeting, in front of all requests; whatever the answers, the stream is as good.
   std::vector<resp::Command> also_sent{};
-  resp::Command label{};  // sent so, too, until a server refuses it; empty: there is none
+  resp::Command label{};  // sent with each greeting, too, until refused; empty: none
   net::Address given{};   // the address before it was mapped; set by the stream
   // The signs that a server which has to be the primary is not: it is asked for its role when it
   // is greeted, if the user may do that. Null: the server was named for itself.
@@ -148,8 +148,8 @@ class ReconnectingStream {
   // Gives a stream up, and resets it, whose bytes cannot be the replies to what was sent: requests
   // and replies may be out of step. `what`: "sent ...", for the message. Counted and reported.
   void protocol_error(TimePoint now, const std::string& what);
-  // For a reply that no command asked for, as which a server refuses a client, too: then
-  // the stream has failed for that.
+  // A reply that no command asked for. A server may also refuse a client in this way: then the
+  // stream has failed for that.
   void unasked(TimePoint now, const resp::Reply& reply);
 
   // A reply that was read was the one to what was sent. The failures were in a row no longer.

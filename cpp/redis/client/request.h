@@ -22,9 +22,9 @@ namespace holdfast::client {
 struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
-  std::uint64_t stream = 0;  // that it went out on: equal for two commands, one stream
-  Tracked tracked =
-      Tracked::kNothing;  // whether the server says when values change that it has read
+  std::uint64_t stream = 0;  // of that sending; equal numbers: the same stream
+  // Whether the server says when what the command has read changes.
+  Tracked tracked = Tracked::kNothing;
   bool repeated = false;  // an earlier sending may have had an effect, and its reply was lost
 };
 
@@ -83,8 +83,8 @@ class Request {
   // To be set before submit(): a deferred request that goes out in one piece with the next sending,
   // in front of it; for the same server.
   std::shared_ptr<Request> ahead{};
-  // To be set before submit(): when its script's text is sent. Never: NOSCRIPT is its answer; for a
-  // command that must not go behind those of others than its owner.
+  // To be set before submit(): when its script's text is sent. kNever: its maker gets the NOSCRIPT
+  // error; for a command that must not be overtaken by those of other owners.
   enum class SendsText : std::uint8_t { kIfUnknown, kNever, kAlways };
   SendsText sends_text = SendsText::kIfUnknown;
   // To be set before submit(): its caller waits until the command is written, and not for the

@@ -43,8 +43,8 @@ std::string misfit(const resp::Reply& reply);
 // it, however many holds it is about. The command then goes to the end of the line, to be sent with
 // the script's text: behind all that was sent or submitted after it. Among that may be a later
 // command of the same owner, whose maker has revoked it, or abandoned it where its caller has left:
-// then it is not sent again, and its answer is kRevoked, or the NOSCRIPT. Both certain: it was not
-// executed, unless by an earlier sending (Sent::times).
+// then it is not sent again, and its answer is kRevoked, or the NOSCRIPT. Either answer proves
+// that it was not executed, unless an earlier sending was (Sent::times).
 class RequestQueue {
  public:
   // The reply for a request; to be delivered without locks.

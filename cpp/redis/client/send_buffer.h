@@ -83,7 +83,8 @@ class SendBuffer {
   bool flush(const WriteTurn& turn, RequestQueue& line, Mutex& mutex) HOLDFAST_REQUIRES(mutex);
 
   // A direct command, which is not in line, without the lock: the buffer to encode it into, which
-  // has the one before still, and its writing, which is true if all of it is written.
+  // still holds the previous one (clear it first), and its writing, which is true if all of it is
+  // written.
   static std::string& direct(const WriteTurn& turn) { return turn.half_->direct_; }
   struct Written {
     net::Io io = net::Io::kDone;

@@ -17,7 +17,7 @@ class StaleSigns {
   // There was one. The number of the look for another server that follows soon; 0: there is none at
   // the moment, or it takes too long to be waited for.
   virtual std::uint64_t report() = 0;
-  // Nothing is to be expected of that look any more.
+  // Whether that look is over.
   virtual bool over(std::uint64_t look) const = 0;
   // A command that was refused so is accepted.
   virtual void accepted() = 0;

@@ -134,7 +134,7 @@ net::Interest StreamReader::digest(Pipeline& pipe, TimePoint now, const Progress
   }
   if (pipe.election.has_parked()) pipe.election.reply();
   net::Interest next = interest(pipe);
-  // A cause that keeps commands here, and is no lack of room, shows by reading at once.
+  // Where commands stay here for another cause than lack of room, reading at once shows it.
   if (stuck && !next.write) next.until = TimePoint{};
   return next;
 }
@@ -293,8 +293,8 @@ bool StreamReader::begin_to_withhold(Pipeline& pipe, const resp::Reply& sign, Ti
   pipe.doubted = true;
   HeldBack held{after(now, kWithheld)};
   if (of_replica && pipe.role == Role::kPrimary) {
-    // It is asked first, behind what is on its way: a proxy's word for one command is no reason to
-    // leave a stream.
+    // A server that was the primary is asked first, behind what is on its way: a proxy's word for
+    // one command is no reason to leave a stream.
     held.asked = std::make_shared<PlainRequest>(link_.role_command(), resp::ReplyKinds::any(),
                                                 [](const auto&, const auto&) {});
     held.asked->deadline = after(now, setup_.link.command_timeout);

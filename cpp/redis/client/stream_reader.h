@@ -57,7 +57,7 @@ class StreamReader {
 
   // How long a reading may wait for a reply, which arrives soon; zero: not at all.
   Millis moment(const ReadTurn& /*turn*/) const { return link_.moment(); }
-  // All that was read were whole replies, and a reading may wait for the next one.
+  // All that was read was whole replies, and a reading may wait for the next one.
   bool at_rest(const ReadTurn& /*turn*/) const {
     return link_.failures() == 0 && link_.moment() > Millis(0) && link_.at_end();
   }

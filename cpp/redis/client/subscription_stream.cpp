@@ -200,7 +200,7 @@ void SubscriptionStream::confirmed(std::string_view kind, const std::string& cha
   }
   if (channels_.count(channel) == 0) return;
   if (kind == "subscribe" || kind == "ssubscribe") {
-    // One that is to end still ends before the next one begins.
+    // A subscription that is still to be ended ends before the next one begins.
     const bool is_left = std::any_of(awaited_.begin(), awaited_.end(), [&](const Awaited& next) {
       return next.channel == channel && next.leaves();
     });

@@ -19,8 +19,7 @@ struct redisReader;
 namespace holdfast::resp {
 
 // The kind of a reply. Text is a string of any bytes, or a double; a status is the server's own
-// word
-// ("OK"), in capital letters: other statuses are text, as fakeredis sends short strings so.
+// word ("OK"), in capital letters: other statuses are text, as fakeredis sends short strings so.
 enum class ReplyKind : std::uint8_t { kNil, kInteger, kText, kStatus, kArray, kError };
 
 std::string_view word_for(ReplyKind kind);  // "a status", for messages

@@ -37,7 +37,8 @@ bool Acquire::begin(TimePoint now) {
   deadline = std::min(after(now, context().command_timeout), time_.latest());
   connect_deadline = request_.connect_deadline.value_or(time_.connect_deadline());
   if (client::RequestPtr said = request_.purpose ? note() : nullptr) {
-    // In front of the attempt, in one piece with it where one server has both.
+    // In front of the attempt, in one piece with it where one server has both; else at once, beside
+    // it.
     const auto way = context().topology->route(said->key(), topology::Traffic::kCalls);
     if (way.get() == &connection()) {
       ahead = std::move(said);

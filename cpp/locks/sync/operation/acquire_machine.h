@@ -90,7 +90,7 @@ class AcquireMachine {
     TimePoint trusted_until = kNever;  // of a grant
     TimePoint sent{};                  // the epoch: an offer that may not have been sent
     std::int64_t others = 0;           // the other clients that wait, as far as is known
-    bool to_offer = false;             // which does not show the result of an earlier attempt
+    bool to_offer = false;  // of an offer: it does not show whether an earlier attempt was granted
   };
   // An attempt that may be sent.
   struct Begun {

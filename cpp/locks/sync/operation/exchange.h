@@ -161,8 +161,7 @@ class Exchange : public Timed {
   TimePoint now() const { return context_->clock.now(); }
 
   Mutex mutex_;
-  // After finish() it may become no caller: the exchange goes on, and its next finish() only ends
-  // it.
+  // After finish() the exchange may go on without a caller: a later finish() only ends it.
   Caller caller_ HOLDFAST_GUARDED_BY(mutex_);
 
  private:

@@ -108,8 +108,8 @@ bool HoldRelease::post_first(Parker* here) {
   return way != Posted::kWritten;
 }
 
-// A deferred release may be written by the thread that leads the connection, at any moment until
-// now, or later. Each side says so in writing_ first and then looks at what the other one has said,
+// A deferred release may be written by the thread that leads the connection, by now or later. Each
+// side says so in writing_ first and then looks at what the other one has said,
 // so one of them sees both: this thread, or written(), which has the loop call defer_if_written().
 void HoldRelease::await_writing() {
   if (deferred) defer_if_written(writing_.exchange(Writing::kAwaited) == Writing::kDone);
@@ -272,8 +272,9 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
   const bool others = !next_waiter_ && received >= 1 && (received > 1 || !waits.idle());
   const Waiting waiting = recipe_.waiting();
   const bool one_goes_on = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
-  if (others && one_goes_on)
+  if (others && one_goes_on) {
     calls_ = waits.published(channel(), received - 1, context().clock.now());
+  }
   finish({});
 }
 
@@ -297,7 +298,7 @@ void HoldRelease::refused(std::string_view text) {
 // Where the connection of a hand-over was refused, its waiter has learnt so, and tries by itself.
 void HoldRelease::turned_away(const Status& why) {
   if (std::exchange(next_waiter_, nullptr)) sends_text = SendsText::kIfUnknown;
-  // A last release waits for errors to pass that an inner one need not: see leave_pending().
+  // A last release waits until such errors pass; an inner one need not: see leave_pending().
   if (is(Plan::Verdict::kPartial) && !is_temporary(why.word())) return leave_pending(why);
   Release::turned_away(why);
 }

@@ -74,7 +74,7 @@ bool Operation::send_here(Parker& here) {
 
 bool Operation::submit_first(Parker* here) {
   const Status refused =
-      connection_->submit(shared_from_this(), here != nullptr ? here : caller_.reader);
+      connection_->submit(shared_from_this(), here != nullptr ? here : first_reader());
   if (!refused.ok()) complete(refused, {});
   return refused.ok();
 }

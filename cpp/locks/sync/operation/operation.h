@@ -37,7 +37,7 @@ class Operation : public Exchange,
   // Sends the first command of a deferred request, for the thread in wait() (null: there is none).
   // Whether it is in line.
   virtual bool post_first(Parker* here) { return submit_first(here); }
-  bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_) HOLDFAST_UNCHECKED;
+  bool submit_first(Parker* here) HOLDFAST_EXCLUDES(mutex_);
   // That thread has the reply, which is no error, and no other thread knows of the operation.
   virtual void answered_here(resp::Reply&& reply, const client::Sent& sent) {
     complete(std::move(reply), sent);
@@ -67,6 +67,8 @@ class Operation : public Exchange,
   void wait_in(Parker& here, TimePoint slice) final;
   void left(Parker& here) final;
   bool send_here(Parker& here) HOLDFAST_EXCLUDES(mutex_);
+  // Set before another thread knows of the operation.
+  Parker* first_reader() const HOLDFAST_UNCHECKED { return caller_.reader; }
   Parker* reader_of_reply() HOLDFAST_REQUIRES(mutex_);
 
   const LockName name_;
@@ -89,7 +91,7 @@ Status error_status(std::string_view text, const LockName& name, const std::stri
 // A call for a lock that its owner is acquiring; `by_thread`: the owner, else a task.
 Status under_way_status(const LockName& name, bool by_thread);
 
-// Between two looks whether an earlier renewal of the owner's, which holds up a command, has been
+// How often a command that waits for an earlier renewal of its owner looks whether that has been
 // answered.
 inline constexpr Millis kHeldUp{2};
 

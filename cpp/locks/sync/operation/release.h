@@ -26,7 +26,7 @@ namespace holdfast::sync {
 //   cancelled         | left, if it is deferred; =   | =                | =
 //                     | in line; backing off pending |                  |
 //
-// Refused for now: by an error that passes for a release (redis/resp/error_reply.h), in reply to it
+// Refused for now: by an error that passes for a release (redis/resp/reply.h), in reply to it
 // or to the greeting of its connection.
 //
 // Awaited, its caller gets the outcome. Left: the caller of a deferred release has gone once the

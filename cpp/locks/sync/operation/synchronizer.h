@@ -40,8 +40,9 @@ class Synchronizer {
     return !with.waits->idle() && with.waits->has_waiters(channel(with, owner));
   }
 
-  // For messages, written by each acquisition: the owner whose first attempt was refused last, or
-  // had to wait; 0: of none so far. And whether the last refusal was `foreign`, as of Answer.
+  // For the texts of errors and warnings; written by acquisitions that have to wait or are refused:
+  // the owner whose first attempt was the last of these, 0: there was none; and whether the last
+  // refusal was `foreign`, as of Answer.
   mutable std::atomic<OwnerNumber> waiter{OwnerNumber(0)};
   mutable std::atomic<bool> foreign{false};
 

@@ -92,6 +92,7 @@ void Composite::work() {
   while (arrival_.done.load(std::memory_order_acquire)) {
     {
       const MutexLock arrivals(arrivals_mutex_);
+      taken_.clear();
       taken_.swap(arrived_);
       arrival_.done.store(false, std::memory_order_release);
     }

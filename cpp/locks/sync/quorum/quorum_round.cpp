@@ -144,7 +144,8 @@ std::optional<Outcome> QuorumRound::hopeless() const {
     return member.state == State::kFailed && member.why.code() == Code::kLost;
   });
   if (!why.ok()) return Outcome{Verdict::kFailed, why};
-  // The members that may have the outer hold still have to be a quorum; those that are silent may.
+  // The members that may have the outer hold still have to be a quorum; a silent member may have
+  // it.
   if (votes_ != outer_votes_) {
     std::size_t left = 0;
     for (std::size_t i = 0; i < members_.size(); ++i) {

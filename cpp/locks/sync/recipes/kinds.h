@@ -9,9 +9,10 @@
 namespace holdfast::sync {
 
 // The kinds of lock and of counter: what a new one needs here is its declaration, and its row in
-// kLockKinds or kCounterKinds.
+// kLockKinds or kCounterKinds. A row of kLockKinds comes last: the guard's page names a kind by its
+// place there (guard/held_page.h).
 
-// The reentrant lock (Redisson's RLock): see lock.h.
+// The reentrant lock (Redisson's RLock).
 const LockRecipe& lock_recipe();
 
 // The lock's hash, a list of the waiters, in order, and the times until which each of them counts

@@ -182,7 +182,7 @@ class HoldRecipe : public TakingRecipe, public lease::Renewal {
     renew(out, {{&name, owner}}, lease);
   }
   bool written_again(const resp::Reply& reply) const final { return renewed(reply, 1)[0] != 0; }
-  // An owner may acquire again; else each acquisition has a new owner number.
+  // An owner may acquire again. Not of permits: each has another owner number.
   bool owners_return() const { return !has_permits(); }
 
   std::string_view word() const final { return kind(); }

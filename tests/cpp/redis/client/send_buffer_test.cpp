@@ -118,7 +118,6 @@ TEST_F(SendBufferTest, WhatTheStreamDoesNotTakeIsWrittenLater) {
 TEST_F(SendBufferTest, TheRestOfADirectCommandIsWrittenFirst) {
   script.room = 2;
   std::optional<WriteTurn> turn = send.take();
-  SendBuffer::direct(*turn).clear();
   SendBuffer::direct(*turn) = "direct";
   SendBuffer::Written written;
   EXPECT_FALSE(SendBuffer::write_direct(*turn, *send.stream(), written));

@@ -319,6 +319,8 @@ TEST_F(Tls, FilesAreReadAgainOnceNoConnectionIsLeft) {
 
 #include <gtest/gtest.h>
 
+#include "redis/net/transport.h"
+
 namespace holdfast::net {
 
 TEST(Tls, WithoutOpenSslSaysSo) {
