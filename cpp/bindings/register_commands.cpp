@@ -113,10 +113,10 @@ void add_steps(py::module_& module) {
              [](Client& client, const std::string& name, std::string_view word,
                 const py::object& keys, const py::object& args, Millis lease) -> sync::ExchangePtr {
                events_needed();
-               sync::StepRelease::What what{writer_of(word, words_of(keys), words_of(args))};
-               what.lease = lease;
+               sync::StepRelease::Command command{writer_of(word, words_of(keys), words_of(args))};
+               command.lease = lease;
                return std::make_shared<sync::StepRelease>(client.started(), LockName(name),
-                                                          next_owner_number(), std::move(what));
+                                                          next_owner_number(), std::move(command));
              });
 }
 

@@ -186,7 +186,7 @@ void add_to(py::module_& module) {
 
 namespace {
 
-// How many permits an object of this kind sets up from now on; see engine::Setup.
+// How many permits an object of this kind sets up from now on; see engine::PermitSetup.
 template <typename Object, auto change>
 std::int64_t expected(const Object& self, std::int64_t permits) {
   return (self.setup().*change)(permits);
@@ -200,7 +200,7 @@ namespace {
 using engine::Counter;
 
 void add_to(py::module_& module) {
-  using engine::Setup;
+  using engine::PermitSetup;
   py::class_<Counter, std::shared_ptr<Counter>>(module, "Counter")
       .def(py::init([](const std::shared_ptr<engine::Client>& client, std::string_view word,
                        const py::bytes& name, std::int64_t setup) {
@@ -212,8 +212,8 @@ void add_to(py::module_& module) {
                                               setup);
            }),
            py::arg("client"), py::arg("word"), py::arg("name"), py::arg("setup") = -1)
-      .def("expect", &expected<Counter, &Setup::expect>)
-      .def("expect_more", &expected<Counter, &Setup::expect_more>)
+      .def("expect", &expected<Counter, &PermitSetup::expect>)
+      .def("expect_more", &expected<Counter, &PermitSetup::expect_more>)
       .def("acquire",
            py::overload_cast<std::int64_t, bool, Duration>(&Counter::acquire, py::const_))
       .def("wait", &Counter::wait)
@@ -289,7 +289,7 @@ sync::ExchangePtr release_many(const PermitSemaphore& self,
 }
 
 void add_to(py::module_& module) {
-  using engine::Setup;
+  using engine::PermitSetup;
   py::class_<PermitSemaphore, std::shared_ptr<PermitSemaphore>> type(module, "PermitSemaphore");
   type.def(py::init(&new_semaphore), py::arg("client"), py::arg("word"), py::arg("name"),
            py::arg("setup") = -1, py::arg("label") = py::none())
@@ -308,8 +308,8 @@ void add_to(py::module_& module) {
       .def("known_lost", &PermitSemaphore::known_lost)
       .def("delete", &PermitSemaphore::remove)
       .def("leave", &PermitSemaphore::leave)
-      .def("expect", &expected<PermitSemaphore, &Setup::expect>)
-      .def("expect_more", &expected<PermitSemaphore, &Setup::expect_more>);
+      .def("expect", &expected<PermitSemaphore, &PermitSetup::expect>)
+      .def("expect_more", &expected<PermitSemaphore, &PermitSetup::expect_more>);
   add_granting(module);
 }
 

@@ -150,7 +150,7 @@ int TaskQueue::traverse(visitproc visit, void* arg) const {
 }
 
 void TaskQueue::clear() {
-  Waiting waiting;
+  PendingResults waiting;
   {
     const SharedLock lock(mutex_);
     waiting.swap(waiting_);

@@ -18,7 +18,7 @@ struct Awaitable;
 
 // Objects that are kept for the time of an operation, each with an id, which is used once: a late
 // answer finds nothing. It allocates only when there are more of them than ever before.
-class Waiting {
+class PendingResults {
  public:
   // Returns the id, which is not 0.
   std::uint64_t add(pybind11::object object) {
@@ -44,7 +44,7 @@ class Waiting {
 
   bool empty() const { return free_.size() == slots_.size(); }
   bool holds_one() const { return free_.size() + 1 == slots_.size(); }
-  void swap(Waiting& other) noexcept {
+  void swap(PendingResults& other) noexcept {
     slots_.swap(other.slots_);
     free_.swap(other.free_);
   }
@@ -140,7 +140,7 @@ class TaskQueue final {
   const std::uint64_t epoch_;
   const std::shared_ptr<engine::CompletionQueue> completions_;
   mutable SharedMutex mutex_;
-  Waiting waiting_;  // the Awaitables; with the mutex, and destroyed without it
+  PendingResults waiting_;  // the Awaitables; with the mutex, and destroyed without it
   // Filled by drain(), which keeps their memory.
   std::vector<engine::CompletionQueue::Done> done_;
   Ended ended_;

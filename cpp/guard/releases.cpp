@@ -70,7 +70,7 @@ void write_release(script::Writer& out, const HeldRecord& record) {
   kind.recipe().release(out, {name, record.owner});
 }
 
-struct Hold {
+struct RecordedHold {
   HeldRecord record;
   Millis lease;  // of a renewal
   bool on_way = false;
@@ -234,9 +234,9 @@ class Releases {
   bool over(TimePoint now) const;
   void take_back();
   void submit(TimePoint now);
-  void end(Hold& hold);
-  void answered(Hold& hold, bool renewal, const Result<resp::Reply>& reply, TimePoint sent);
-  void renewed(Hold& hold, const resp::Reply& reply, TimePoint sent);
+  void end(RecordedHold& hold);
+  void answered(RecordedHold& hold, bool renewal, const Result<resp::Reply>& reply, TimePoint sent);
+  void renewed(RecordedHold& hold, const resp::Reply& reply, TimePoint sent);
 
   const Clock& clock_;
   const std::shared_ptr<Keeper> keeper_;
@@ -244,7 +244,7 @@ class Releases {
   const TimePoint late_;  // what is sent from now on, finds no acquire on its way behind it
   TimePoint stays_until_;
   ThreadLoop loop_;
-  std::vector<Hold> holds_;
+  std::vector<RecordedHold> holds_;
   std::size_t released_ = 0;
   std::map<std::shared_ptr<client::Connection>, Way> ways_;
   std::size_t on_way_ = 0;
@@ -257,7 +257,7 @@ class Releases {
 // The release of one hold, or its renewal.
 class Releases::Step final : public client::Request {
  public:
-  Step(Releases& all, Hold& hold, Way& way)
+  Step(Releases& all, RecordedHold& hold, Way& way)
       : all_(all), hold_(hold), way_(way), renewal_(all.keeping_) {
     persistent = true;
     deadline = hold.record.deadline;
@@ -282,7 +282,7 @@ class Releases::Step final : public client::Request {
 
  private:
   Releases& all_;
-  Hold& hold_;
+  RecordedHold& hold_;
   Way& way_;
   const bool renewal_;
 };
@@ -313,7 +313,7 @@ void Releases::run() {
     if (std::exchange(lost_, false)) take_back();
     if (keeping_ && !keeper_->open()) {
       keeping_ = false;
-      for (Hold& hold : holds_) hold.due = {};
+      for (RecordedHold& hold : holds_) hold.due = {};
       next_look_ = {};
     }
     if (now >= next_look_ || answered_ >= on_way_) submit(now);
@@ -328,7 +328,7 @@ bool Releases::over(TimePoint now) const {
 
 void Releases::take_back() {
   released_ = 0;
-  for (Hold& hold : holds_) {
+  for (RecordedHold& hold : holds_) {
     hold.released = false;
     if (keeping_) hold.due = {};
   }
@@ -338,7 +338,7 @@ void Releases::take_back() {
 void Releases::submit(TimePoint now) {
   answered_ = 0;
   next_look_ = after(now, keeping_ ? kLongest : kNextLook);
-  for (Hold& hold : holds_) {
+  for (RecordedHold& hold : holds_) {
     if (hold.on_way || hold.released || (keeping_ && !renewable(hold.record))) continue;
     if (hold.record.deadline <= now) {
       end(hold);
@@ -359,12 +359,12 @@ void Releases::submit(TimePoint now) {
   }
 }
 
-void Releases::end(Hold& hold) {
+void Releases::end(RecordedHold& hold) {
   hold.released = true;
   ++released_;
 }
 
-void Releases::answered(Hold& hold, bool renewal, const Result<resp::Reply>& reply,
+void Releases::answered(RecordedHold& hold, bool renewal, const Result<resp::Reply>& reply,
                         TimePoint sent) {
   hold.on_way = false;
   --on_way_;
@@ -384,7 +384,7 @@ void Releases::answered(Hold& hold, bool renewal, const Result<resp::Reply>& rep
   }
 }
 
-void Releases::renewed(Hold& hold, const resp::Reply& reply, TimePoint sent) {
+void Releases::renewed(RecordedHold& hold, const resp::Reply& reply, TimePoint sent) {
   if (!reply.is_error()) {
     const HeldRecord& record = hold.record;
     const bool lasts =

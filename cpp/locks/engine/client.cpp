@@ -259,7 +259,7 @@ std::shared_ptr<const sync::Context> Client::started() {
   Core& mine = core();
   if (!mine.started.load(std::memory_order_acquire)) {
     mine.start();
-    if (options_.label) (void)mine.context->keeper->notes().introduce();
+    if (options_.label) (void)mine.context->keeper->notes().keep_client_key();
   }
   return mine.context;
 }

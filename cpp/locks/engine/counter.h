@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "locks/engine/client.h"
-#include "locks/engine/setup.h"
+#include "locks/engine/permit_setup.h"
 #include "locks/sync/operation/acquire_request.h"
 #include "locks/sync/operation/operation.h"
 #include "locks/sync/recipes/kinds.h"
@@ -20,7 +20,7 @@ class Counter {
   // `setup`: as sync::StepOptions.
   Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind, const std::string& name,
           std::int64_t setup = -1);
-  const Setup& setup() const { return setup_; }
+  const PermitSetup& setup() const { return setup_; }
 
   // Takes `amount`; of a latch: waits until it is open.
   sync::ExchangePtr acquire(std::int64_t amount, bool blocking, Duration timeout) const;
@@ -38,7 +38,7 @@ class Counter {
   const std::shared_ptr<Client> client_;
   const sync::CounterKind& kind_;
   const sync::SynchronizerPtr synchronizer_;
-  const Setup setup_;
+  const PermitSetup setup_;
 };
 
 }  // namespace holdfast::engine

@@ -26,12 +26,12 @@ sync::ExchangePtr Lock::acquire(const AcquireArguments& arguments) const {
                                          sync::AcquireRequest(synchronizer_, arguments));
 }
 
-sync::ExchangePtr Lock::release(const sync::HoldRelease::What& what) const {
-  return std::make_shared<sync::HoldRelease>(client_->started(), synchronizer_, what);
+sync::ExchangePtr Lock::release(const sync::HoldRelease::Order& order) const {
+  return std::make_shared<sync::HoldRelease>(client_->started(), synchronizer_, order);
 }
 
-void Lock::release_unawaited(const sync::HoldRelease::What& what) const {
-  (void)sync::HoldRelease::give_back(client_->context(), synchronizer_, what);
+void Lock::release_unawaited(const sync::HoldRelease::Order& order) const {
+  (void)sync::HoldRelease::give_back(client_->context(), synchronizer_, order);
 }
 
 void Lock::leave_to_lease(OwnerNumber owner) const {

@@ -95,10 +95,10 @@ class Lock : public Lockable {
   sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const override {
     return release({owner, {}, deferred, true});
   }
-  sync::ExchangePtr release(const sync::HoldRelease::What& what) const;
+  sync::ExchangePtr release(const sync::HoldRelease::Order& order) const;
   // Releases it in the background, for a caller that does not wait. Holds that stay are said to the
   // server by what their owner does next.
-  void release_unawaited(const sync::HoldRelease::What& what) const;
+  void release_unawaited(const sync::HoldRelease::Order& order) const;
   // From now on the owner's hold is not renewed: it ends with its lease.
   void leave_to_lease(OwnerNumber owner) const;
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;

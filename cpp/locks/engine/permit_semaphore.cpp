@@ -65,10 +65,10 @@ sync::ExchangePtr PermitSemaphore::release(const std::string& permit) const {
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->knows(name_, *number)) {
     return std::make_shared<sync::HoldRelease>(std::move(context), renewed_,
-                                               sync::HoldRelease::What{*number});
+                                               sync::HoldRelease::Order{*number});
   }
   context = client_->started();
-  sync::StepRelease::What release{
+  sync::StepRelease::Command release{
       [&row = kind_.release, name = name_, permit](script::Writer& out) {
         row.write(out, sync::about_permits(name, permit));
       }};
@@ -108,7 +108,7 @@ std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_
   }
   sync::CounterRequestPtr request = context->slots->take();
   const Millis memory = sync::request_memory(*context);
-  sync::StepRelease::What release;
+  sync::StepRelease::Command release;
   release.memory = memory / 2;
   std::string joined;
   for (const std::string& permit : permits) joined += permit;

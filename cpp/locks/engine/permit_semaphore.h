@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "locks/engine/client.h"
-#include "locks/engine/setup.h"
+#include "locks/engine/permit_setup.h"
 #include "locks/sync/operation/operation.h"
 #include "locks/sync/operation/synchronizer.h"
 #include "locks/sync/recipes/permit_semaphore.h"
@@ -43,7 +43,7 @@ class PermitSemaphore {
   // Whether the next acquire is sent at once, as no waiter of this client is ahead.
   bool idle() const;
   std::string permit(OwnerNumber number) const;
-  const Setup& setup() const { return setup_; }
+  const PermitSetup& setup() const { return setup_; }
 
   // The release of a permit that this client renews ends like that of a lock; that of any other
   // permit with `value` 1, or 0: it is not in use.
@@ -87,7 +87,7 @@ class PermitSemaphore {
   // leaves to the server.
   const sync::SynchronizerPtr renewed_;
   const sync::SynchronizerPtr leased_;
-  const Setup setup_;
+  const PermitSetup setup_;
 };
 
 }  // namespace holdfast::engine

@@ -164,8 +164,8 @@ sync::ExchangePtr Quorum::ended(const sync::Outcome& outcome) const {
 // Leaves the holds of other lock objects on a member alone: if this lock is held, those beyond the
 // members' common count. If it is not, but was held and has been lost, that is the end of all its
 // nested holds: what the members still have of them is released.
-sync::ExchangePtr Quorum::release_members(const Release& what) const {
-  const OwnerNumber owner = what.owner;
+sync::ExchangePtr Quorum::release_members(const sync::HoldRelease::Order& order) const {
+  const OwnerNumber owner = order.owner;
   const std::vector<int> held = counts(owner);
   const int count = common(held, rule().needed);
   Places first;
@@ -188,12 +188,12 @@ sync::ExchangePtr Quorum::release_members(const Release& what) const {
     return outcome;
   };
   auto next = if_held_once(first, std::move(second));
-  auto release = what;
+  auto release = order;
   if (count == 0) release.ending.how = How::kWhole;
   const Call call = [release](const Lock& lock) { return lock.release(release); };
   const auto made = gather({rule(), std::move(first), of_member(call), std::move(next), combine,
                             sync::Exchange::Role::kRelease});
-  const bool last = what.ending.how == How::kAll || count <= 1;
+  const bool last = order.ending.how == How::kAll || count <= 1;
   made->set_about({kind(), owner, last}, shared_from_this());
   return made;
 }

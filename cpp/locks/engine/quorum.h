@@ -49,7 +49,6 @@ class Quorum final : public Lockable,
   class Acquired;
   using Places = sync::FanOutCall::Places;
   using Call = std::function<sync::ExchangePtr(const Lock& member)>;
-  using Release = sync::HoldRelease::What;
 
   // As QuorumMachine::Options.
   bool pipelined(OwnerNumber owner) const;
@@ -58,7 +57,7 @@ class Quorum final : public Lockable,
   sync::QuorumRule rule() const;                                // for calls that have no lease
   sync::ExchangePtr ended(const sync::Outcome& outcome) const;  // without a member's part
   // `what`: the release of a member.
-  sync::ExchangePtr release_members(const Release& what) const;
+  sync::ExchangePtr release_members(const sync::HoldRelease::Order& order) const;
   // Ends what the members still have of an earlier hold of this lock, without a caller.
   void release_rest(OwnerNumber owner) const;
   std::shared_ptr<sync::FanOutCall> gather(sync::FanOutCall::Plan plan) const;

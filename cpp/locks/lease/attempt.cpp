@@ -20,18 +20,17 @@ bool hides_loss(const Hold& hold) {
 }  // namespace
 
 AttemptPlan Attempt::begin() {
-  using Verdict = AttemptPlan::Verdict;
   const MutexLock guard(keeper_.mutex);
   const UsedEntry entry(keeper_.holds, place());
   Hold* const hold = entry.current();
   // A reply that comes later must not revive a hold that this attempt takes for gone.
   if (hold != nullptr) keeper_.lose_if_over(*hold, keeper_.clock.now());
-  if (keeper_.closing) return {Verdict::kClosed};
-  if (is_excluded(entry.get())) return {Verdict::kUnderWay};
+  if (keeper_.closing) return {AttemptPlan::Kind::kClosed};
+  if (is_excluded(entry.get())) return {AttemptPlan::Kind::kUnderWay};
   // Usually no loss can be there: then nothing is looked up.
   const bool lost = hold != nullptr && !hold->held();
   const bool may_hide = lost || name_->side() != Side::kWhole || !keeper_.blocks.empty();
-  if (may_hide && hidden_loss()) return {Verdict::kLost};
+  if (may_hide && hidden_loss()) return {AttemptPlan::Kind::kLost};
   if (!under_way_) enter(entry.get());
   AttemptPlan plan;
   plan.takes_over = entry && keeper_.holds.take_over(*entry);
@@ -98,7 +97,7 @@ void Attempt::leave_record() {
 
 void Attempt::answered() {
   const EntryLock entry(keeper_, *name_, owner_);
-  const bool taken_over = entry && entry->release == Holds::Release::kTakenOver;
+  const bool taken_over = entry && entry->release == Holds::ReleaseState::kTakenOver;
   if (taken_over) keeper_.drop_release(*entry);
 }
 
@@ -112,7 +111,7 @@ bool Attempt::granted(const Grant& grant) {
   for (std::int64_t i = 0; i < grant.amount; ++i) {
     const bool known = i == 0 && entry != nullptr;
     if (!known) entry = &keeper_.holds.at(grant.name, owner_after(grant.owner, i));
-    if (entry->release != Holds::Release::kNone) keeper_.drop_release(*entry);
+    if (entry->release != Holds::ReleaseState::kNone) keeper_.drop_release(*entry);
     if (!entry->hold || !entry->hold->held()) {
       Hold& fresh = keeper_.holds.grant(*entry, HoldPtr(new Hold(grant, entry->owner)));
       fresh.group = static_cast<std::uint32_t>(keeper_.holds.grants() / RenewalBatch::kMostKeys);
@@ -125,7 +124,7 @@ bool Attempt::granted(const Grant& grant) {
     if (grant.purpose != nullptr) keeper_.note_book.said(hold, *grant.purpose);
     if (grant.about != nullptr) {  // the client's key: its first renewal, at once, makes it
       hold.internal = true;
-      hold.extras().about = *grant.about;
+      hold.ensure_extras().about = *grant.about;
       hold.next_renewal = grant.sent;
       hold.next_look = kNever;
     } else if (grant.lease.renewed) {

@@ -12,13 +12,13 @@ namespace holdfast::lease {
 
 // How an attempt begins, as the state of its owner's entry allows.
 struct AttemptPlan {
-  enum class Verdict : std::uint8_t {
+  enum class Kind : std::uint8_t {
     kBegun,
     kUnderWay,  // another attempt of its owner's is: nothing was begun
     kClosed,    // the client is (being) closed: nothing was begun
     kLost,      // a grant would hide a loss: refuse() says which; nothing was begun
   };
-  Verdict verdict = Verdict::kBegun;
+  Kind kind = Kind::kBegun;
   int count = 1;            // the number that the hold will have
   bool noted = false;       // the client's key still has the note of an earlier hold of the owner's
   bool takes_over = false;  // a release of its owner's, to be resumed if the attempt stays

@@ -60,7 +60,7 @@ void Hold::record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
   if (sent_extensions != extensions) return;
   const std::optional<Millis> found = renewal->found(reply);
   if (found && after(now, *found) < set_until_when_sent) {
-    extras().shortened.observe(*found, now, lease);
+    ensure_extras().shortened.observe(*found, now, lease);
   }
   set_lease(sent, sent_lease, now);
 }
@@ -68,13 +68,13 @@ void Hold::record_renewal(TimePoint sent, std::int64_t reply, TimePoint now) {
 void Hold::set_lease(TimePoint sent, Millis given, TimePoint now) {
   const TimePoint until = trusted_until(sent, given);
   set_until = std::max(set_until, until);
-  if (!few) return;
-  few->cut_until = std::max(few->cut_until, until);
-  const Millis part = few->shortened.part_of(given, now);
+  if (!extras) return;
+  extras->cut_until = std::max(extras->cut_until, until);
+  const Millis part = extras->shortened.part_of(given, now);
   if (part < given) {
-    few->relied_until = trusted_until(sent, part);
-  } else if (!few->shortened.lasts(now)) {
-    few->relied_until = kNever;
+    extras->relied_until = trusted_until(sent, part);
+  } else if (!extras->shortened.lasts(now)) {
+    extras->relied_until = kNever;
   }
 }
 
@@ -83,7 +83,7 @@ void Hold::add_level(const Grant& grant) {
   levels.push(grant.lease.renewed, grant.whole);
   if (grant.block) ++blocks;
   forget(grant.listener);
-  if (grant.listener != 0) extras().listeners.push_back(grant.listener);
+  if (grant.listener != 0) ensure_extras().listeners.push_back(grant.listener);
   token = grant.token.value_or(token);
   if (grant.lease.renewed) {
     lease = grant.lease.time;
@@ -92,7 +92,7 @@ void Hold::add_level(const Grant& grant) {
   }
   set_lease(grant.sent, grant.lease.time, grant.sent);
   if (grant.at_least > Millis(0)) {
-    TimePoint& closed_until = extras().closed_until;
+    TimePoint& closed_until = ensure_extras().closed_until;
     closed_until = std::max(closed_until, after(since, grant.at_least));
   }
 }

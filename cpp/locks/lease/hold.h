@@ -266,19 +266,19 @@ class Hold final : public Timer {
   bool held() const { return state == State::kHeld; }
   // Until when the hold may be believed to be there.
   TimePoint trusted() const {
-    if (!few) return set_until;
-    return std::min(set_until, renewed() ? few->relied_until : few->cut_until);
+    if (!extras) return set_until;
+    return std::min(set_until, renewed() ? extras->relied_until : extras->cut_until);
   }
   bool trusted_at(TimePoint now) const { return held() && now < trusted(); }
   bool renewed() const { return levels.renewed(); }
 
-  HoldExtras& extras() {
-    if (!few) few = std::make_unique<HoldExtras>();
-    return *few;
+  HoldExtras& ensure_extras() {
+    if (!extras) extras = std::make_unique<HoldExtras>();
+    return *extras;
   }
-  Move* move() const { return few ? few->move.get() : nullptr; }
-  TimePoint closed_until() const { return few ? few->closed_until : TimePoint{}; }
-  std::string reason() const { return few ? few->reason : std::string(); }
+  Move* move() const { return extras ? extras->move.get() : nullptr; }
+  TimePoint closed_until() const { return extras ? extras->closed_until : TimePoint{}; }
+  std::string reason() const { return extras ? extras->reason : std::string(); }
 
   using Step = TraceEntry::Step;
   void trace(Step step) const {
@@ -287,14 +287,14 @@ class Hold final : public Timer {
 
   // The part of a lease that other programs leave of it.
   Millis part_of(Millis whole, TimePoint now) const {
-    return few ? few->shortened.part_of(whole, now) : whole;
+    return extras ? extras->shortened.part_of(whole, now) : whole;
   }
 
   // An earlier renewal may reach the server after what its owner sends now, as it is unanswered, or
   // its connection has failed. Not one that was not written when the hold was stopped.
   bool renewal_may_come(TimePoint now) const {
     const bool unanswered = in_flight && sent_renewal && (sending.written() || !sending.stopped());
-    return unanswered || (few && now < few->renewal_comes_until);
+    return unanswered || (extras && now < extras->renewal_comes_until);
   }
 
   // A command that may end it, or give it the field of a ticket, is unanswered: until then a
@@ -315,8 +315,8 @@ class Hold final : public Timer {
   }
 
   void forget(std::uint64_t listener) {
-    if (!few) return;
-    std::vector<std::uint64_t>& all = few->listeners;
+    if (!extras) return;
+    std::vector<std::uint64_t>& all = extras->listeners;
     all.erase(std::remove(all.begin(), all.end(), listener), all.end());
   }
 
@@ -353,13 +353,13 @@ class Hold final : public Timer {
   bool joint = false;     // a release of several holds is under way
   bool reported = false;  // the loss, by a release
   bool refused = false;   // an acquire, for the loss
-  bool internal = false;  // the client's key, which no caller holds: see Notes::introduce()
+  bool internal = false;  // the client's key, which no caller holds: see Notes::keep_client_key()
   bool excused = false;   // its owner releases it by force: the loss refuses no acquire
   bool in_flight = false;
-  bool alone = false;               // the server has refused the batch that it was in
-  bool sent_renewal = false;        // what is in flight: a renewal, or a check
-  Sending sending;                  // read and changed without the keeper's lock, too
-  std::unique_ptr<HoldExtras> few;  // null: none of them is set
+  bool alone = false;                  // the server has refused the batch that it was in
+  bool sent_renewal = false;           // what is in flight: a renewal, or a check
+  Sending sending;                     // read and changed without the keeper's lock, too
+  std::unique_ptr<HoldExtras> extras;  // null: none of them is set
 };
 
 }  // namespace holdfast::lease

@@ -51,7 +51,7 @@ void Notices::unlabelled(const std::string& reason) {
 
 void HoldEvents::post(const Hold& hold, Event::Kind kind) const {
   Event event = event_about({hold.name, hold.owner, hold.renewal->word()}, kind, hold.reason());
-  if (hold.few != nullptr) event.listeners = hold.few->listeners;
+  if (hold.extras != nullptr) event.listeners = hold.extras->listeners;
   if (hold.token != 0) event.token = hold.token;
   event.cause = cause_of(event.reason);
   sink_->post(std::move(event));

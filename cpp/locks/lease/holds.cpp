@@ -79,7 +79,7 @@ std::vector<Holds::Entry*> Holds::all() const {
 }
 
 void Holds::tidy(Entry& entry) {
-  if (entry.hold || entry.attempts > 0 || entry.release != Release::kNone) return;
+  if (entry.hold || entry.attempts > 0 || entry.release != ReleaseState::kNone) return;
   entries_.erase(entries_.find(hash_of(entry.name, entry.owner),
                                [&](const Entry* other) { return other == &entry; }));
   remove(entry, &Entry::by_owner_);
@@ -124,19 +124,20 @@ void Holds::revoke(Entry& entry) {
 
 void Holds::open(Entry& entry, Command command, TimePoint until) {
   revoke(entry);
-  entry.until = entry.release == Release::kNone ? until : std::max(entry.until, until);
-  set_release(entry, Release::kOpen);
+  entry.until = entry.release == ReleaseState::kNone ? until : std::max(entry.until, until);
+  set_release(entry, ReleaseState::kOpen);
   entry.command = std::move(command);
 }
 
 bool Holds::take_over(Entry& entry) {
-  if (entry.release == Release::kNone || entry.release == Release::kReleased) return false;
+  if (entry.release == ReleaseState::kNone || entry.release == ReleaseState::kReleased)
+    return false;
   revoke(entry);
-  set_release(entry, Release::kTakenOver);
+  set_release(entry, ReleaseState::kTakenOver);
   return true;
 }
 
-void Holds::keep(Entry& entry, Release state) {
+void Holds::keep(Entry& entry, ReleaseState state) {
   entry.command.reset();
   set_release(entry, state);
   entry.end = ++numbers_;
@@ -155,7 +156,8 @@ void Holds::end_owner(Entry& entry) {
 }
 
 bool Holds::close(Entry& entry) {
-  const bool may_be_there = entry.release != Release::kNone && entry.release != Release::kReleased;
+  const bool may_be_there =
+      entry.release != ReleaseState::kNone && entry.release != ReleaseState::kReleased;
   (void)settle(entry);
   return may_be_there;
 }

@@ -57,7 +57,7 @@ class Holds {
  public:
   using Command = std::shared_ptr<client::Request>;
 
-  enum class Release : std::uint8_t {
+  enum class ReleaseState : std::uint8_t {
     kNone,
     kOpen,       // its command is in line, or backs off
     kTakenOver,  // the owner's next attempt is under way, and says what is there
@@ -76,10 +76,12 @@ class Holds {
     bool leaves() const { return hold && hold->state == HoldState::kReleasing; }
     Hold* current() const { return leaves() ? nullptr : hold.get(); }
     // Not answered yet: it may still be there on the server.
-    bool pending() const { return release == Release::kOpen || release == Release::kTakenOver; }
+    bool pending() const {
+      return release == ReleaseState::kOpen || release == ReleaseState::kTakenOver;
+    }
     // That command carries its release.
     bool is_open(const client::Request* by) const {
-      return release == Release::kOpen && command.get() == by;
+      return release == ReleaseState::kOpen && command.get() == by;
     }
 
     const LockName name;
@@ -87,7 +89,7 @@ class Holds {
     HoldPtr hold;
     int attempts = 0;  // that are under way, and exclude others of the owner
     // The release, and what is known about it.
-    Release release = Release::kNone;
+    ReleaseState release = ReleaseState::kNone;
     Caller caller = Caller::kAwaits;
     Command command;           // null: of a release that is not open
     std::uint64_t end = 0;     // of an end that is kept: its number
@@ -151,12 +153,12 @@ class Holds {
     Caller caller = Caller::kAwaits;
   };
   Released settle(Entry& entry) {
-    set_release(entry, Release::kNone);
+    set_release(entry, ReleaseState::kNone);
     entry.command.reset();
     return {take_leaving(entry), std::exchange(entry.caller, Caller::kAwaits)};
   }
   // The release ends in this state, which the owner's next release reports, or tries again.
-  void keep(Entry& entry, Release state);
+  void keep(Entry& entry, ReleaseState state);
   // The owner's next command does its work.
   void drop(Entry& entry);
   // No caller is left to report to. What is pending goes on; the end of a deferred release is still
@@ -186,7 +188,7 @@ class Holds {
   static void remove(Entry& entry, Where where);
 
   static void revoke(Entry& entry);
-  void set_release(Entry& entry, Release state) {
+  void set_release(Entry& entry, ReleaseState state) {
     pending_ -= entry.pending() ? 1 : 0;
     entry.release = state;
     entry.end = 0;

@@ -39,7 +39,7 @@ int Keeper::count(const LockName& name, OwnerNumber owner) const {
 bool Keeper::knows(const LockName& name, OwnerNumber owner) const {
   const MutexLock guard(mutex);
   const Holds::Entry* const entry = holds.find(name, owner);
-  return entry != nullptr && (entry->hold || entry->release != Holds::Release::kNone);
+  return entry != nullptr && (entry->hold || entry->release != Holds::ReleaseState::kNone);
 }
 
 Known Keeper::known(const LockName& name, OwnerNumber owner) const {
@@ -112,7 +112,7 @@ void Keeper::extended(const LockName& name, OwnerNumber owner, const Extension& 
   const TimePoint until = trusted_until(sent, extension.lease);
   const bool newest = extension.number == hold->extensions;
   hold->set_until = newest ? until : std::min(hold->set_until, until);
-  if (newest && hold->few != nullptr) hold->few->cut_until = kNever;
+  if (newest && hold->extras != nullptr) hold->extras->cut_until = kNever;
   arm(*hold, sent);
   records.renew(*hold);
   note_book.write_again(*hold);
@@ -135,7 +135,7 @@ void Keeper::lose(Hold& hold, const std::string& reason) {
   hold.stop_renewing();
   records.end(hold.record);
   end_note(hold);
-  hold.extras().reason = reason;
+  hold.ensure_extras().reason = reason;
   blocks.lose(hold.name, hold.owner, {reason, !hold.excused, std::exchange(hold.blocks, 0)});
   hold.trace(Hold::Step::kLost);
   events.post(hold, Event::Kind::kLost);
@@ -152,7 +152,7 @@ void Keeper::explain(std::string_view name, OwnerNumber owner, const std::string
   for (const Holds::Entry* const entry : holds.named(name)) {
     const bool lost = entry->hold && entry->hold->state == HoldState::kLost;
     if (!lost || entry->owner != owner) continue;
-    entry->hold->extras().reason = reason;
+    entry->hold->ensure_extras().reason = reason;
     blocks.explain(entry->name, owner, reason);
   }
 }
@@ -170,7 +170,7 @@ void Keeper::forget_listener(const LockName& name, OwnerNumber owner, std::uint6
 
 void Keeper::drop_release(Holds::Entry& entry) {
   if (entry.leaves()) {
-    if (entry.release != Holds::Release::kReleased) count_released(&*entry.hold, entry.caller);
+    if (entry.release != Holds::ReleaseState::kReleased) count_released(&*entry.hold, entry.caller);
     records.end(entry.hold->record);
   }
   holds.drop(entry);
@@ -179,8 +179,8 @@ void Keeper::drop_release(Holds::Entry& entry) {
 void Keeper::count_released(const Hold* hold, Holds::Caller caller) const {
   if (hold == nullptr || hold->state == HoldState::kLost) return;
   events.count(*hold, Stats::Counter::kReleased, hold->levels.count());
-  const bool posted = caller != Holds::Caller::kAwaits && hold->few != nullptr;
-  if (posted && !hold->few->listeners.empty()) events.post(*hold, Event::Kind::kReleased);
+  const bool posted = caller != Holds::Caller::kAwaits && hold->extras != nullptr;
+  if (posted && !hold->extras->listeners.empty()) events.post(*hold, Event::Kind::kReleased);
 }
 
 // ---- The watchdog's time

@@ -33,25 +33,25 @@ constexpr resp::ReplyKinds kRemoved =
 
 }  // namespace
 
-NoteRequest::NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes all, What how,
+NoteRequest::NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes all, Writing how,
                          TimePoint until)
     : notes(std::move(all)),
-      what(std::move(how)),
+      writing(std::move(how)),
       watchdog_(std::move(watchdog)),
       key_(std::move(key)) {
   deferred = true;
-  const bool by_text = what.verb == Verb::kWrite || what.by_text;
+  const bool by_text = writing.verb == Verb::kWrite || writing.by_text;
   sends_text = by_text ? SendsText::kAlways : SendsText::kNever;
   deadline = until;
 }
 
 resp::ReplyKinds NoteRequest::encode(std::string& out, bool by_text) const {
-  if (what.verb == Verb::kRemove || key_->sending.stopped()) return encode_removal(out);
-  if (what.verb == Verb::kSay) {
+  if (writing.verb == Verb::kRemove || key_->sending.stopped()) return encode_removal(out);
+  if (writing.verb == Verb::kSay) {
     script::Writer writer(out, by_text);
     script::Call call = writer.call_with(script::lua::client_say, 1, 3 + 2 * notes.size());
-    call << key() << what.lease.count() << std::string_view(what.about);
-    call << std::string_view(what.lives ? "1" : "");
+    call << key() << writing.lease.count() << std::string_view(writing.about);
+    call << std::string_view(writing.lives ? "1" : "");
     for (const Note& note : notes) {
       write_field(call, note);
       call << text_of(note.purpose);
@@ -60,12 +60,13 @@ resp::ReplyKinds NoteRequest::encode(std::string& out, bool by_text) const {
   }
   const std::shared_ptr<Watchdog> watchdog = watchdog_.lock();
   const std::vector<const Note*> left = notes_left();
-  if (!watchdog || (left.empty() && !what.within)) return encode_removal(out);
+  if (!watchdog || (left.empty() && !writing.within)) return encode_removal(out);
   constexpr std::size_t kEach = 4;
   script::Writer writer(out, true);
   script::Call call = writer.call_with(script::lua::client_note, 1, 2 + kEach * left.size());
-  call << key() << what.lease.count();
-  call << std::string_view(what.within ? std::to_string(what.within->count()) : std::string());
+  call << key() << writing.lease.count();
+  call << std::string_view(writing.within ? std::to_string(writing.within->count())
+                                          : std::string());
   const TimePoint now = watchdog->now();
   for (const Note* const note : left) {
     const Duration age = note->hold ? std::max(now - note->hold->since, Duration(0)) : Duration(0);
@@ -89,7 +90,7 @@ std::vector<const Note*> NoteRequest::notes_left() const {
 // Where no note is left, the command removes a field that is never there.
 resp::ReplyKinds NoteRequest::encode_removal(std::string& out) const {
   std::vector<const Note*> removed;
-  if (what.verb == Verb::kRemove) {
+  if (writing.verb == Verb::kRemove) {
     removed = notes_left();
   } else {
     for (const Note& note : notes) removed.push_back(&note);
@@ -119,7 +120,7 @@ void NoteBook::unsaid(const Note& note, Hold* hold) {
 void NoteBook::said(Hold& hold, Purpose purpose) {
   (void)take_noted(hold);
   hold.noted = Noted::kSaid;
-  hold.extras().purpose = std::move(purpose);
+  hold.ensure_extras().purpose = std::move(purpose);
   if (unsaid_.empty()) return;
   const auto its = [&hold](const Note& note) {
     return note.owner == hold.owner && note.name == hold.name;
@@ -203,7 +204,7 @@ NoteBook::Work NoteBook::work(TimePoint now) {
   for (const HoldPtr& hold : std::exchange(waiting_, {})) {
     const bool noted = hold->noted == Noted::kSaid || hold->noted == Noted::kWritten;
     if (!noted) continue;
-    const Purpose purpose = hold->few != nullptr ? hold->few->purpose : Purpose();
+    const Purpose purpose = hold->extras != nullptr ? hold->extras->purpose : Purpose();
     work.written.push_back({hold->name, hold->owner, purpose, hold, true});
   }
   if (all && !std::exchange(key_written_, true)) {

@@ -43,7 +43,7 @@ class NoteRequest final : public client::Request {
     kWrite,  // of holds
     kRemove,
   };
-  struct What {
+  struct Writing {
     Verb verb = Verb::kRemove;
     Millis lease{0};                 // that the key lives for, at least
     std::string about{};             // of kSay: see lua/client/say.lua
@@ -52,7 +52,8 @@ class NoteRequest final : public client::Request {
     std::optional<Millis> within{};  // of kWrite: see NoteBook; nothing: as it is
   };
 
-  NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes all, What how, TimePoint until);
+  NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes all, Writing how,
+              TimePoint until);
 
   std::string_view key() const override { return key_->name.bytes(); }
   std::string_view subject() const override { return {}; }
@@ -60,7 +61,7 @@ class NoteRequest final : public client::Request {
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
   const Notes notes;
-  const What what;
+  const Writing writing;
 
  private:
   resp::ReplyKinds encode_removal(std::string& out) const;

@@ -10,17 +10,17 @@ namespace holdfast::lease {
 
 namespace {
 
-client::RequestPtr request(Keeper& keeper, NoteRequest::Notes notes, NoteRequest::What what,
+client::RequestPtr request(Keeper& keeper, NoteRequest::Notes notes, NoteRequest::Writing writing,
                            Millis timeout) HOLDFAST_REQUIRES(keeper.mutex) {
   return std::make_shared<NoteRequest>(keeper.watchdog().weak(), keeper.note_book.key,
-                                       std::move(notes), std::move(what),
+                                       std::move(notes), std::move(writing),
                                        after(keeper.clock.now(), timeout));
 }
 
 }  // namespace
 
-bool Notes::introduce() {
-  if (introduced_.exchange(true)) return false;
+bool Notes::keep_client_key() {
+  if (keeps_client_key_.exchange(true)) return false;
   const TimePoint now = keeper_.clock.now();
   Grant grant{LockName(key_of(keeper_.client_id)), next_owner_number(), 1,
               Lease{setup_.lease, true}, now};
@@ -39,10 +39,10 @@ bool Notes::introduce() {
 }
 
 client::RequestPtr Notes::say(const Said& said) {
-  NoteRequest::What what;
-  if (introduce()) what.about = setup_.about;
-  what.lease = std::max(setup_.lease, said.lease);
-  what.verb = NoteRequest::Verb::kSay;
+  NoteRequest::Writing writing;
+  if (keep_client_key()) writing.about = setup_.about;
+  writing.lease = std::max(setup_.lease, said.lease);
+  writing.verb = NoteRequest::Verb::kSay;
   const MutexLock guard(keeper_.mutex);
   NoteBook& notes = keeper_.note_book;
   if (!notes.key || keeper_.closing) return nullptr;
@@ -53,15 +53,15 @@ client::RequestPtr Notes::say(const Said& said) {
     all.push_back({said.name, owner, said.purpose});
     Hold* const hold = keeper_.holds.held(said.name, owner);
     if (hold == nullptr) continue;
-    what.verb = NoteRequest::Verb::kWrite;
+    writing.verb = NoteRequest::Verb::kWrite;
     all.back().hold = HoldPtr(hold);
     all.back().keeps = !said.granted;
   }
-  if (what.verb == NoteRequest::Verb::kSay) {
-    what.by_text = notes.take_unknown_script();
-    what.lives = notes.lives(keeper_.clock.now(), what.lease);
+  if (writing.verb == NoteRequest::Verb::kSay) {
+    writing.by_text = notes.take_unknown_script();
+    writing.lives = notes.lives(keeper_.clock.now(), writing.lease);
   }
-  return request(keeper_, std::move(all), std::move(what), setup_.command_timeout);
+  return request(keeper_, std::move(all), std::move(writing), setup_.command_timeout);
 }
 
 client::RequestPtr Notes::remove(const LockName& name, OwnerNumber owner, std::int64_t amount) {

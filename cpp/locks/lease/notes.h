@@ -32,7 +32,7 @@ class Notes {
 
   // From now on the client keeps its key, as a hold of the client: never acquired, lost, counted or
   // reported. Its renewals make it, the first one at once. False: it did already.
-  bool introduce();
+  bool keep_client_key();
 
   // What says in the key for what an owner acquires the name, or has acquired it; the first time it
   // begins the key. `amount`: as of Grant. Null: the client is closed.
@@ -52,7 +52,7 @@ class Notes {
  private:
   Keeper& keeper_;
   Setup setup_{};
-  std::atomic<bool> introduced_{false};
+  std::atomic<bool> keeps_client_key_{false};
 };
 
 }  // namespace holdfast::lease

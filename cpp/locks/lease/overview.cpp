@@ -59,7 +59,7 @@ void owner_ended(Keeper& keeper, OwnerNumber owner, const std::string& what) {
     Hold* const hold = entry.current();
     if (hold == nullptr) continue;
     if (hold->held()) {
-      hold->extras().reason = what;
+      hold->ensure_extras().reason = what;
       keeper.events.abandoned(*hold, what);
       keeper.events.count_end(*hold, keeper.clock.now());
       keeper.events.count(*hold, Stats::Counter::kLost);

@@ -40,15 +40,15 @@ void open(Keeper& keeper, Holds::Entry& entry, ReleasePlan& plan, ReleaseStart& 
 ReleasePlan plan_pending(Keeper& keeper, Holds::Entry& entry, ReleaseStart& start)
     HOLDFAST_REQUIRES(keeper.mutex) {
   ReleasePlan plan;
-  const bool known = entry.leaves() && entry.release != Holds::Release::kTakenOver;
+  const bool known = entry.leaves() && entry.release != Holds::ReleaseState::kTakenOver;
   if (!known || entry.caller == Holds::Caller::kLeft) return plan;
-  if (entry.release == Holds::Release::kReleased) {
-    plan.verdict = ReleasePlan::Verdict::kDone;
+  if (entry.release == Holds::ReleaseState::kReleased) {
+    plan.kind = ReleasePlan::Kind::kDone;
     keeper.holds.drop(entry);
     return plan;
   }
   describe(plan, *entry.hold);
-  plan.verdict = ReleasePlan::Verdict::kFinal;
+  plan.kind = ReleasePlan::Kind::kFinal;
   plan.repeated = true;
   open(keeper, entry, plan, start, entry.until);
   return plan;
@@ -64,7 +64,7 @@ ReleasePlan begin_with(Keeper& keeper, Holds::Entry& entry, Ending ending, Relea
   describe(plan, *hold);
   if (!hold->held()) {  // the loss stays to be seen until the next grant; the error comes once
     plan.reason = hold->reason();
-    if (!std::exchange(hold->reported, true)) plan.verdict = ReleasePlan::Verdict::kLost;
+    if (!std::exchange(hold->reported, true)) plan.kind = ReleasePlan::Kind::kLost;
     return plan;
   }
   if (keeper.closed) return {};  // it stays, until it is lost
@@ -74,14 +74,14 @@ ReleasePlan begin_with(Keeper& keeper, Holds::Entry& entry, Ending ending, Relea
   // It says itself how many holds are left. It counts at once: what its owner does before the
   // answer has come, in a signal handler, builds on it.
   if (plan.remaining > 0) {
-    plan.verdict = ReleasePlan::Verdict::kPartial;
+    plan.kind = ReleasePlan::Kind::kPartial;
     plan.hold = entry.hold;
     hold->levels.end(ending);
     keeper.drop_release(entry);
     keeper.notify_if_idle();
     return plan;
   }
-  plan.verdict = ReleasePlan::Verdict::kFinal;
+  plan.kind = ReleasePlan::Kind::kFinal;
   keeper.end_note(*hold);
   keeper.events.count_end(*hold, now);
   hold->trace(Hold::Step::kReleased);
@@ -99,7 +99,7 @@ ReleasePlan begin_own(Keeper& keeper, const UsedEntry& entry, Ending ending, Rel
   ReleasePlan plan;
   if (!entry) return plan;
   if (entry->attempts == 0) return begin_with(keeper, *entry, ending, start);
-  plan.verdict = ReleasePlan::Verdict::kUnderWay;
+  plan.kind = ReleasePlan::Kind::kUnderWay;
   return plan;
 }
 
@@ -125,7 +125,7 @@ void lose_after_release(Keeper& keeper, Holds::Entry* entry, bool newest, const 
   keeper.records.end(hold->record);
   if (hold->state == HoldState::kLost) return;
   keeper.events.count(*hold, Stats::Counter::kLost);
-  hold->extras().reason = reason;
+  hold->ensure_extras().reason = reason;
   hold->reported = true;
   keeper.events.post(*hold, Event::Kind::kLostAfterRelease);
   const bool stays = newest && !keeper.closed && !entry->hold;
@@ -171,10 +171,10 @@ ReleasePlan Releases::end_block(const LockName& name, OwnerNumber owner, Ending 
   // The block has lost its grant. What its owner has acquired since is not the block's.
   if (hold != nullptr && !hold->held()) hold->reported = true;
   ReleasePlan plan;
-  plan.verdict = ReleasePlan::Verdict::kLost;
+  plan.kind = ReleasePlan::Kind::kLost;
   plan.reason = std::move(*lost);
   plan.held_again = entry && (entry.held() != nullptr || entry->attempts > 0 ||
-                              entry->release != Holds::Release::kNone);
+                              entry->release != Holds::ReleaseState::kNone);
   return plan;
 }
 
@@ -183,7 +183,7 @@ ReleasePlan Releases::begin_giving_back(const LockName& name, OwnerNumber owner,
   const EntryLock entry(keeper_, name, owner);
   if (!entry) return {};
   ReleasePlan plan = begin_with(keeper_, *entry, ending, start);
-  if (plan.verdict == ReleasePlan::Verdict::kFinal) {
+  if (plan.kind == ReleasePlan::Kind::kFinal) {
     keeper_.count_released(keeper_.holds.take_leaving(*entry).get(), entry->caller);
   }
   return plan;
@@ -199,7 +199,7 @@ std::optional<ReleasePlan> Releases::begin_of_held(const LockName& name, OwnerNu
 void Releases::done(const LockName& name, OwnerNumber owner, const ReleasePlan& plan,
                     const std::string& lost) {
   const EntryLock entry(keeper_, name, owner);
-  if (plan.verdict != ReleasePlan::Verdict::kFinal) {
+  if (plan.kind != ReleasePlan::Kind::kFinal) {
     Hold* const hold = entry.current();
     if (hold == nullptr || hold != plan.hold.get()) return;
     if (!lost.empty()) return lose_in_release(keeper_, *hold, lost);
@@ -241,21 +241,21 @@ void Releases::ended(const LockName& name, OwnerNumber owner, const client::Requ
   if (!entry || !entry->is_open(command)) return;
   const bool left = entry->caller == Caller::kLeft;
   if (how == End::kRefused) {
-    keeper_.holds.keep(*entry, Holds::Release::kRefused);
+    keeper_.holds.keep(*entry, Holds::ReleaseState::kRefused);
     if (left) keeper_.events.post_unreleased(subject_of(*entry), why);
   } else if (how == End::kDone && entry->leaves()) {
     keeper_.count_released(entry->hold.get(), entry->caller);
     keeper_.records.end(entry->hold->record);
     // Where its caller waited in vain, the owner's next release reports it.
     left ? (void)keeper_.holds.settle(*entry)
-         : keeper_.holds.keep(*entry, Holds::Release::kReleased);
+         : keeper_.holds.keep(*entry, Holds::ReleaseState::kReleased);
   } else if (const HoldPtr hold = keeper_.holds.settle(*entry).hold) {
     if (left) {
       lose_after_release(keeper_, entry.get(), true, hold, kReleaseExpired);
     } else {  // the owner's next release reports it
       keeper_.records.end(hold->record);
       keeper_.events.count(*hold, Stats::Counter::kLost);
-      hold->extras().reason = kReleaseExpired;
+      hold->ensure_extras().reason = kReleaseExpired;
       keep_loss(keeper_, *entry, hold);
     }
   }
@@ -307,7 +307,7 @@ std::string Releases::begin_detach(const LockName& name, OwnerNumber owner, Mill
   if (!hold->held()) return {};
   ReleasePlan plan;
   describe(plan, *hold);
-  std::unique_ptr<Hold::Move>& move = hold->extras().move;
+  std::unique_ptr<Hold::Move>& move = hold->ensure_extras().move;
   if (!move) {
     const std::string other = owner_field(fresh_uuid(), ticket_number(next_owner_number()));
     move = std::make_unique<Hold::Move>(Hold::Move{other});

@@ -16,7 +16,7 @@ class Keeper;
 
 // What a release has to do, as far as the client knows.
 struct ReleasePlan {
-  enum class Verdict {
+  enum class Kind {
     kNotOwned,  // the caller holds nothing
     kLost,      // it did, and its hold is gone; reported once for each loss
     kPartial,   // `remaining` holds stay
@@ -24,7 +24,7 @@ struct ReleasePlan {
     kDone,      // an earlier release, which could not report to its caller, has got through since
     kUnderWay,  // nothing is begun: the owner is acquiring it, see Attempt
   };
-  Verdict verdict = Verdict::kNotOwned;
+  Kind kind = Kind::kNotOwned;
   int remaining = 0;
   int ended = 0;             // how many holds end by it
   std::string reason;        // of kLost
@@ -38,7 +38,7 @@ struct ReleasePlan {
   // With kFinal: the command that acts for the entry. Its answer counts as long as it does.
   const client::Request* command = nullptr;
   HoldPtr hold{};  // of kPartial, and of kFinal once its caller has left: see Releases::defer()
-  bool deferred() const { return verdict == Verdict::kFinal && hold; }
+  bool deferred() const { return kind == Kind::kFinal && hold; }
 };
 
 // What a caller gives to the beginning of a release.

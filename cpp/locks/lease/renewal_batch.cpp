@@ -33,7 +33,7 @@ resp::ReplyKinds RenewalBatch::encode(std::string& out, bool by_text) const {
   for (const std::size_t i : sent_) {
     const Hold& hold = *holds_[i];
     fields.push_back({&hold.name, {client, hold.owner}});
-    if (hold.internal) fields.back().about = hold.few->about;
+    if (hold.internal) fields.back().about = hold.extras->about;
   }
   script::Writer writer(out, by_text);
   common.renewal->renew(writer, fields, common.lease);

@@ -11,7 +11,7 @@ void TrackedHolds::add(Hold& hold, const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
     const std::uint64_t hash = std::hash<std::string_view>()(key);
     by_key_.add(hash, &hold);
-    if (hash != hold.name.hash()) hold.extras().tracked_keys.push_back(hash);
+    if (hash != hold.name.hash()) hold.ensure_extras().tracked_keys.push_back(hash);
   }
   hold.tracked = true;
   ++holds_;
@@ -20,9 +20,9 @@ void TrackedHolds::add(Hold& hold, const std::vector<std::string>& keys) {
 void TrackedHolds::remove(Hold& hold) {
   if (!hold.tracked) return;
   erase(hold.name.hash(), hold);
-  if (HoldExtras* const few = hold.few.get()) {
-    for (const std::uint64_t key : few->tracked_keys) erase(key, hold);
-    few->tracked_keys.clear();
+  if (HoldExtras* const extras = hold.extras.get()) {
+    for (const std::uint64_t key : extras->tracked_keys) erase(key, hold);
+    extras->tracked_keys.clear();
   }
   hold.tracked = false;
   --holds_;
@@ -34,13 +34,13 @@ void TrackedHolds::erase(std::uint64_t key, const Hold& hold) {
   if (found != nullptr) by_key_.erase(found);
 }
 
-std::vector<Hold*> TrackedHolds::take(const client::Changes& changes) {
+std::vector<Hold*> TrackedHolds::take(const client::KeyChanges& changes) {
   std::vector<Hold*> taken;
   const auto any = [](const Hold*) { return true; };
   if (changes.all) {
     for (Hold* const hold : by_key_) {
       if (!std::exchange(hold->tracked, false)) continue;
-      if (HoldExtras* const few = hold->few.get()) few->tracked_keys.clear();
+      if (HoldExtras* const extras = hold->extras.get()) extras->tracked_keys.clear();
       taken.push_back(hold);
     }
     by_key_.clear();
@@ -58,7 +58,7 @@ std::vector<Hold*> TrackedHolds::take(const client::Changes& changes) {
 }
 
 void TrackedHolds::clear() {
-  client::Changes all;
+  client::KeyChanges all;
   all.all = true;
   (void)take(all);
 }

@@ -23,7 +23,7 @@ class TrackedHolds {
   // No effect on one that is not here.
   void remove(Hold& hold);
   // Takes out those of which a key may have changed: the server says so once.
-  std::vector<Hold*> take(const client::Changes& changes);
+  std::vector<Hold*> take(const client::KeyChanges& changes);
   void clear();
 
   std::size_t size() const { return holds_; }

@@ -267,7 +267,7 @@ void Watchdog::write_notes(NoteBook::Work work) {
   if (!work.writes() && work.removed.empty()) return;
   std::shared_ptr<topology::Topology> topology;
   HoldPtr key;
-  NoteRequest::What what;
+  NoteRequest::Writing writing;
   TimePoint until{};
   {
     const MutexLock guard(keeper_.mutex);
@@ -275,21 +275,21 @@ void Watchdog::write_notes(NoteBook::Work work) {
     key = keeper_.note_book.key;
     const TimePoint now = keeper_.clock.now();
     until = after(now, command_timeout_);
-    what.verb = NoteRequest::Verb::kWrite;
-    what.within = work.within;
-    what.lease = key->lease;
+    writing.verb = NoteRequest::Verb::kWrite;
+    writing.within = work.within;
+    writing.lease = key->lease;
     for (const Note& note : work.written) {
-      what.lease = std::max(what.lease, lease_until(now, note.hold->set_until));
+      writing.lease = std::max(writing.lease, lease_until(now, note.hold->set_until));
     }
   }
   if (!topology) return;
-  const auto send = [&](NoteRequest::Notes notes, NoteRequest::What how) {
+  const auto send = [&](NoteRequest::Notes notes, NoteRequest::Writing how) {
     const auto way = topology->route(key->name.bytes(), topology::Traffic::kCalls);
     (void)way->submit(
         std::make_shared<NoteRequest>(weak(), key, std::move(notes), std::move(how), until));
   };
   if (!work.removed.empty()) send(std::move(work.removed), {});
-  if (work.writes()) send(std::move(work.written), std::move(what));
+  if (work.writes()) send(std::move(work.written), std::move(writing));
 }
 
 // Where the server refuses a note for good, the client goes on without it. A note that could not be
@@ -299,12 +299,12 @@ void Watchdog::noted(const NoteRequest& request, const Result<resp::Reply>& repl
   const MutexLock guard(keeper_.mutex);
   const bool refused = is_error(reply) && is_refusal(reply);
   const bool done = refused || (reply.ok() && !is_error(reply));
-  if (request.what.verb == Verb::kRemove) {
+  if (request.writing.verb == Verb::kRemove) {
     keeper_.note_book.answered(request.notes, done || keeper_.closed);
   }
   // What an acquire could not say, as its script may be unknown, the watchdog writes: its command
   // has the script's text, and so its refusal counts.
-  const bool unsaid = request.what.verb == Verb::kSay && is_error(reply);
+  const bool unsaid = request.writing.verb == Verb::kSay && is_error(reply);
   if (!unsaid) {
     if (refused) post_refusal(reply);
     if (done || keeper_.closed) return;
@@ -339,7 +339,7 @@ void Watchdog::landed(Hold& hold, const Result<resp::Reply>& reply, const client
   hold.in_flight = false;
   const bool answered = reply.ok() && !sent.repeated;
   if (answered || !hold.sent_renewal || !hold.sending.written()) return;
-  hold.extras().renewal_comes_until = after(keeper_.clock.now(), command_timeout_);
+  hold.ensure_extras().renewal_comes_until = after(keeper_.clock.now(), command_timeout_);
 }
 
 // A loss names the failure of the last renewal as its reason.
@@ -351,8 +351,8 @@ void Watchdog::note_failure(const Result<resp::Reply>& reply) {
 
 // `reply`: to a command about one hold, unless `found` says what it means for this one. `overdue`:
 // it was counted as failed before.
-Watchdog::Answer Watchdog::answer(std::optional<std::int64_t> found,
-                                  const Result<resp::Reply>& reply, bool overdue) {
+Watchdog::RenewalAnswer Watchdog::answer(std::optional<std::int64_t> found,
+                                         const Result<resp::Reply>& reply, bool overdue) {
   if (!found && is_error(reply) && resp::error_word(reply.value().text()) == "WRONGTYPE") {
     return {0, kOverwritten, overdue};
   }
@@ -360,7 +360,8 @@ Watchdog::Answer Watchdog::answer(std::optional<std::int64_t> found,
   return {found, kGone, closed || (overdue && found.value_or(0) == 0)};
 }
 
-void Watchdog::conclude(Hold& hold, const Answer& answer, const client::Sent& sent, TimePoint now) {
+void Watchdog::conclude(Hold& hold, const RenewalAnswer& answer, const client::Sent& sent,
+                        TimePoint now) {
   const std::optional<std::int64_t>& found = answer.found;
   if (!answer.counted) keeper_.events.count_renewal(hold, found);
   if (!found) {
@@ -408,9 +409,9 @@ void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sen
   if (!hold.renewed()) {
     const bool cut = end < hold.set_until;
     if (cut) {
-      hold.extras().cut_until = trusted_until(sent.last, Millis(left));
-    } else if (hold.few != nullptr) {
-      hold.few->cut_until = kNever;
+      hold.ensure_extras().cut_until = trusted_until(sent.last, Millis(left));
+    } else if (hold.extras != nullptr) {
+      hold.extras->cut_until = kNever;
     }
     const Millis half = Millis(left) / 2;
     if (cut && half >= kYoung) hold.next_look = after(now, half);
@@ -419,7 +420,8 @@ void Watchdog::look_found(Hold& hold, std::int64_t left, const client::Sent& sen
   if (end >= hold.trusted()) return;
   hold.set_until = std::min(hold.set_until, trusted_until(sent.last, Millis(left)));
   // Another program's owner may do so again: see ShortenedLease.
-  if (hold.renewal->found(left)) hold.extras().shortened.observe(Millis(left), now, hold.lease);
+  if (hold.renewal->found(left))
+    hold.ensure_extras().shortened.observe(Millis(left), now, hold.lease);
   hold.next_renewal = now;
 }
 
@@ -434,7 +436,7 @@ void Watchdog::note_tracking(Hold& hold, client::Tracked tracked) {
   keeper_.holds.tracked.add(hold, hold.renewal->keys(hold.name, field));
 }
 
-void Watchdog::changed(const client::Changes& changes) {
+void Watchdog::changed(const client::KeyChanges& changes) {
   Renewals looks;
   {
     const MutexLock guard(keeper_.mutex);
@@ -454,7 +456,8 @@ void Watchdog::changed(const client::Changes& changes) {
 
 // It may have changed, or was not tracked for a moment.
 void Watchdog::look_again(Hold& hold, TimePoint now) {
-  hold.next_look = std::max(looks_.take(now, kAllLooks), hold.extras().looks.take(now, kItsLooks));
+  hold.next_look =
+      std::max(looks_.take(now, kAllLooks), hold.ensure_extras().looks.take(now, kItsLooks));
 }
 
 void Watchdog::verify() {

@@ -47,7 +47,7 @@ class Watchdog final : public net::Pollable {
   void track() HOLDFAST_EXCLUDES(keeper_.mutex);
   // What a server has said: these holds are looked at, at once unless that is often. Whatever it
   // has said, only the look decides.
-  void changed(const client::Changes& changes) HOLDFAST_EXCLUDES(keeper_.mutex);
+  void changed(const client::KeyChanges& changes) HOLDFAST_EXCLUDES(keeper_.mutex);
 
   // For tests of programs: while `on`, nothing is renewed or verified, so that leases run out.
   void pause(bool on) { paused_ = on; }
@@ -75,14 +75,14 @@ class Watchdog final : public net::Pollable {
   // Sets the time of the next renewal, after one that was sent then.
   void plan_renewal(Hold& hold, TimePoint sent, TimePoint now) HOLDFAST_REQUIRES(keeper_.mutex);
   // The answer to a renewal, or a check, of a hold.
-  struct Answer {
+  struct RenewalAnswer {
     std::optional<std::int64_t> found;  // nothing: there is none, or it is an error
     const char* loss;                   // why it is gone where `found` is 0
     bool counted;                       // among the figures, before it came
   };
-  static Answer answer(std::optional<std::int64_t> found, const Result<resp::Reply>& reply,
-                       bool overdue);
-  void conclude(Hold& hold, const Answer& answer, const client::Sent& sent, TimePoint now)
+  static RenewalAnswer answer(std::optional<std::int64_t> found, const Result<resp::Reply>& reply,
+                              bool overdue);
+  void conclude(Hold& hold, const RenewalAnswer& answer, const client::Sent& sent, TimePoint now)
       HOLDFAST_REQUIRES(keeper_.mutex);
   void landed(Hold& hold, const Result<resp::Reply>& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(keeper_.mutex);

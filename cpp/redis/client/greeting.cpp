@@ -48,7 +48,7 @@ void Greeting::begin(const StreamOptions& options, const net::Credentials& who, 
   // HELLO 3 says it, too.
   says_role_ = !resp3 && !spares_ && wants_role(options) && asks_ != Asks::kNothing;
   if (says_role_) say(role_command());
-  introduce(options);
+  say_name(options);
   if (tracking.requested()) say({"CLIENT", "TRACKING", "ON", "NOLOOP"});
   optional_ += missing_;
   after_hello_ = resp3 ? missing_ - hello : -1;
@@ -60,9 +60,9 @@ void Greeting::say(const resp::Command& command) {
 }
 
 // For people who look at the server; whatever becomes of it, the stream is as good.
-void Greeting::introduce(const StreamOptions& options) {
+void Greeting::say_name(const StreamOptions& options) {
   says_label_ = false;
-  if (!introduces_ || spares_) return;
+  if (!says_name_ || spares_) return;
   if (!options.client_name.empty()) say({"CLIENT", "SETNAME", options.client_name});
   if (options.witness) say({"CLIENT", "INFO"});
   for (const resp::Command& command : options.also_sent) say(command);
@@ -134,7 +134,7 @@ std::optional<Greeting::Failure> Greeting::take_optional(const resp::Reply& repl
     labelled_ = !reply.is_error() || resp::pace_of_release(reply.text()) != resp::Pace::kNever;
   } else {
     // Some servers hang up after an error: the next greeting must not end so.
-    introduces_ = introduces_ && !reply.is_error();
+    says_name_ = says_name_ && !reply.is_error();
     if (reply.text().substr(0, 3) == "id=") connection_ = reply.text();
   }
   return std::nullopt;

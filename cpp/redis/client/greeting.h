@@ -59,7 +59,7 @@ class Greeting {
 
  private:
   void say(const resp::Command& command);
-  void introduce(const StreamOptions& options);
+  void say_name(const StreamOptions& options);
   void ask_again(const StreamOptions& options);
   std::optional<Failure> take_optional(const resp::Reply& reply, const StreamOptions& options,
                                        Tracking& tracking, TimePoint now);
@@ -74,7 +74,7 @@ class Greeting {
   Asks asks_ = Asks::kHello;  // for the role; the next one when a server refuses it
   Role role_ = Role::kUnknown;
   bool resp3_ = false;
-  bool introduces_ = true;  // until a server refuses the client's name
+  bool says_name_ = true;  // until a server refuses the client's name
   bool says_label_ = false;
   bool labelled_ = true;  // until a server refuses the label for a reason that stays
   bool spared_ = false;   // the next stream says nothing that a server may refuse

@@ -51,7 +51,7 @@ struct ConnectionSetup {
   Neighbours neighbours{};          // empty: there are none
   // Values that were read here have changed (StreamOptions::tracking). As on_lost; after replies
   // that came before.
-  std::function<void(const Changes&)> on_changes{};
+  std::function<void(const KeyChanges&)> on_changes{};
 };
 
 // The orders to leave a server, which any thread gives and the reader of the stream carries out:

@@ -87,13 +87,13 @@ void ReconnectingStream::connect(TimePoint now) {
 
 // The handshake waits meanwhile.
 void ReconnectingStream::probe(TimePoint now) {
-  using Verdict = net::PlainTextProbe::Verdict;
-  const Verdict verdict = probe_->advance();
-  if (verdict == Verdict::kPlainText) {
+  using Finding = net::PlainTextProbe::Finding;
+  const Finding finding = probe_->advance();
+  if (finding == Finding::kPlainText) {
     probed_ = false;
     return fail(now, net::PlainTextProbe::failure(options_.address), true);
   }
-  if (verdict == Verdict::kUnknown || now >= silent_until_) {
+  if (finding == Finding::kUnknown || now >= silent_until_) {
     probe_.reset();
     silent_until_ = kNever;
   }

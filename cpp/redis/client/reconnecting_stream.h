@@ -168,7 +168,7 @@ class ReconnectingStream {
   // Ready only: of what was read on this stream the server says when it changes. And what it has
   // said since the last call.
   Tracked tracked() const { return tracking_.tracked(); }
-  Changes take_changes() { return tracking_.take_changes(); }
+  KeyChanges take_changes() { return tracking_.take_changes(); }
 
   // Gives the stream up and backs off. `reset`: let nothing that was sent before be delivered late.
   void fail(TimePoint now, Status why, bool reset);

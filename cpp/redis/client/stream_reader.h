@@ -18,7 +18,7 @@ namespace holdfast::client {
 struct Completions {
   RequestQueue::Deliveries deliveries;
   std::vector<InFlightRequest> leavers;  // requests that another server answers
-  Changes changes;                       // see ConnectionSetup::on_changes
+  KeyChanges changes;                    // see ConnectionSetup::on_changes
   bool lost = false;                     // see ConnectionSetup::on_lost
   bool failed = false;                   // see ConnectionSetup::on_failed
 

@@ -39,13 +39,13 @@ Subscriber::Subscriber(const Clock& clock, net::Loop& loop, StreamOptions option
 
 void Subscriber::set_mode(PubSub mode) {
   const MutexLock lock(mutex_);
-  changes_.mode = mode;
+  orders_.mode = mode;
 }
 
 void Subscriber::subscribe(const std::string& channel) {
   {
     const MutexLock lock(mutex_);
-    auto& wishes = changes_.wishes;
+    auto& wishes = orders_.wishes;
     const bool again =
         !wishes.empty() && wishes.back().subscribed && wishes.back().channel == channel;
     if (!again) wishes.push_back({channel, true});
@@ -63,7 +63,7 @@ void Subscriber::release(const std::string& channel, Duration linger) {
 void Subscriber::drop(const std::string& channel) {
   {
     const MutexLock lock(mutex_);
-    changes_.wishes.push_back({channel, false});
+    orders_.wishes.push_back({channel, false});
   }
   loop_.drive(shared_from_this());
 }
@@ -71,7 +71,7 @@ void Subscriber::drop(const std::string& channel) {
 void Subscriber::move(Result<net::Address> to) {
   {
     const MutexLock lock(mutex_);
-    changes_.move = std::move(to);
+    orders_.move = std::move(to);
   }
   loop_.drive(shared_from_this());
 }
@@ -80,7 +80,7 @@ bool Subscriber::reauthenticate(const LoginPtr& login) {
   {
     const MutexLock lock(mutex_);
     if (!watched_) return false;
-    changes_.login = login;
+    orders_.login = login;
   }
   loop_.drive(shared_from_this());
   return true;
@@ -89,7 +89,7 @@ bool Subscriber::reauthenticate(const LoginPtr& login) {
 void Subscriber::close() {
   {
     const MutexLock lock(mutex_);
-    changes_.closed = true;
+    orders_.closed = true;
   }
   loop_.drive(shared_from_this());
 }
@@ -106,8 +106,8 @@ net::Interest Subscriber::step(TimePoint now) {
   const std::shared_ptr<Sink> sink = sink_.lock();
   const WakeBatch wakes;
   const MutexLock turn(turn_);
-  Changes changes = due_changes(now);
-  if (changes.closed || !sink) {
+  Orders orders = due_orders(now);
+  if (orders.closed || !sink) {
     stream_.close();
     const MutexLock lock(mutex_);
     publish_stream();
@@ -115,14 +115,14 @@ net::Interest Subscriber::step(TimePoint now) {
     none.done = true;
     return none;
   }
-  stream_.set_mode(changes.mode);
-  if (changes.move) stream_.move(now, std::move(*changes.move));
-  if (changes.login) stream_.reauthenticate(now, std::move(changes.login));
-  for (const auto& [channel, subscribed] : changes.wishes) {
+  stream_.set_mode(orders.mode);
+  if (orders.move) stream_.move(now, std::move(*orders.move));
+  if (orders.login) stream_.reauthenticate(now, std::move(orders.login));
+  for (const auto& [channel, subscribed] : orders.wishes) {
     subscribed ? stream_.subscribe(channel) : stream_.unsubscribe(channel);
   }
   // Last: who came and left within one step has its channel left, too; who came back keeps it.
-  for (const std::string& channel : changes.releases) {
+  for (const std::string& channel : orders.releases) {
     if (stream_.has(channel) && sink->on_released(channel)) stream_.unsubscribe(channel);
   }
   stream_.advance(now, *sink);
@@ -134,19 +134,19 @@ net::Interest Subscriber::step(TimePoint now) {
   return next;
 }
 
-Subscriber::Changes Subscriber::due_changes(TimePoint now) {
+Subscriber::Orders Subscriber::due_orders(TimePoint now) {
   const MutexLock lock(mutex_);
-  Changes changes = std::move(changes_);
-  changes_ = {};
-  changes_.mode = changes.mode;
-  changes_.closed = changes.closed;
+  Orders orders = std::move(orders_);
+  orders_ = {};
+  orders_.mode = orders.mode;
+  orders_.closed = orders.closed;
   for (auto each = releases_.begin(); each != releases_.end();) {
     const auto release = each++;
     if (release->second > now) continue;
-    changes.releases.push_back(release->first);
+    orders.releases.push_back(release->first);
     releases_.erase(release);
   }
-  return changes;
+  return orders;
 }
 
 void Subscriber::publish_stream() {
@@ -158,7 +158,7 @@ void Subscriber::publish_stream() {
 
 net::Interest Subscriber::interest() {
   net::Interest next = stream_.interest();
-  if (stream_.idle() && changes_.wishes.empty()) {
+  if (stream_.idle() && orders_.wishes.empty()) {
     stream_.close();
     next = {};
     next.done = releases_.empty();

@@ -74,7 +74,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
     std::string channel;
     bool subscribed;
   };
-  struct Changes {
+  struct Orders {
     std::vector<Wish> wishes;
     std::vector<std::string> releases;  // whose linger is over
     std::optional<Result<net::Address>> move;
@@ -84,7 +84,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   };
 
   // The loop's.
-  Changes due_changes(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
+  Orders due_orders(TimePoint now) HOLDFAST_EXCLUDES(mutex_);
   void find_reader(TimePoint now, const Sink& sink) HOLDFAST_EXCLUDES(mutex_);
 
   // A thread's in wait_for_message().
@@ -106,7 +106,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   SubscriptionStream stream_ HOLDFAST_GUARDED_BY(turn_);
 
   Mutex mutex_;
-  Changes changes_ HOLDFAST_GUARDED_BY(mutex_);  // not yet taken up
+  Orders orders_ HOLDFAST_GUARDED_BY(mutex_);  // not yet taken up
   // When the linger of a channel is over, by its newest release().
   std::map<std::string, TimePoint> releases_ HOLDFAST_GUARDED_BY(mutex_);
   TimePoint armed_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // the loop's next step, at the latest

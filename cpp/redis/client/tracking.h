@@ -23,7 +23,7 @@ enum class TrackingMode : std::uint8_t {
 enum class Tracked : std::uint8_t { kNothing, kReadKeys, kDeclaredKeys };
 
 // Keys that were read on a stream and have changed since, or may have.
-struct Changes {
+struct KeyChanges {
   bool all = false;               // the server has removed all data of a database
   std::vector<std::string> keys;  // in the order of the messages
 
@@ -54,7 +54,7 @@ class Tracking {
   Tracked tracked() const;
   // A push has come.
   void note(const resp::Reply& push);
-  Changes take_changes() { return std::exchange(changes_, {}); }
+  KeyChanges take_changes() { return std::exchange(changes_, {}); }
 
  private:
   TrackingMode mode_;
@@ -64,7 +64,7 @@ class Tracking {
   bool granted_ = false;
   int broken_ = 0;  // greetings in a row that requested them
   TimePoint again_{};
-  Changes changes_;
+  KeyChanges changes_;
 };
 
 }  // namespace holdfast::client

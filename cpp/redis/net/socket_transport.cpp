@@ -296,7 +296,7 @@ constexpr std::string_view kPing = "PING\r\n";
 constexpr char kAlert = 0x15;  // the first byte of a TLS answer
 }  // namespace
 
-PlainTextProbe::Verdict PlainTextProbe::advance() {
+PlainTextProbe::Finding PlainTextProbe::advance() {
   IoResult step;
   if (!connected_) step = socket_.connect();
   connected_ = connected_ || step.io == Io::kDone;
@@ -307,10 +307,10 @@ PlainTextProbe::Verdict PlainTextProbe::advance() {
   char first = 0;
   if (sent_) {
     step = socket_.read(&first, 1);
-    if (step.io == Io::kDone) return first == kAlert ? Verdict::kUnknown : Verdict::kPlainText;
+    if (step.io == Io::kDone) return first == kAlert ? Finding::kUnknown : Finding::kPlainText;
   }
   writes_ = step.io == Io::kWantWrite;
-  return step.io == Io::kFailed ? Verdict::kUnknown : Verdict::kPending;
+  return step.io == Io::kFailed ? Finding::kUnknown : Finding::kPending;
 }
 
 Interest PlainTextProbe::interest() const {

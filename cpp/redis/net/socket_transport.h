@@ -67,7 +67,7 @@ class SocketTransport final : public Transport {
 // handshake lacks, and would stay silent for ever. No secret is sent. Never blocks.
 class PlainTextProbe {
  public:
-  enum class Verdict {
+  enum class Finding {
     kPending,    // advance() again when interest() comes true
     kPlainText,  // the server answered in plain text
     kUnknown,    // it closed the connection, or answered in TLS
@@ -75,7 +75,7 @@ class PlainTextProbe {
 
   PlainTextProbe(const Address& address, Millis user_timeout) : socket_(address, user_timeout) {}
 
-  Verdict advance();
+  Finding advance();
   Interest interest() const;
 
   // The failure of a TLS connection to such a server.

@@ -52,8 +52,8 @@ struct Setup {
   std::function<void()> on_lost{};  // a connection broke: holds must be verified
   // Unset: of a cluster it depends on the servers; else it is kClassic.
   std::optional<client::PubSub> pubsub{};
-  client::TrackingMode tracking = client::TrackingMode::kOff;  // of what renewals read
-  std::function<void(const client::Changes&)> on_changes{};    // of that
+  client::TrackingMode tracking = client::TrackingMode::kOff;   // of what renewals read
+  std::function<void(const client::KeyChanges&)> on_changes{};  // of that
   // A connection for renewals that is silent for longer is given up while there is time for
   // another; at most link.command_timeout.
   Millis renewal_timeout = Millis::max();

@@ -41,7 +41,7 @@ TEST_F(KeeperTest, TheEndOfAClientNeverNamesItsOwnKey) {
     keeper->notes().set_up(
         {"what it says", Millis(3000), sync::client_key_recipe().holding(), Millis(1000), false});
     std::vector<std::string> named;
-    scheduler.add("first call", [&] { (void)keeper->notes().introduce(); });
+    scheduler.add("first call", [&] { (void)keeper->notes().keep_client_key(); });
     scheduler.add("close", [&] {
       keeper->begin_close([] {});
       named = keeper->close({});

@@ -114,7 +114,7 @@ sync::ExchangePtr PermitHolder::release_many() {
   const Millis memory = sync::request_memory(*context);
   std::string permits;
   for (const OwnerNumber number : asked_) permits += permit(number);
-  sync::StepRelease::What release;
+  sync::StepRelease::Command release;
   release.memory = memory / 2;
   release.write = [name = stage_.name, context, memory, request, permits](script::Writer& out) {
     sync::Step step = sync::about_permits(name, permits);

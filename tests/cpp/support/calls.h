@@ -21,7 +21,7 @@ inline sync::ExchangePtr acquire_call(std::shared_ptr<const sync::Context> conte
 
 inline sync::ExchangePtr release_call(std::shared_ptr<const sync::Context> context,
                                       sync::SynchronizerPtr of,
-                                      const sync::HoldRelease::What& what) {
+                                      const sync::HoldRelease::Order& what) {
   return std::make_shared<sync::HoldRelease>(std::move(context), std::move(of), what);
 }
 

@@ -25,7 +25,7 @@ class Topology final : public topology::Topology {
     std::function<void()> on_lost;
     Connection::Driver driver = Connection::Driver::kLoop;
     client::TrackingMode tracking = client::TrackingMode::kOff;
-    std::function<void(const client::Changes&)> on_changes;
+    std::function<void(const client::KeyChanges&)> on_changes;
   };
 
   Topology(World& world, Network& network, SteppedLoop& loop, const Setup& setup)

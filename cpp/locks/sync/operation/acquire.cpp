@@ -29,7 +29,7 @@ bool Acquire::begin(TimePoint now) {
                      !request_.synchronizer->idle(context(), request_.owner, now) ||
                      (!request_.lease.renewed && held_up());
   if (!waits) plan_ = begin_attempt();
-  if (waits || plan_.verdict != lease::AttemptPlan::Verdict::kBegun) {
+  if (waits || plan_.kind != lease::AttemptPlan::Kind::kBegun) {
     contend().begin();
     return false;
   }
@@ -211,7 +211,7 @@ void Acquire::send_release(OwnerNumber owner, int remaining, std::int64_t amount
     taking->release(out, {name, {context->client_id, owner}, remaining, Millis(0), options});
   };
   std::make_shared<StepRelease>(shared_context(), name(), owner,
-                                StepRelease::What{std::move(write)})
+                                StepRelease::Command{std::move(write)})
       ->take_back(longest_lease());
 }
 

@@ -19,7 +19,7 @@ std::shared_ptr<Release> return_to(const std::shared_ptr<const Context>& context
                 lease = ticket.lease](script::Writer& out) {
     recipe->steps().move.write(out, {name, field, 1, lease, {}, to});
   };
-  return std::make_shared<StepRelease>(context, name, from, StepRelease::What{std::move(write)});
+  return std::make_shared<StepRelease>(context, name, from, StepRelease::Command{std::move(write)});
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ AttachOperation::AttachOperation(std::shared_ptr<const Context> context, const L
 bool AttachOperation::begin(TimePoint now) {
   const MutexLock lock(mutex_);
   attempt_.emplace(*context().keeper, name(), recipient_.owner);  // a new owner
-  const bool begun = attempt_->begin().verdict == lease::AttemptPlan::Verdict::kBegun;
+  const bool begun = attempt_->begin().kind == lease::AttemptPlan::Kind::kBegun;
   if (!begun) {
     over(Verdict::kFailed, closed_status(name()));
     return false;
@@ -125,7 +125,7 @@ void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
   const std::shared_ptr<Release> release = return_to(context, recipe, name, ticket, owner);
   const lease::ReleasePlan plan = context->keeper->releases().begin_giving_back(
       name, owner, {lease::Ending::How::kAll}, {release});
-  if (plan.verdict == lease::ReleasePlan::Verdict::kFinal) release->run_alone(plan.until);
+  if (plan.kind == lease::ReleasePlan::Kind::kFinal) release->run_alone(plan.until);
 }
 
 }  // namespace holdfast::sync

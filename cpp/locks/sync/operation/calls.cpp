@@ -98,7 +98,7 @@ ExchangePtr counter_call(std::shared_ptr<const Context> context, const LockName&
   // The last sending must arrive while the server still has the first answer.
   return std::make_shared<StepRelease>(
       std::move(context), name, slot,
-      StepRelease::What{std::move(write), std::move(answered), memory / 2});
+      StepRelease::Command{std::move(write), std::move(answered), memory / 2});
 }
 
 ExchangePtr counter_value(std::shared_ptr<const Context> context, const LockName& name,

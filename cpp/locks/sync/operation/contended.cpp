@@ -160,15 +160,15 @@ AcquireMachine::Response Acquire::Contended::received(const Answer& answer,
 // ---- What the machine decides
 
 Result<AcquireMachine::Begun> Acquire::Contended::begin_attempt(TimePoint until) {
-  using Plan = lease::AttemptPlan::Verdict;
+  using Plan = lease::AttemptPlan::Kind;
   acquire_.wake_at(until);
   lease::AttemptPlan plan = acquire_.begin_attempt();
-  while (plan.verdict == Plan::kLost) {
+  while (plan.kind == Plan::kLost) {
     Status lost = loss(context(), request());
     if (!lost.ok()) return lost;
     plan = acquire_.begin_attempt();  // the loss was raised, or forgotten, in between
   }
-  if (plan.verdict != Plan::kBegun) return closed_status(acquire_.name());
+  if (plan.kind != Plan::kBegun) return closed_status(acquire_.name());
   // The answer need not show events from here on: join() finds them by the sequence.
   if (request().waits()) {
     seen_ = context().waits->sequence(channel_);
@@ -288,7 +288,7 @@ bool Acquire::Contended::accept_offer(const std::function<void()>& send) {
   const MutexLock lock(acquire_.mutex_);
   if (!machine_.open_to_offers()) return false;
   const lease::AttemptPlan plan = acquire_.begin_attempt();
-  if (plan.verdict != lease::AttemptPlan::Verdict::kBegun) return false;
+  if (plan.kind != lease::AttemptPlan::Kind::kBegun) return false;
   machine_.offer(plan.takes_over);
   send();  // with this lock: what takes it back, if this waiter gives up, stands behind it
   return true;

@@ -10,19 +10,20 @@
 namespace holdfast::sync {
 
 HoldRelease::HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer,
-                         What what)
-    : Release(std::move(context), synchronizer->name(), what.owner, Role::kRelease),
+                         Order order)
+    : Release(std::move(context), synchronizer->name(), order.owner, Role::kRelease),
       synchronizer_(std::move(synchronizer)),
       recipe_(*synchronizer_->recipe().holding()),
-      what_(what) {}
+      order_(order) {}
 
 std::optional<int> HoldRelease::give_back(std::shared_ptr<const Context> context,
-                                          SynchronizerPtr synchronizer, What what) {
+                                          SynchronizerPtr synchronizer, Order order) {
   const auto release =
-      std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), what);
+      std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), order);
   lease::Releases& releases = release->context().keeper->releases();
-  release->follow(releases.begin_giving_back(release->name(), what.owner, what.ending, {release}));
-  if (!release->is(Plan::Verdict::kPartial)) return std::nullopt;
+  release->follow(
+      releases.begin_giving_back(release->name(), order.owner, order.ending, {release}));
+  if (!release->is(Plan::Kind::kPartial)) return std::nullopt;
   release->report_done();
   return release->plan_.remaining;
 }
@@ -30,7 +31,7 @@ std::optional<int> HoldRelease::give_back(std::shared_ptr<const Context> context
 void HoldRelease::release_held(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer,
                                OwnerNumber owner) {
   const auto release =
-      std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), What{owner});
+      std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), Order{owner});
   lease::Releases& releases = release->context().keeper->releases();
   if (const auto plan = releases.begin_of_held(release->name(), owner, {release})) {
     release->follow(*plan);
@@ -40,7 +41,7 @@ void HoldRelease::release_held(std::shared_ptr<const Context> context, Synchroni
 // Without a caller.
 void HoldRelease::follow(const Plan& plan) {
   plan_ = plan;
-  if (is(Plan::Verdict::kFinal)) run_alone(plan_.until);
+  if (is(Plan::Kind::kFinal)) run_alone(plan_.until);
 }
 
 // Not sent where the owner holds nothing, nor at once where a waiter of this client may get the
@@ -49,46 +50,46 @@ bool HoldRelease::begin(TimePoint now) {
   using Leaves = lease::Releases::Caller;
   lease::Releases& releases = context().keeper->releases();
   lease::ReleaseStart start{shared_from_this(),
-                            what_.deferred ? Leaves::kMayLeave : Leaves::kAwaits, now};
-  plan_ = what_.block ? releases.end_block(name(), owner_, what_.ending, std::move(start))
-                      : releases.begin(name(), owner_, what_.ending, std::move(start));
+                            order_.deferred ? Leaves::kMayLeave : Leaves::kAwaits, now};
+  plan_ = order_.block ? releases.end_block(name(), owner_, order_.ending, std::move(start))
+                       : releases.begin(name(), owner_, order_.ending, std::move(start));
   sent_from = now;
   until_ = plan_.until;
   sent_before_ = plan_.repeated;
   deadline = give_up_ = after(now, context().command_timeout);
-  awaits_login = !is(Plan::Verdict::kPartial);
+  awaits_login = !is(Plan::Kind::kPartial);
   if (!awaits_login) return true;
-  const bool last = is(Plan::Verdict::kFinal);
+  const bool last = is(Plan::Kind::kFinal);
   if (!last || synchronizer_->has_waiters(context(), owner_)) {
     begin_apart();
     return false;
   }
-  deferred = what_.deferred;
+  deferred = order_.deferred;
   return true;
 }
 
 void HoldRelease::begin_apart() {
   const MutexLock lock(mutex_);
-  switch (plan_.verdict) {
-    case Plan::Verdict::kNotOwned:
+  switch (plan_.kind) {
+    case Plan::Kind::kNotOwned:
       if (!context().keeper->is_closed()) return finish({Verdict::kBusy});
       return finish({Verdict::kFailed, closed_status(name())});
-    case Plan::Verdict::kLost:
+    case Plan::Kind::kLost:
       // The hold is over by the client's clock; what remains of it on the server need not delay the
       // caller.
       if (!plan_.held_again) {
-        const auto rest = std::make_shared<HoldRelease>(shared_context(), synchronizer_, what_);
+        const auto rest = std::make_shared<HoldRelease>(shared_context(), synchronizer_, order_);
         rest->plan_ = plan_;
         rest->take_back(context().command_timeout);
       }
       return gone(plan_.reason);
-    case Plan::Verdict::kDone:
+    case Plan::Kind::kDone:
       return finish({});
-    case Plan::Verdict::kUnderWay:
+    case Plan::Kind::kUnderWay:
       return finish({Verdict::kFailed, under_way_status(name(), caller_.by_thread())});
     default:
       if (hand_over()) return;
-      deferred = what_.deferred;
+      deferred = order_.deferred;
       send();
       await_writing();
   }
@@ -177,8 +178,8 @@ void HoldRelease::send() {
 void HoldRelease::cancel() {
   {
     const MutexLock lock(mutex_);
-    if (!finished() && what_.deferred && is(Plan::Verdict::kFinal)) defer();
-    if (!finished() && is(Plan::Verdict::kPartial)) {
+    if (!finished() && order_.deferred && is(Plan::Kind::kFinal)) defer();
+    if (!finished() && is(Plan::Kind::kPartial)) {
       cancelled_ = true;
       report_done();
       if (std::exchange(backing_off_, false)) return finish({Verdict::kCancelled});
@@ -235,7 +236,7 @@ void HoldRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
     defer_if_written(reply.ok() || writing_ == Writing::kDone);
     next_waiter = next_waiter_;
     sent_before_ = sent_before_ || sent.times > 1;
-    if (cancelled_ && is(Plan::Verdict::kPartial)) return finish({Verdict::kCancelled});
+    if (cancelled_ && is(Plan::Kind::kPartial)) return finish({Verdict::kCancelled});
     if (next_waiter && reply.ok() && !reply.value().is_error()) {
       answer = next_waiter->terms().recipe.transferred(reply.value());
       if (answer.kind == Answer::Kind::kGranted) {
@@ -259,7 +260,7 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
   if (life_ == Life::kPending) return ended(End::kDone);
   // The owner's field is gone. If the release was sent before, and the lease cannot have ended
   // since, the first sending has released it. A release that leaves holds leaves the field, too.
-  const bool done_before = is(Plan::Verdict::kFinal) && sent_before_ && now() < plan_.trusted;
+  const bool done_before = is(Plan::Kind::kFinal) && sent_before_ && now() < plan_.trusted;
   if (reply.is_nil() && !done_before) {
     context().keeper->releases().done(name(), owner_, plan_, lease::kGone);
     return gone(lease::kGone);
@@ -299,17 +300,17 @@ void HoldRelease::refused(std::string_view text) {
 void HoldRelease::turned_away(const Status& why) {
   if (std::exchange(next_waiter_, nullptr)) sends_text = SendsText::kIfUnknown;
   // A last release waits until such errors pass; an inner one need not: see leave_pending().
-  if (is(Plan::Verdict::kPartial) && !is_temporary(why.word())) return leave_pending(why);
+  if (is(Plan::Kind::kPartial) && !is_temporary(why.word())) return leave_pending(why);
   Release::turned_away(why);
 }
 
 void HoldRelease::refused_for_good(const Status& why) {
-  if (is(Plan::Verdict::kPartial)) return leave_pending(why);
+  if (is(Plan::Kind::kPartial)) return leave_pending(why);
   Release::refused_for_good(why);
 }
 
 void HoldRelease::leave_pending(const Status& why) {
-  if (is(Plan::Verdict::kPartial)) {
+  if (is(Plan::Kind::kPartial)) {
     // The server need not have the smaller count: the last release frees the lock with any count,
     // and reports an error if it cannot.
     report_done();

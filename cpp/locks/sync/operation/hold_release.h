@@ -45,19 +45,19 @@ namespace holdfast::sync {
 // remaining count.
 class HoldRelease final : public Release {
  public:
-  struct What {
+  struct Order {
     OwnerNumber owner;
     lease::Ending ending{};
     bool deferred = false;
     bool block = false;  // the hold of a `with` block that ends
   };
   // `synchronizer`: of a kind with holds.
-  HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, What what);
+  HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer, Order order);
 
   // Gives back holds that no caller has. How many holds it leaves, which a release is still to say
   // to the server; nothing: none.
   static std::optional<int> give_back(std::shared_ptr<const Context> context,
-                                      SynchronizerPtr synchronizer, What what);
+                                      SynchronizerPtr synchronizer, Order order);
   // Releases all holds of an owner, unless the owner has begun to release them.
   static void release_held(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer,
                            OwnerNumber owner);
@@ -99,13 +99,13 @@ class HoldRelease final : public Release {
   void leave_pending(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
   wait::Calls take_calls() HOLDFAST_REQUIRES(mutex_);
 
-  bool is(Plan::Verdict verdict) const { return plan_.verdict == verdict; }
+  bool is(Plan::Kind kind) const { return plan_.kind == kind; }
   std::string channel() const { return synchronizer_->channel(context(), owner_); }
   void report_done() { context().keeper->releases().done(name(), owner_, plan_); }
 
   const SynchronizerPtr synchronizer_;
   const HoldRecipe& recipe_;
-  const What what_;
+  const Order order_;
   Plan plan_;
   NextWaiter next_waiter_;
   wait::Calls calls_;  // to be run without mutex_

@@ -124,12 +124,12 @@ void Release::leave_pending(const Status& why) {
 }
 
 StepRelease::StepRelease(std::shared_ptr<const Context> context, const LockName& name,
-                         OwnerNumber owner, What what)
-    : Release(std::move(context), name, owner), what_(std::move(what)) {}
+                         OwnerNumber owner, Command command)
+    : Release(std::move(context), name, owner), command_(std::move(command)) {}
 
 bool StepRelease::begin(TimePoint now) {
   const Millis lasts =
-      what_.lease > Millis(0) ? what_.lease : context().command_timeout + what_.memory;
+      command_.lease > Millis(0) ? command_.lease : context().command_timeout + command_.memory;
   until_ = after(now, lasts);
   deadline = give_up_ = after(now, context().command_timeout);
   (void)context().keeper->releases().take_back(name(), owner_, shared_from_this(), until_);
@@ -141,15 +141,15 @@ void StepRelease::complete(Result<resp::Reply> reply, const client::Sent& sent) 
   const bool refusal = reply.ok() && reply.value().is_error();
   maybe_done_ = maybe_done_ || sent.times > (refusal ? 1 : 0);
   // A step that was certainly not executed may be repeated for the whole time again.
-  const bool renews = life_ == Life::kPending && what_.memory > Millis(0) && !maybe_done_;
-  if (renews) until_ = after(now(), what_.memory);
+  const bool renews = life_ == Life::kPending && command_.memory > Millis(0) && !maybe_done_;
+  if (renews) until_ = after(now(), command_.memory);
   judge(reply, sent);
 }
 
 void StepRelease::answered(const resp::Reply& reply, const client::Sent& sent) {
   ended(End::kDone);
   std::optional<std::int64_t> value = number_of(reply);
-  if (what_.answered) what_.answered(value, sent);
+  if (command_.answered) command_.answered(value, sent);
   finish({Verdict::kGranted, {}, value});
 }
 

@@ -101,7 +101,7 @@ class Release : public Operation {
 // of the attempt.
 class StepRelease final : public Release {
  public:
-  struct What {
+  struct Command {
     std::function<void(script::Writer& out)> write;
     Answered answered{};
     // How long after it may have been executed it may be repeated; 0: always.
@@ -109,18 +109,18 @@ class StepRelease final : public Release {
     Millis lease{0};  // of what is given back; 0: none
   };
   StepRelease(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner,
-              What what);
+              Command command);
 
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;
 
  private:
   bool begin(TimePoint now) override;
-  void write(script::Writer& out) const override { what_.write(out); }
+  void write(script::Writer& out) const override { command_.write(out); }
   void answered(const resp::Reply& reply, const client::Sent& sent)
       HOLDFAST_REQUIRES(mutex_) override;
   void refused_for_good(const Status& why) HOLDFAST_REQUIRES(mutex_) override;
 
-  const What what_;
+  const Command command_;
   bool maybe_done_ HOLDFAST_GUARDED_BY(mutex_) = false;  // by an earlier sending
 };
 

@@ -26,15 +26,15 @@ void Composite::start(Parker* here) {
   {
     const MutexLock lock(mutex_);
     const Status refused = enter();
-    refused.ok() ? deliver({Event::Kind::kStart}) : finish({Verdict::kFailed, refused});
+    refused.ok() ? deliver({Input::Kind::kStart}) : finish({Verdict::kFailed, refused});
   }
   work();
 }
 
 // Commands of the members to one server, sent at once, go out in one piece.
-void Composite::deliver(const Event& event) {
+void Composite::deliver(const Input& input) {
   const client::SendBatch sends;
-  handle(event);
+  handle(input);
 }
 
 void Composite::wait_in(Parker& here, TimePoint slice) {
@@ -61,7 +61,7 @@ void Composite::cancel() {
   {
     const MutexLock lock(mutex_);
     leave();
-    deliver({Event::Kind::kCancel});
+    deliver({Input::Kind::kCancel});
   }
   work();
 }
@@ -81,7 +81,7 @@ void Composite::time_is_up(TimePoint now) {
     const MutexLock lock(mutex_);
     if (!finished() && now >= until_) {
       wake_at(kNever);
-      deliver({Event::Kind::kTime});
+      deliver({Input::Kind::kTime});
     }
   }
   work();
@@ -104,7 +104,7 @@ void Composite::work() {
       const std::size_t member = found->member;
       const ExchangePtr operation = std::move(found->operation);
       calls_.erase(found);
-      deliver({Event::Kind::kMember, member, std::move(arrival.outcome)});
+      deliver({Input::Kind::kMember, member, std::move(arrival.outcome)});
     }
     taken_.clear();
   }

@@ -48,7 +48,7 @@ class Composite : public Exchange,
   virtual Status enter() HOLDFAST_REQUIRES(mutex_) { return {}; }
   virtual void leave() HOLDFAST_REQUIRES(mutex_) {}
 
-  struct Event {
+  struct Input {
     enum class Kind {
       kStart,
       kMember,  // `member` has ended with `outcome`
@@ -60,7 +60,7 @@ class Composite : public Exchange,
     Outcome outcome{};
   };
 
-  virtual void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) = 0;
+  virtual void handle(const Input& input) HOLDFAST_REQUIRES(mutex_) = 0;
 
   // For handle(). It is begun, and kMember follows:
   void call(std::size_t member, const ExchangePtr& operation) HOLDFAST_REQUIRES(mutex_);
@@ -89,7 +89,7 @@ class Composite : public Exchange,
   // Handles what has arrived.
   void work() HOLDFAST_EXCLUDES(mutex_, arrivals_mutex_);
   void read(Parker& here, TimePoint slice) HOLDFAST_UNCHECKED;
-  void deliver(const Event& event) HOLDFAST_REQUIRES(mutex_);
+  void deliver(const Input& input) HOLDFAST_REQUIRES(mutex_);
   ExchangePtr drop(std::vector<MemberCall>::iterator place) HOLDFAST_REQUIRES(mutex_);
 
   const LockName name_;

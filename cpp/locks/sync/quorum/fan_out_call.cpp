@@ -15,21 +15,21 @@ FanOutCall::FanOutCall(std::shared_ptr<const Context> context, LockName name, Pl
   begun_.reserve(plan_.members.size());
 }
 
-void FanOutCall::handle(const Event& event) {
+void FanOutCall::handle(const Input& input) {
   if (finished()) return;
-  switch (event.kind) {
-    case Event::Kind::kStart:
+  switch (input.kind) {
+    case Input::Kind::kStart:
       end_ = after(now(), context().command_timeout);
       run(plan_.members);
       return go_further();
-    case Event::Kind::kMember:
-      answers_[event.member] = event.outcome;
+    case Input::Kind::kMember:
+      answers_[input.member] = input.outcome;
       --missing_;
       return go_further();
-    case Event::Kind::kTime:
+    case Input::Kind::kTime:
       leave_missing();
       return go_further();
-    case Event::Kind::kCancel:
+    case Input::Kind::kCancel:
       if (!begun_.empty()) run_next();
       // One that is not sent any more ends with its last reference, and reports to this until then.
       for (const Begun& each : std::exchange(begun_, {})) each.operation->cancel();

@@ -37,7 +37,7 @@ class FanOutCall final : public Composite {
   FanOutCall(std::shared_ptr<const Context> context, LockName name, Plan plan);
 
  private:
-  void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
+  void handle(const Input& input) HOLDFAST_REQUIRES(mutex_) override;
   void run(const Places& members) HOLDFAST_REQUIRES(mutex_);
   void run_next() HOLDFAST_REQUIRES(mutex_);
   void leave_missing() HOLDFAST_REQUIRES(mutex_);

@@ -54,13 +54,13 @@ void QuorumAcquire::note_wait(const Machine::Action& action) {
 
 void QuorumAcquire::leave() { attempts_.clear(); }
 
-void QuorumAcquire::handle(const Event& event) {
-  switch (event.kind) {
-    case Event::Kind::kStart:
-      return apply(machine_.resume({Machine::Event::Kind::kStart}, now()));
-    case Event::Kind::kMember: {
-      Machine::Event answer{Machine::Event::Kind::kAnswer, event.member, event.outcome.verdict,
-                            event.outcome.why};
+void QuorumAcquire::handle(const Input& input) {
+  switch (input.kind) {
+    case Input::Kind::kStart:
+      return apply(machine_.resume({Machine::Input::Kind::kStart}, now()));
+    case Input::Kind::kMember: {
+      Machine::Input answer{Machine::Input::Kind::kAnswer, input.member, input.outcome.verdict,
+                            input.outcome.why};
       if (!all_needed_ || !calling()) {
         for (std::size_t member = 0; member < called_.size(); ++member) {
           const std::optional<Duration> left = members_->remaining(member);
@@ -69,12 +69,12 @@ void QuorumAcquire::handle(const Event& event) {
       }
       return apply(machine_.resume(std::move(answer), now()));
     }
-    case Event::Kind::kTime:
-      return apply(machine_.resume({Machine::Event::Kind::kTime}, now()));
-    case Event::Kind::kCancel:
+    case Input::Kind::kTime:
+      return apply(machine_.resume({Machine::Input::Kind::kTime}, now()));
+    case Input::Kind::kCancel:
       break;
   }
-  apply(machine_.resume({Machine::Event::Kind::kCancel}, now()));
+  apply(machine_.resume({Machine::Input::Kind::kCancel}, now()));
   // A grant that its caller never gets.
   for (std::size_t member = 0; member < called_.size(); ++member) give_back(member);
 }

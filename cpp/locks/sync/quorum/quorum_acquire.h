@@ -44,7 +44,7 @@ class QuorumAcquire final : public Composite {
   bool stopped_by(Interrupt& interrupt) override;
   Status enter() HOLDFAST_REQUIRES(mutex_) override;
   void leave() HOLDFAST_REQUIRES(mutex_) override;
-  void handle(const Event& event) HOLDFAST_REQUIRES(mutex_) override;
+  void handle(const Input& input) HOLDFAST_REQUIRES(mutex_) override;
   void apply(const Machine::Action& action) HOLDFAST_REQUIRES(mutex_);
   void call(std::size_t member, QuorumMembers::How how) HOLDFAST_REQUIRES(mutex_);
   void give_back(std::size_t member) HOLDFAST_REQUIRES(mutex_);

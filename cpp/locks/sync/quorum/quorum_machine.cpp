@@ -24,16 +24,16 @@ QuorumMachine::QuorumMachine(Options options)
       members_(options_.rule, options_.votes),
       random_(options_.seed) {}
 
-QuorumMachine::Action QuorumMachine::resume(Event event, TimePoint now) {
+QuorumMachine::Action QuorumMachine::resume(Input input, TimePoint now) {
   if (state_ == State::kOver) return {};
-  switch (event.kind) {
-    case Event::Kind::kStart:
+  switch (input.kind) {
+    case Input::Kind::kStart:
       return start(now);
-    case Event::Kind::kAnswer:
-      return answered(std::move(event), now);
-    case Event::Kind::kTime:
+    case Input::Kind::kAnswer:
+      return answered(std::move(input), now);
+    case Input::Kind::kTime:
       return time(now);
-    case Event::Kind::kCancel:
+    case Input::Kind::kCancel:
       return finish(Verdict::kCancelled);
   }
   return {};
@@ -65,9 +65,9 @@ QuorumMachine::Action QuorumMachine::call(Action::Verb verb, std::vector<std::si
   return {verb, {}, std::move(members), until};
 }
 
-QuorumMachine::Action QuorumMachine::answered(Event event, TimePoint now) {
-  members_.trust(std::move(event.trusted));
-  members_.answered(event.member, event.verdict, event.why);
+QuorumMachine::Action QuorumMachine::answered(Input input, TimePoint now) {
+  members_.trust(std::move(input.trusted));
+  members_.answered(input.member, input.verdict, input.why);
   if (state_ == State::kFirst) {
     const MemberState state = members_.state(first_);
     if (state == MemberState::kGranted) {

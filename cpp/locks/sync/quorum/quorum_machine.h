@@ -39,7 +39,7 @@ class QuorumMachine {
     std::uint32_t seed = 1;   // of the back-offs
   };
 
-  struct Event {
+  struct Input {
     enum class Kind {
       kStart,
       kAnswer,  // of `member`: `verdict`, `why`
@@ -75,7 +75,7 @@ class QuorumMachine {
   QuorumMachine(const QuorumMachine&) = delete;
   QuorumMachine& operator=(const QuorumMachine&) = delete;
 
-  Action resume(Event event, TimePoint now);
+  Action resume(Input input, TimePoint now);
 
   bool over() const { return state_ == State::kOver; }
 
@@ -87,7 +87,7 @@ class QuorumMachine {
   Action call_first(TimePoint now);
   Action call_others(TimePoint now);
   Action call(Action::Verb verb, std::vector<std::size_t> members, TimePoint until);
-  Action answered(Event event, TimePoint now);
+  Action answered(Input input, TimePoint now);
   Action time(TimePoint now);
   Action round_over(TimePoint now);
   Action not_enough(TimePoint now);

@@ -15,7 +15,7 @@
 namespace holdfast::lease {
 namespace {
 
-using Verdict = ReleasePlan::Verdict;
+using Kind = ReleasePlan::Kind;
 
 class AttemptTest : public LeaseKeeperTest {};
 
@@ -27,7 +27,7 @@ TEST_F(AttemptTest, AnOwnerHasOneForEachLock) {
   Attempt again(keeper(), name, kAlice);
   EXPECT_FALSE(again.enter());
   EXPECT_FALSE(again.under_way());
-  EXPECT_EQ(again.begin().verdict, AttemptPlan::Verdict::kUnderWay);
+  EXPECT_EQ(again.begin().kind, AttemptPlan::Kind::kUnderWay);
   Attempt of_side(keeper(), side, kAlice);
   EXPECT_TRUE(of_side.enter());
   Attempt of_other(keeper(), other, kAlice);
@@ -42,7 +42,7 @@ TEST_F(AttemptTest, AnOwnerHasOneForEachLock) {
 TEST_F(AttemptTest, ItEndsWithItsGrantOrItsScope) {
   {
     Attempt attempt(keeper(), name, kAlice);
-    EXPECT_EQ(attempt.begin().verdict, AttemptPlan::Verdict::kBegun);
+    EXPECT_EQ(attempt.begin().kind, AttemptPlan::Kind::kBegun);
     EXPECT_TRUE(acquiring(keeper()));
     EXPECT_TRUE(keeper().acquiring(name, kAlice));
   }
@@ -57,9 +57,9 @@ TEST_F(AttemptTest, ItsOwnerReleasesNothingMeanwhile) {
   renewed(kAlice);
   Attempt attempt(keeper(), name, kAlice);
   EXPECT_TRUE(attempt.enter());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kUnderWay);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kUnderWay);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
-  EXPECT_EQ(keeper().releases().begin_giving_back(name, kAlice, {}).verdict, Verdict::kFinal);
+  EXPECT_EQ(keeper().releases().begin_giving_back(name, kAlice, {}).kind, Kind::kFinal);
 }
 
 TEST_F(AttemptTest, ItMovesToAnObjectThatLivesLonger) {
@@ -111,7 +111,7 @@ TEST_F(AttemptTest, AReleaseThatLeavesHoldsCountsAtOnce) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
-  EXPECT_EQ(plan.verdict, Verdict::kPartial);
+  EXPECT_EQ(plan.kind, Kind::kPartial);
   EXPECT_EQ(attempt(kAlice).count, 2);
   renewed(kAlice, 2);
   keeper().releases().done(name, kAlice, plan);

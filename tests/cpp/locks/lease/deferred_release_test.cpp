@@ -6,7 +6,7 @@
 namespace holdfast::lease {
 namespace {
 
-using Verdict = ReleasePlan::Verdict;
+using Kind = ReleasePlan::Kind;
 
 constexpr const char* kGone = "it is gone";
 
@@ -25,11 +25,11 @@ const Strings kLostAfterRelease{"lock of 1 lost late: it is gone"};
 
 TEST_F(DeferredReleaseTest, AnotherReleaseFindsNothing) {
   const ReleasePlan plan = leave();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kNotOwned);
   EXPECT_FALSE(keeper().is_idle());
   keeper().releases().done(name, kAlice, plan);
   EXPECT_TRUE(keeper().is_idle());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kNotOwned);
 }
 
 TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
@@ -38,7 +38,7 @@ TEST_F(DeferredReleaseTest, ALossIsPostedOnceAndMakesNoReleaseRaise) {
   keeper().releases().done(name, kAlice, plan, kGone);
   EXPECT_EQ(events, kLostAfterRelease);
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kNotOwned);
 }
 
 TEST_F(DeferredReleaseTest, ALossLeavesTheNextHoldAlone) {

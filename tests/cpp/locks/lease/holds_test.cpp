@@ -14,7 +14,7 @@
 namespace holdfast::lease {
 namespace {
 
-using State = Holds::Release;
+using State = Holds::ReleaseState;
 
 const LockName kName("myLock");
 const LockName kOther("another");

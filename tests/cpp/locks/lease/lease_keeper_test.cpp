@@ -248,14 +248,14 @@ TEST_F(LeaseKeeperTest, WhatIsHeldWhenItIsClosedIsLostAtItsDeadline) {
   const TimePoint begin = world.now();
   renewed(kAlice);
   EXPECT_EQ(keeper().close(), Strings{"lock"});
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, ReleasePlan::Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, ReleasePlan::Kind::kNotOwned);
   EXPECT_FALSE(keeper().known(name, kAlice).lost);
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{"lock of 1 lost: its client was closed"});
   EXPECT_LE(lost_at - begin, kLease);
   EXPECT_EQ(keeper().known(name, kAlice).loss, "its client was closed");
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, ReleasePlan::Verdict::kLost);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, ReleasePlan::Kind::kLost);
 }
 
 TEST_F(LeaseKeeperTest, WhatItReportsWhenClosedIsKeptUntilTheLastLoss) {

@@ -12,8 +12,8 @@
 namespace holdfast::lease {
 namespace {
 
-using Attempted = AttemptPlan::Verdict;
-using Released = ReleasePlan::Verdict;
+using Attempted = AttemptPlan::Kind;
+using Released = ReleasePlan::Kind;
 
 constexpr const char* kReason = "it is gone";
 
@@ -23,7 +23,7 @@ class OpenBlocksTest : public LeaseKeeperTest {
   void take(const LockName& of, bool block, Lease lease = {kLease, true}) {
     Attempt attempt(keeper(), of, kAlice);
     const AttemptPlan plan = attempt.begin();
-    ASSERT_EQ(plan.verdict, Attempted::kBegun);
+    ASSERT_EQ(plan.kind, Attempted::kBegun);
     Grant granted{of, kAlice, plan.count, lease, world.now(), &sync::lock_recipe()};
     granted.at = world.now();
     granted.block = block;
@@ -31,13 +31,13 @@ class OpenBlocksTest : public LeaseKeeperTest {
   }
   void enter() { take(name, true); }
   void acquire() { take(name, false); }
-  Released leave() { return keeper().releases().end_block(name, kAlice, {}).verdict; }
+  Released leave() { return keeper().releases().end_block(name, kAlice, {}).kind; }
   void lose() { keeper().lose(name, kAlice, kReason); }
   void force() {
     excuse(keeper(), name, kAlice, true);
     forced(keeper(), name, world.now());
   }
-  bool refused() { return attempt(kAlice).verdict == Attempted::kLost; }
+  bool refused() { return attempt(kAlice).kind == Attempted::kLost; }
 };
 
 TEST_F(OpenBlocksTest, ALostBlockRefusesUntilItsEnd) {
@@ -66,7 +66,7 @@ TEST_F(OpenBlocksTest, OutsideOfBlocksALossRefusesOnce) {
 TEST_F(OpenBlocksTest, AReleaseThatRaisedTheLossLeavesNothingToRefuse) {
   acquire();
   lose();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Released::kLost);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Released::kLost);
   EXPECT_FALSE(refused());
 }
 
@@ -88,7 +88,7 @@ TEST_F(OpenBlocksTest, OfABlockItIsALoss) {
 TEST_F(OpenBlocksTest, AnotherOwnerIsNotRefused) {
   enter();
   lose();
-  EXPECT_EQ(attempt(kBob).verdict, Attempted::kBegun);
+  EXPECT_EQ(attempt(kBob).kind, Attempted::kBegun);
 }
 
 TEST_F(OpenBlocksTest, TheSidesOfANameAreOneOwner) {
@@ -97,9 +97,9 @@ TEST_F(OpenBlocksTest, TheSidesOfANameAreOneOwner) {
   take(read, true);
   keeper().lose(read, kAlice, kReason);
   Attempt writes(keeper(), write, kAlice);
-  EXPECT_EQ(writes.begin().verdict, Attempted::kLost);
-  EXPECT_EQ(keeper().releases().end_block(read, kAlice, {}).verdict, Released::kLost);
-  EXPECT_EQ(writes.begin().verdict, Attempted::kBegun);
+  EXPECT_EQ(writes.begin().kind, Attempted::kLost);
+  EXPECT_EQ(keeper().releases().end_block(read, kAlice, {}).kind, Released::kLost);
+  EXPECT_EQ(writes.begin().kind, Attempted::kBegun);
 }
 
 TEST_F(OpenBlocksTest, WhatIsTakenAgainInsideIsTheBlocksOwn) {
@@ -119,7 +119,7 @@ TEST_F(OpenBlocksTest, ItsLossRefusesUntilItsEndWhateverHasRaisedIt) {
   acquire();
   lose();
   EXPECT_TRUE(refused());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Released::kLost);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Released::kLost);
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());
@@ -152,11 +152,11 @@ TEST_F(OpenBlocksTest, ABlockThatEndsBesideAnAttemptIsOver) {
   enter();
   {
     Attempt nested(keeper(), name, kAlice);
-    ASSERT_EQ(nested.begin().verdict, Attempted::kBegun);
+    ASSERT_EQ(nested.begin().kind, Attempted::kBegun);
     EXPECT_EQ(leave(), Released::kUnderWay);
   }
   lose();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Released::kLost);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Released::kLost);
   EXPECT_FALSE(refused());
 }
 
@@ -164,9 +164,9 @@ TEST_F(OpenBlocksTest, ALostBlockThatEndsBesideAnAttemptLeavesItsGrant) {
   enter();
   force();
   Attempt again(keeper(), name, kAlice);
-  ASSERT_EQ(again.begin().verdict, Attempted::kBegun);
+  ASSERT_EQ(again.begin().kind, Attempted::kBegun);
   const ReleasePlan plan = keeper().releases().end_block(name, kAlice, {});
-  EXPECT_EQ(plan.verdict, Released::kLost);
+  EXPECT_EQ(plan.kind, Released::kLost);
   EXPECT_TRUE(plan.held_again);
 }
 
@@ -214,7 +214,7 @@ TEST_F(OpenBlocksTest, ALostBlockLeavesALaterReleaseThatIsUnderWay) {
       keeper().releases().begin(name, kAlice, {}, {{}, Releases::Caller::kMayLeave});
   ASSERT_TRUE(keeper().releases().defer(name, kAlice, later));
   const ReleasePlan plan = keeper().releases().end_block(name, kAlice, {});
-  EXPECT_EQ(plan.verdict, Released::kLost);
+  EXPECT_EQ(plan.kind, Released::kLost);
   EXPECT_TRUE(plan.held_again);
 }
 

@@ -10,7 +10,7 @@
 namespace holdfast::lease {
 namespace {
 
-using Verdict = ReleasePlan::Verdict;
+using Kind = ReleasePlan::Kind;
 
 using End = Releases::End;
 
@@ -30,16 +30,16 @@ class ReleaseTest : public LeaseKeeperTest {
 };
 
 TEST_F(ReleaseTest, AnOwnerWithoutAHoldReleasesNothing) {
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kNotOwned);
   renewed(kAlice);
-  EXPECT_EQ(keeper().releases().begin(name, kBob, {}).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kBob, {}).kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
-  EXPECT_EQ(plan.verdict, Verdict::kPartial);
+  EXPECT_EQ(plan.kind, Kind::kPartial);
   EXPECT_EQ(plan.remaining, 1);
   keeper().releases().done(name, kAlice, plan);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
@@ -52,7 +52,7 @@ TEST_F(ReleaseTest, AllHoldsCanBeReleasedAtOnce) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = keeper().releases().begin(name, kAlice, {Ending::How::kAll});
-  EXPECT_EQ(plan.verdict, Verdict::kFinal);
+  EXPECT_EQ(plan.kind, Kind::kFinal);
   EXPECT_EQ(plan.remaining, 0);
 }
 
@@ -60,7 +60,7 @@ TEST_F(ReleaseTest, WhatItsOwnerHasBegunToReleaseIsNotReleasedByAnother) {
   renewed(kAlice);
   const std::optional<ReleasePlan> first = keeper().releases().begin_of_held(name, kAlice);
   ASSERT_TRUE(first);
-  EXPECT_EQ(first->verdict, Verdict::kFinal);
+  EXPECT_EQ(first->kind, Kind::kFinal);
   EXPECT_FALSE(keeper().releases().begin_of_held(name, kAlice));
 }
 
@@ -93,9 +93,9 @@ TEST_F(ReleaseTest, ALostHoldIsReportedByOneRelease) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
   const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
-  EXPECT_EQ(plan.verdict, Verdict::kLost);
+  EXPECT_EQ(plan.kind, Kind::kLost);
   EXPECT_EQ(plan.reason, "its lease ran out");
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).verdict, Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
@@ -103,7 +103,7 @@ TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
   EXPECT_FALSE(keeper().releases().begin(name, kAlice, {}).repeated);
   const ReleasePlan again = keeper().releases().begin(name, kAlice, {});
   EXPECT_TRUE(again.repeated);
-  EXPECT_EQ(again.verdict, Verdict::kFinal);
+  EXPECT_EQ(again.kind, Kind::kFinal);
 }
 
 TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
@@ -111,7 +111,7 @@ TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
   renewed(kAlice, 2);
   (void)keeper().releases().begin(name, kAlice, {Ending::How::kAll});
   const ReleasePlan again = keeper().releases().begin(name, kAlice, {});
-  EXPECT_EQ(again.verdict, Verdict::kFinal);
+  EXPECT_EQ(again.kind, Kind::kFinal);
   EXPECT_EQ(again.remaining, 0);
 }
 
@@ -119,8 +119,8 @@ TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
   keeper().releases().ended(name, kAlice, plan.command, End::kDone);
-  EXPECT_EQ(begin_release().verdict, Verdict::kDone);
-  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_EQ(begin_release().kind, Kind::kDone);
+  EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
@@ -128,7 +128,7 @@ TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
   const ReleasePlan plan = begin_release();
   keeper().releases().ended(name, kAlice, plan.command, End::kExpired);
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
-  EXPECT_EQ(begin_release().verdict, Verdict::kLost);
+  EXPECT_EQ(begin_release().kind, Kind::kLost);
 }
 
 TEST_F(ReleaseTest, AReleaseThatIsRefusedForGoodIsAskedAgainByTheNextOne) {
@@ -137,7 +137,7 @@ TEST_F(ReleaseTest, AReleaseThatIsRefusedForGoodIsAskedAgainByTheNextOne) {
   keeper().releases().ended(name, kAlice, plan.command, End::kRefused);
   EXPECT_TRUE(keeper().is_idle());
   const ReleasePlan again = begin_release();
-  EXPECT_EQ(again.verdict, Verdict::kFinal);
+  EXPECT_EQ(again.kind, Kind::kFinal);
   EXPECT_TRUE(again.repeated);
 }
 
@@ -160,7 +160,7 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingReportsTheLoss) {
   keeper().releases().done(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
-  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
@@ -170,7 +170,7 @@ TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
   forced(keeper(), name, world.now());
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   keeper().releases().done(name, kAlice, plan, "it is gone");
-  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
   EXPECT_EQ(events.size(), 1U);
 }
 
@@ -180,7 +180,7 @@ TEST_F(ReleaseTest, ALastReleaseThatFindsNothingReportsTheLoss) {
   keeper().releases().done(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
-  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, AnAcquisitionKnowsTheCountItMakes) {
@@ -215,18 +215,18 @@ TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
 
 TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
   EXPECT_TRUE(keeper().releases().take_back(name, kAlice, sending, kNever));
-  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
   EXPECT_FALSE(keeper().is_idle());
   keeper().releases().ended(name, kAlice, sending.get(), End::kDone);
   EXPECT_TRUE(keeper().is_idle());
-  EXPECT_EQ(begin_release().verdict, Verdict::kNotOwned);
+  EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
   renewed(kAlice);
   renewed(kAlice, 2);
   (void)keeper().releases().take_back(name, kAlice, sending, kNever);
-  EXPECT_EQ(begin_release().verdict, Verdict::kPartial);
+  EXPECT_EQ(begin_release().kind, Kind::kPartial);
   EXPECT_TRUE(sending->revoked());
   EXPECT_TRUE(keeper().is_idle());
 }
@@ -236,9 +236,9 @@ TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
   Attempt first(keeper(), name, kAlice);
   Attempt second(keeper(), name, kBob);
   EXPECT_TRUE(first.enter() && second.enter());
-  EXPECT_EQ(first.begin().verdict, AttemptPlan::Verdict::kBegun);
+  EXPECT_EQ(first.begin().kind, AttemptPlan::Kind::kBegun);
   keeper().begin_close([&idle] { idle = true; });
-  EXPECT_EQ(second.begin().verdict, AttemptPlan::Verdict::kClosed);
+  EXPECT_EQ(second.begin().kind, AttemptPlan::Kind::kClosed);
   second.end();
   EXPECT_FALSE(idle);
   EXPECT_FALSE(

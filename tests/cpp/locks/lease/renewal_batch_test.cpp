@@ -173,7 +173,7 @@ TEST_F(RenewalBatchTest, AHoldThatIsReleasedBeforeItsBatchGoesOutIsLeftOut) {
   server.restart(true, Millis(100), {});
   break_connection();
   pass(Millis(5));
-  ASSERT_EQ(keeper().releases().begin(lock(2), kAlice, {}).verdict, ReleasePlan::Verdict::kFinal);
+  ASSERT_EQ(keeper().releases().begin(lock(2), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
   renewed_keys.clear();
   pass(Millis(400));
   EXPECT_EQ(renewed_keys.count("lock2"), 0U);
@@ -276,7 +276,7 @@ TEST_F(RenewalBatchTest, AServerThatDoesNotAnswerCostsAllTheHoldsOfABatch) {
 TEST_F(RenewalBatchTest, ARenewalWhoseConnectionFailedMayArriveUntilTheCommandTimeOut) {
   hold_locks(2);
   begin_for_all();
-  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).verdict, ReleasePlan::Verdict::kFinal);
+  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
   EXPECT_TRUE(keeper().renewal_on_wire(lock(0), kAlice));
   break_connection();
   resume();
@@ -292,7 +292,7 @@ TEST_F(RenewalBatchTest, ARenewalThatWasNotWrittenBeforeTheReleaseIsNotOnItsWay)
   pass(Millis(5));
   keeper().watchdog().verify();
   pass(Millis(1));
-  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).verdict, ReleasePlan::Verdict::kFinal);
+  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
   EXPECT_FALSE(keeper().renewal_on_wire(lock(0), kAlice));
 }
 

@@ -243,8 +243,8 @@ TEST_F(UnwrittenReleaseTest, WhatIsNeverWrittenFailsAndMayBeReleasedAgain) {
   EXPECT_EQ(verdict(), Verdict::kFailed);
   EXPECT_TRUE(events->all.empty()) << "its caller gets an error";
   EXPECT_FALSE(keeper().is_idle());
-  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).verdict,
-            lease::ReleasePlan::Verdict::kFinal);
+  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).kind,
+            lease::ReleasePlan::Kind::kFinal);
 }
 
 TEST_F(UnwrittenReleaseTest, AnInterruptedThreadHasLeft) {
@@ -252,8 +252,8 @@ TEST_F(UnwrittenReleaseTest, AnInterruptedThreadHasLeft) {
   script.stuck = true;
   leave(release_call(kAlice, true));
   EXPECT_FALSE(outcome);
-  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).verdict,
-            lease::ReleasePlan::Verdict::kNotOwned);
+  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).kind,
+            lease::ReleasePlan::Kind::kNotOwned);
   script.room = std::string::npos;
   script.stuck = false;
 }

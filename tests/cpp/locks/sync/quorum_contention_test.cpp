@@ -47,7 +47,7 @@ class Contention {
   }
 
  private:
-  using Kind = QuorumMachine::Event::Kind;
+  using Kind = QuorumMachine::Input::Kind;
   using Verb = QuorumMachine::Action::Verb;
 
   struct Contender {
@@ -80,7 +80,7 @@ class Contention {
     return contenders_[request.who]->request[request.member] == request.number;
   }
 
-  void resume(std::size_t who, QuorumMachine::Event event) {
+  void resume(std::size_t who, QuorumMachine::Input event) {
     Contender& contender = *contenders_[who];
     event.trusted = contender.trusted;
     const QuorumMachine::Action action = contender.machine.resume(event, now_);

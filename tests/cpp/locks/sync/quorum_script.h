@@ -10,7 +10,7 @@
 // A QuorumMachine for tests, whose actions read as text.
 namespace holdfast::sync {
 
-using Kind = QuorumMachine::Event::Kind;
+using Kind = QuorumMachine::Input::Kind;
 using Verb = QuorumMachine::Action::Verb;
 
 constexpr TimePoint kZero{std::chrono::hours(1)};
@@ -69,8 +69,8 @@ class Script {
   Millis left() const { return std::chrono::duration_cast<Millis>(until_ - now_); }
 
  private:
-  std::string resume(const QuorumMachine::Event& event) {
-    const QuorumMachine::Action action = machine_.resume(event, now_);
+  std::string resume(const QuorumMachine::Input& input) {
+    const QuorumMachine::Action action = machine_.resume(input, now_);
     if (action.verb != Verb::kNone) until_ = action.until;
     return text(action);
   }

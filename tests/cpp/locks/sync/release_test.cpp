@@ -27,7 +27,7 @@ class ReleaseLifeTest : public CallFixture {
   // Alice's release has come to that state, its command in line.
   void begin(Life life) {
     acquire({granted});
-    const HoldRelease::What what{kAlice, {}, life == Life::kLeft};
+    const HoldRelease::Order what{kAlice, {}, life == Life::kLeft};
     release = std::make_shared<HoldRelease>(context, lock, what);
     kept = std::make_shared<KeptOutcome>();
     release->finish_to(kept, kId);
@@ -164,7 +164,7 @@ class PartialReleaseTest : public ReleaseLifeTest {
   void begin_partial() {
     acquire({granted});
     acquire({granted});
-    release = std::make_shared<HoldRelease>(context, lock, HoldRelease::What{kAlice});
+    release = std::make_shared<HoldRelease>(context, lock, HoldRelease::Order{kAlice});
     kept = std::make_shared<KeptOutcome>();
     release->finish_to(kept, kId);
     serve({});

@@ -109,7 +109,7 @@ TEST_F(TaskCallTest, AServerOutOfReachIsWaitedForAsLongAsItsCallerWaits) {
 
 TEST_F(TaskCallTest, AReleaseThatItsOwnersNextAttemptRevokesIsDone) {
   acquire({granted});
-  const auto release = std::make_shared<HoldRelease>(context, lock, HoldRelease::What{kAlice});
+  const auto release = std::make_shared<HoldRelease>(context, lock, HoldRelease::Order{kAlice});
   release->finish_to(kept = std::make_shared<KeptOutcome>(), kId);
   release->revoke();
   release->complete(Status::revoked(), {});

@@ -95,7 +95,7 @@ class WaitersTest : public ::testing::Test {
   const ExchangePtr& waiter(std::size_t number) const { return waiting_.at(number - 1); }
   wait::WaitRegistry& registry() const { return *client_->context()->waits; }
   void release(int owner) {
-    const HoldRelease::What what{OwnerNumber{static_cast<std::uint64_t>(owner)}};
+    const HoldRelease::Order what{OwnerNumber{static_cast<std::uint64_t>(owner)}};
     simulation::release_call(client_->context(), simulation::synchronizer(lock_recipe(), name_),
                              what)
         ->finish_to(std::make_shared<Outcomes>(), 0);

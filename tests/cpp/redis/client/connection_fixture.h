@@ -89,7 +89,7 @@ class ConnectionTest : public ::testing::Test {
       moved.push_back(what);
       return true;
     };
-    setup.on_changes = [this](const Changes& changes) {
+    setup.on_changes = [this](const KeyChanges& changes) {
       for (const std::string& key : changes.keys) log.push_back(key + " changed");
       if (changes.all) log.emplace_back("anything changed");
     };

@@ -11,10 +11,10 @@ namespace holdfast::engine {
 
 // The number of permits that a semaphore object sets up where the server has none, if any; waiters
 // see a change at their next attempt. Thread-safe.
-class Setup {
+class PermitSetup {
  public:
   // Below 0: none.
-  explicit Setup(std::int64_t permits)
+  explicit PermitSetup(std::int64_t permits)
       : permits_(permits < 0 ? nullptr : std::make_shared<std::atomic<std::int64_t>>(permits)) {}
 
   sync::SetupPtr permits() const { return permits_; }
