@@ -275,7 +275,13 @@ py::list TaskQueue::results_of(const Ended& ended) {
       error.discard_as_unraisable("observing the end of an operation");
       PyErr_SetInterrupt();
     }
-    PythonOutcome result = to_python(*awaitable.operation, *awaitable.outcome);
+    PythonOutcome result;
+    try {
+      result = to_python(*awaitable.operation, *awaitable.outcome);
+    } catch (py::error_already_set& error) {  // no memory, or an interrupt: that caller's alone
+      awaitable.operation->cancel();
+      result.exception = error.value();
+    }
     if (!result.exception) result.exception = py::none();
     results.append(py::make_tuple(each, std::move(result.value), std::move(result.exception)));
   }
@@ -311,8 +317,37 @@ TaskQueue* queue_of(PyObject* self) {
   return static_cast<TaskQueue*>(instance->get_value_and_holder().value_ptr());
 }
 
-PyObject* drain_queue(PyObject* self, PyObject* const* /*kept by the loop*/, Py_ssize_t /*count*/) {
-  return guarded([self] { return queue_of(self)->drain(); });
+// Continues greenlets, each by the Waiter of gevent that `waiting` has for its Awaitable. No code
+// of Python runs from drain() to there, which a signal handler could end by an exception: the
+// results would be lost, and gevent would not call a callback again that has raised. Outside of the
+// Scope of drain(), as each greenlet has the stack for itself.
+void switch_to(const py::list& results, PyObject* waiting) {
+  static KeptObject method;
+  std::optional<py::error_already_set> raised;
+  for (const py::handle& each : results) {
+    PyObject* const pending = PyTuple_GET_ITEM(each.ptr(), 0);
+    const auto waiter =
+        py::reinterpret_borrow<py::object>(PyDict_GetItemWithError(waiting, pending));
+    if (!waiter || PyDict_DelItem(waiting, pending) != 0) {  // it no longer waits
+      PyErr_Clear();
+      continue;
+    }
+    const auto answer = py::reinterpret_steal<py::object>(PyTuple_GetSlice(each.ptr(), 1, 3));
+    const std::array<PyObject*, 2> given{waiter.ptr(), answer.ptr()};
+    const auto done = py::reinterpret_steal<py::object>(PyObject_VectorcallMethod(
+        method.interned("switch").ptr(), given.data(), given.size(), nullptr));
+    if (!done) raised.emplace();
+  }
+  if (raised) throw py::error_already_set(std::move(*raised));
+}
+
+PyObject* drain_queue(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
+  return guarded([&]() -> py::object {
+    py::object results = queue_of(self)->drain();
+    if (count == 0 || !PyDict_Check(arguments[0])) return results;  // kept by the loop
+    switch_to(results, arguments[0]);
+    return py::none();
+  });
 }
 
 }  // namespace

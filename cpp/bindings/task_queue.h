@@ -104,7 +104,8 @@ class TaskQueue final {
   void begin(Awaitable& awaitable, const sync::ExchangePtr& operation);
 
   // The loop's callback for fd(): continues the tasks with ended operations. For another loop than
-  // asyncio's: a list of tuples (Awaitable, value, exception or None) of all that have ended.
+  // asyncio's: a list of tuples (Awaitable, value, exception or None) of all that have ended, which
+  // Python's drain() with a dict passes on to greenlets.
   pybind11::object drain();
 
   // No task waits.

@@ -452,8 +452,9 @@ class TaskQueue:
     # close() cancels the exchange.
     def start(self, exchange: Exchange[Any], /) -> Any: ...
     # Continues the tasks with ended operations, and returns nothing that asyncio's loop reads; for
-    # another loop: each with its value and error.
-    def drain(self, *ignored: object) -> list[tuple[Any, Any, Exception | None]]: ...
+    # another loop: each with its value and error. With a dict, Waiters of gevent by what start()
+    # returned: continues their greenlets, from the hub, by tuples of value and error.
+    def drain(self, *waiting: object) -> list[tuple[Any, Any, Exception | None]]: ...
     def idle(self) -> bool: ...  # no task waits
     def end(self) -> None: ...  # no loop calls drain() any more: cancels the operations
 

@@ -47,14 +47,15 @@ class Bridge:
         A greenlet that is killed or times out while it waits leaves nothing behind.
         """
         waiter: Waiter[Any] = Waiter()
-        pending = self._queue.start(exchange)
-        if not self._waiting:
-            self._watcher.start(self._drain)
-        self._waiting[pending] = waiter
-        try:
+        pending = None
+        try:  # around all: an interrupt may come between any two steps
+            pending = self._queue.start(exchange)
+            self._waiting[pending] = waiter
+            if not self._watcher.active:
+                self._watcher.start(self._queue.drain, self._waiting)
             value, error = waiter.get()
         except BaseException:
-            if self._waiting.pop(pending, None) is not None:
+            if pending is not None and self._waiting.pop(pending, None) is not None:
                 pending.close()
             else:
                 exchange.give_back()
@@ -65,12 +66,6 @@ class Bridge:
         if error is not None:
             raise error
         return value
-
-    def _drain(self) -> None:
-        for pending, value, error in self._queue.drain():
-            waiter = self._waiting.pop(pending, None)
-            if waiter is not None:
-                waiter.switch((value, error))
 
 
 def _caller() -> int:

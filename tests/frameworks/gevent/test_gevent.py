@@ -184,6 +184,50 @@ stats = client.stats()
 say("counted", most, stats.released, stats.lost, *seen)
 """
 
+# A greenlet in which an interrupt is raised ends by it; the others go on.
+INTERRUPTED = """
+from gevent import monkey
+monkey.patch_all()
+import gevent, os, random, signal, time
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+parent = os.getpid()
+another = os.fork()
+while another == 0 and os.getppid() == parent:
+    monkey.get_original("time", "sleep")(random.uniform(0.001, 0.003))
+    os.kill(parent, signal.SIGUSR1)
+if another == 0:
+    os._exit(0)
+
+def interrupt(*_):
+    global interrupts
+    interrupts += 1
+    raise KeyboardInterrupt
+
+client = holdfast.Client(URL)
+gevent.get_hub().exception_stream = None
+interrupts, going, pool = 0, True, []
+
+def look():
+    lock = client.lock(NAME)
+    while going:
+        lock.locked()
+
+signal.signal(signal.SIGUSR1, interrupt)
+while interrupts < 300:
+    try:
+        pool = [each for each in pool if not each.dead]
+        pool += [gevent.spawn(look) for _ in range(5 - len(pool))]
+        gevent.sleep(0.01)
+    except KeyboardInterrupt:
+        pass
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+os.kill(another, signal.SIGKILL)
+os.waitpid(another, 0)
+going = False
+gevent.joinall(pool, timeout=10)
+say("waiting", sum(not each.dead for each in pool))
+"""
+
 
 @pytest.mark.parametrize("thread", [True, False], ids=["patched", "without threads"])
 def test_greenlets_exclude_each_other(
@@ -223,6 +267,14 @@ def test_a_greenlet_that_gives_up_leaves_nothing(start_child: StartChild, server
     child.expect("gave-up")
     assert child.expect("free") == ["True"]
     assert child.wait() == 0
+
+
+def test_an_interrupt_loses_no_answer_of_another_greenlet(
+    start_child: StartChild, server: Server
+) -> None:
+    """Also where it comes while the hub takes the answers."""
+    child = start_child(INTERRUPTED, URL=server.url, NAME=NAME)
+    assert child.expect("waiting", within=60) == ["0"]
 
 
 def test_greenlets_leave_their_releases(start_child: StartChild, server: Server) -> None:
