@@ -1,13 +1,16 @@
 // The methods of semaphores for threads that must not be interrupted between the grant and their
 // return: see blocking_lock.cpp.
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "bindings/critical_section.h"
 #include "bindings/native_object.h"
 #include "bindings/register.h"
 #include "bindings/waiting.h"
 #include "locks/locks.h"
+#include "redis/base/process.h"
 
 namespace holdfast::bindings {
 
@@ -23,6 +26,10 @@ struct SemaphoreState final : NativeState {
 
   const std::shared_ptr<engine::Counter> semaphore;
   const Duration wait;
+  // Blocks that this process has entered and not left: a child of fork() must not release what its
+  // parent has taken. With the lock of the object.
+  std::uint64_t epoch = 0;
+  std::uint64_t blocks = 0;
 };
 
 py::object acquire(PyObject* self, SemaphoreState& state, const Arguments& given) {
@@ -53,11 +60,23 @@ void release(PyObject* self, SemaphoreState& state, const Arguments& given) {
 py::object enter(PyObject* self, SemaphoreState& state) {
   before_acquire(self);
   const py::object granted = wait_for(state.semaphore->acquire(1, true, state.wait));
-  if (granted.is(py::bool_(true))) return self_of(self);
-  raise(self_of(self).attr("_timed_out")());
+  if (!granted.is(py::bool_(true))) raise(self_of(self).attr("_timed_out")());
+  const ObjectLock lock(self);
+  if (std::exchange(state.epoch, fork_epoch()) != fork_epoch()) state.blocks = 0;
+  ++state.blocks;
+  return self_of(self);
 }
 
-void leave(PyObject* self, SemaphoreState& state) { release(self, state, {nullptr, 0, nullptr}); }
+void leave(PyObject* self, SemaphoreState& state) {
+  bool entered = false;
+  {
+    const ObjectLock lock(self);
+    entered = state.epoch == fork_epoch() && state.blocks > 0;
+    if (entered) --state.blocks;
+  }
+  if (!entered) raise(self_of(self).attr("_not_entered")());
+  release(self, state, {nullptr, 0, nullptr});
+}
 
 using Type = NativeType<SemaphoreState>;
 PyMethodDef g_methods[] = {

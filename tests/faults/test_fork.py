@@ -332,3 +332,80 @@ def test_a_child_that_ends_as_a_program_does_leaves_its_parents_tasks_waiting(
     for _ in range(10):
         assert parent.expect("code") == ["7"]
     parent.expect("done")
+
+
+ENTERED = {
+    "lock": "client.lock(NAME, wait=0)",
+    "fenced_lock": "client.fenced_lock(NAME, wait=0)",
+    "hold": "client.lock(NAME).hold(wait=0)",
+    "multi_lock": "client.multi_lock(client.lock(NAME), client.lock('b'), wait=0)",
+    "semaphore": "client.semaphore(NAME, permits=1, wait=0)",
+    "permit_semaphore": "client.permit_semaphore(NAME, permits=1, wait=0)",
+    "slots": "client.slots(NAME, 1, wait=0)",
+}
+
+
+@pytest.mark.parametrize("made", ENTERED.values(), ids=ENTERED)
+def test_a_block_that_the_child_leaves_releases_nothing_of_its_parent(
+    start_child: StartChild, server: Server, made: str
+) -> None:
+    """forked-process: as where `sys.exit()` in the child unwinds the parent's blocks."""
+    parent = start_child(
+        f"""
+        client, other = holdfast.Client(URL), holdfast.Client(URL)
+        block = {made}
+        with block:
+            child = os.fork()
+            if child == 0:
+                try:
+                    block.__exit__(None, None, None)
+                except (holdfast.NotOwnedError, holdfast.LockLostError):
+                    os._exit(17)
+                os._exit(0)
+            say("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            client = other
+            try:
+                with {made}:
+                    say("free", True)
+            except holdfast.LockTimeout:
+                say("free", False)
+        """,
+        URL=server.url,
+        NAME=NAME,
+    )
+    assert parent.expect("child") == ["17"]
+    assert parent.expect("free") == ["False"]
+    assert parent.wait() == 0, parent.errors
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "permit_semaphore"])
+def test_a_tasks_block_that_the_child_leaves_releases_nothing_of_its_parent(
+    start_child: StartChild, server: Server, kind: str
+) -> None:
+    parent = start_child(
+        """
+        import asyncio
+
+        async def main():
+            async with holdfast.asyncio.Client(URL) as client:
+                permits = getattr(client, KIND)(NAME, permits=1)
+                async with permits:
+                    child = os.fork()
+                    if child == 0:
+                        try:
+                            permits.__aexit__(None, None, None).send(None)
+                        except (holdfast.NotOwnedError, RuntimeError):  # no loop runs there
+                            os._exit(17)
+                        os._exit(0)
+                    say("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+                    say("free", await permits.available_permits())
+
+        asyncio.run(main())
+        """,
+        URL=server.url,
+        NAME=NAME,
+        KIND=kind,
+    )
+    assert parent.expect("child") == ["17"]
+    assert parent.expect("free") == ["0"]
+    assert parent.wait() == 0, parent.errors

@@ -227,6 +227,9 @@ class Permits(Synchronizer):
             text = "timed out waiting for a permit of %r: %s"
             _log.warning(self._for_log("no_permits"), text, self.name, NEVER_INITIALIZED)
 
+    def _not_entered(self) -> NotOwnedError:
+        return NotOwnedError(f"{quoted(self.name)} was not entered, or entered by another process")
+
 
 class BlockingPermits(Permits):
     """The common part of the two semaphores for threads."""

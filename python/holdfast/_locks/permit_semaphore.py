@@ -289,9 +289,6 @@ class BasePermitSemaphore(Permits):
         self._core.leave(permits)
         _core.forget_permits(self, permits)
 
-    def _not_entered(self) -> NotOwnedError:
-        return NotOwnedError(f"{quoted(self.name)} was not entered, or entered by another process")
-
 
 class PermitSemaphore(BasePermitSemaphore, BlockingPermits, _core.BlockingPermitSemaphore):
     """A semaphore with permits that have ids and are returned when their lease ends.

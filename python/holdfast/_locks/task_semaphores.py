@@ -74,7 +74,10 @@ class Semaphore(BaseSemaphore, TaskPermits, Block):
     release them, and those of a program that was killed stay taken.
     """
 
-    __slots__ = ()
+    __slots__ = ("_entered",)
+
+    def _bind_core(self) -> None:
+        self._entered: Entered[bool] = Entered(self._client)
 
     async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
         granted: bool = await request(self._client, self._core.acquire(permits, blocking, seconds))
@@ -88,10 +91,13 @@ class Semaphore(BaseSemaphore, TaskPermits, Block):
     async def __aenter__(self) -> Self:
         if not await request(self._client, self._core.acquire(1, True, self._wait)):
             raise await self._timed_out()
+        self._entered.add(True)
         return self
 
-    def _at_end(self) -> Coroutine[Any, Any, None]:
-        return self.release()
+    async def _at_end(self) -> None:
+        if self._entered.take() is None:
+            raise self._not_entered()
+        await self.release()
 
     # Made by tools/tasks.py
 
