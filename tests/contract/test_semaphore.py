@@ -151,6 +151,18 @@ def test_with_takes_a_permit_and_gives_it_back(alice: Any, semaphore: Any) -> No
     assert alice.inside(semaphore, lambda inside: inside) is semaphore
 
 
+@pytest.mark.flavours("sync")
+def test_a_grant_whose_caller_left_is_not_counted_as_held(client: Any) -> None:
+    """As where Ctrl-C comes with the answer, or a task is cancelled."""
+    semaphore = client.semaphore("left", permits=2)
+    acquire = semaphore._core.acquire(2, True, 0.0)
+    assert acquire.wait() is True
+    assert client.stats().held == 2
+    acquire.give_back()
+    eventually(lambda: semaphore.available_permits() == 2)
+    assert client.stats().held == 0
+
+
 def test_an_error_of_the_body_comes_out_and_the_permit_goes_back(
     alice: Any, semaphore: Any
 ) -> None:

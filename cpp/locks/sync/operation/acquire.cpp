@@ -190,7 +190,12 @@ void Acquire::take_back(int remaining) {
 // With `again`, another acquisition gives the hold back.
 void Acquire::give_back() const {
   if (request_.again) return;
-  if (!recipe().makes_holds()) return send_release(request_.owner, 0, request_.amount);
+  if (!recipe().makes_holds()) {
+    // Counted until they are given: see AcquireStats::granted().
+    const bool taken = request_.counted() && !recipe().grants_end();
+    if (taken) context().stats->add(Stats::Counter::kTaken, -request_.amount);
+    return send_release(request_.owner, 0, request_.amount);
+  }
   if (request_.block) lease::Attempt(*context().keeper, name(), request_.owner).forget_block();
   for (std::int64_t i = 0; i < request_.amount; ++i) {
     const OwnerNumber owner = owner_after(request_.owner, i);

@@ -199,8 +199,10 @@ void HoldRelease::time_is_up(TimePoint now) {
   wait::Calls calls;
   {
     const MutexLock lock(mutex_);
+    const bool left = life_ == Life::kLeft;
     defer_if_written(writing_ == Writing::kDone);
-    calls = take_calls();
+    // Where its caller leaves only now, its answer is still to come.
+    calls = left ? take_calls() : std::exchange(calls_, {});
   }
   calls.run();
 }

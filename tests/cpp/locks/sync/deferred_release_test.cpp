@@ -224,6 +224,19 @@ TEST_F(UnwrittenReleaseTest, OnceItIsWrittenItsThreadLeaves) {
   EXPECT_TRUE(keeper().is_idle());
 }
 
+// For newcomers of this client, who are not to overtake the waiters of others.
+TEST_F(UnwrittenReleaseTest, OnceItIsWrittenItIsInFlightUntilItsReply) {
+  wait::WaitRegistry& waits = *context->waits;
+  const std::string channel = lock->recipe().channel(lock->name(), {}).bytes();
+  waits.published(channel, 1, script.clock.now()).run();
+  script.room = 5;
+  script.on_reading = [this] { (void)context->timers->step(script.clock.now()); };
+  release_deferred();
+  EXPECT_TRUE(waits.release_in_flight(channel));
+  read(kReleased);
+  EXPECT_FALSE(waits.release_in_flight(channel));
+}
+
 TEST_F(UnwrittenReleaseTest, WrittenBeforeItsThreadWaitsItIsNotWaitedFor) {
   script.room = 5;
   script.on_writing = [this] { script.on_writing = [this] { script.room = std::string::npos; }; };
