@@ -174,9 +174,11 @@ py::object enter(PyObject* self, PermitState& state) {
 void keep(PyObject* self, PermitState& state, const Arguments& given) {
   const auto permit = permit_in(given[1].ptr());
   AllEntered entered{Entered{fork_epoch(), calling_owner(), permit.value()}};
-  const ObjectLock lock(self);
-  state.entered.splice(state.entered.end(), entered);
   auto& keeping = given[0].cast<sync::Keeping&>();
+  {
+    const ObjectLock lock(self);
+    state.entered.splice(state.entered.end(), entered);
+  }
   if (!keeping.keep()) raise_closed(*keeping.acquire());
 }
 
