@@ -138,7 +138,6 @@ class TimerWheel {
   static constexpr Tick kNoTick = ~Tick{0};
 
   Tick tick_at_or_before(TimePoint at) const;
-  Tick tick_at_or_after(TimePoint at) const;
   Tick last_near_block() const { return (current_ >> kBlockBits) + 1; }
   std::size_t slot_of(Tick tick) const;
   Tick first_near() const;  // the first occupied near slot; kNoTick: none

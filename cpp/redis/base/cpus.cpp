@@ -23,11 +23,9 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-File open_file(const std::string& path) { return File(std::fopen(path.c_str(), "re")); }
-
 // The path of the process in the hierarchy of cgroup v2; empty: the root, as in most containers.
 std::string cgroup() {
-  const File file = open_file("/proc/self/cgroup");
+  const File file(std::fopen("/proc/self/cgroup", "re"));
   std::array<char, 4096> line{};
   while (file && std::fgets(line.data(), line.size(), file.get()) != nullptr) {
     std::string text(line.data());
@@ -39,7 +37,7 @@ std::string cgroup() {
 }
 
 int number_in(const std::string& path) {
-  const File file = open_file(path);
+  const File file(std::fopen(path.c_str(), "re"));
   int number = 0;
   return file && std::fscanf(file.get(), "%d", &number) == 1 ? number : 0;
 }
@@ -52,7 +50,7 @@ int whole(int quota, int period) {
 int quota_of(const std::string& path) {
   int quota = 0;
   int period = 0;
-  const File file = open_file(path + "/cpu.max");  // "max 100000", or "50000 100000"
+  const File file(std::fopen((path + "/cpu.max").c_str(), "re"));  // "max 100000", "50000 100000"
   const bool limited = file && std::fscanf(file.get(), "%d %d", &quota, &period) == 2;
   return limited ? whole(quota, period) : 0;
 }
@@ -66,24 +64,19 @@ int quota() {
   return own > 0 ? own : quota_of(root);
 }
 
-int allowed() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
-int usable_cpus() {
-  const int most = quota();
-  return std::max(most > 0 ? std::min(most, allowed()) : allowed(), 1);
-}
-
-#else
-
-int usable_cpus() { return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1); }
-
 #endif
+
+int usable_cpus() {
+  auto usable = static_cast<int>(std::thread::hardware_concurrency());
+#ifdef __linux__
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) usable = CPU_COUNT(&allowed);
+  if (const int most = quota(); most > 0) usable = std::min(usable, most);
+#endif
+  return std::max(usable, 1);
+}
 
 }  // namespace holdfast

@@ -35,16 +35,6 @@ Serial* find(int fd) {
   return block == nullptr ? nullptr : &(*block)[number % kBlockSize];
 }
 
-Serial* find_or_make(int fd) {
-  Serial* const found = find(fd);
-  const auto number = static_cast<std::size_t>(fd);
-  if (found != nullptr || number >= kBlocks * kBlockSize) return found;
-  auto* const fresh = new (std::nothrow) Block{};
-  Block* none = nullptr;
-  if (!blocks[number / kBlockSize].compare_exchange_strong(none, fresh)) delete fresh;
-  return find(fd);
-}
-
 int moved_above_standard(int fd) {
   if (fd < 0 || fd > STDERR_FILENO) return fd;
   const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -72,7 +62,13 @@ void close_inherited() {
 
 Descriptor::Descriptor(int fd) : fd_(moved_above_standard(fd)) {
   if (fd_ < 0) return;
-  Serial* const entry = find_or_make(fd_);
+  const auto number = static_cast<std::size_t>(fd_);
+  if (number < kBlocks * kBlockSize && find(fd_) == nullptr) {
+    auto* const fresh = new (std::nothrow) Block{};
+    Block* none = nullptr;
+    if (!blocks[number / kBlockSize].compare_exchange_strong(none, fresh)) delete fresh;
+  }
+  Serial* const entry = find(fd_);
   if (entry == nullptr) return;  // a number beyond the table: a child inherits it until it execs
   serial_ = ++last_serial;
   entry->store(serial_);

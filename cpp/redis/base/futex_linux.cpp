@@ -15,23 +15,17 @@ namespace holdfast {
 static_assert(sizeof(FutexWord) == sizeof(std::uint32_t) && FutexWord::is_always_lock_free,
               "the kernel reads the word of an atomic");
 
-namespace {
-
-// The kernel wants the end of a wait by this clock.
-timespec after_now(Duration wait) {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  const std::int64_t nanoseconds = time.tv_nsec + wait.count();
-  return {time.tv_sec + nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-}
-
-}  // namespace
-
 void futex_wait(const FutexWord& word, std::uint32_t expected, std::uint32_t bits,
                 Duration longest) {
   constexpr Duration kYear = std::chrono::hours(365 * 24);
   const bool ends = longest < kYear;  // a timer costs
-  const timespec end = ends ? after_now(std::max(longest, Duration::zero())) : timespec{};
+  timespec end{};
+  if (ends) {  // by the clock of which the kernel wants it
+    ::clock_gettime(CLOCK_MONOTONIC, &end);
+    const std::int64_t nanoseconds = end.tv_nsec + std::max(longest, Duration::zero()).count();
+    end.tv_sec += nanoseconds / 1'000'000'000;
+    end.tv_nsec = nanoseconds % 1'000'000'000;
+  }
   ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, ends ? &end : nullptr, nullptr,
             bits);
 }

@@ -133,8 +133,6 @@ class Parker {
   static void keep_descriptors(bool on);
 
  private:
-  explicit Parker(std::uint32_t number);
-
   enum State : std::uint32_t { kAwake, kNotified, kAsleep, kPolling };
 
   bool rouse();
@@ -149,6 +147,7 @@ class Parker {
   static constexpr std::size_t kWords = 32;
   static std::array<FutexWord, kWords> words_;  // each grows before a wake-up
 
+  const std::uint32_t number_;  // of all Parkers
   const std::size_t word_;
   const std::uint32_t bit_;
   SharedAtomic<std::uint32_t> state_{kAwake};

@@ -13,31 +13,26 @@ namespace holdfast {
 namespace {
 
 // The Parkers of threads that have ended.
-class Pool {
- public:
-  Parker& take() {
-    const MutexLock lock(mutex_);
-    if (idle_.empty()) return *new Parker();
-    Parker* const parker = idle_.back();
-    idle_.pop_back();
-    return *parker;
-  }
-
-  void give(Parker& parker) {
-    const MutexLock lock(mutex_);
-    idle_.push_back(&parker);
-  }
-
- private:
-  Mutex mutex_;
-  std::vector<Parker*> idle_;
+struct Pool {
+  Mutex mutex;
+  std::vector<Parker*> idle HOLDFAST_GUARDED_BY(mutex);
 };
 
 thread_local Parker* g_mine = nullptr;
 
 struct Lodging {
-  Lodging() { g_mine = &OfProcess<Pool>::instance().take(); }
-  ~Lodging() { OfProcess<Pool>::instance().give(*g_mine); }
+  Lodging() {
+    Pool& pool = OfProcess<Pool>::instance();
+    const MutexLock lock(pool.mutex);
+    if (pool.idle.empty()) pool.idle.push_back(new Parker());
+    g_mine = pool.idle.back();
+    pool.idle.pop_back();
+  }
+  ~Lodging() {
+    Pool& pool = OfProcess<Pool>::instance();
+    const MutexLock lock(pool.mutex);
+    pool.idle.push_back(g_mine);
+  }
   Lodging(const Lodging&) = delete;
   Lodging& operator=(const Lodging&) = delete;
 };
@@ -56,16 +51,17 @@ class IdleDescriptors {
 
   void give(Descriptor wake_up) {
     for (Slot& slot : slots_) {
-      if (!keeps_ || !slot.give(wake_up)) continue;
-      if (!keeps_) close_all();
+      if (!keeps || !slot.give(wake_up)) continue;
+      if (!keeps) close_all();
       return;
     }
   }
 
-  void keep(bool on) {
-    keeps_ = on;
-    if (!on) close_all();
+  void close_all() {
+    for (Slot& slot : slots_) (void)slot.take();
   }
+
+  std::atomic<bool> keeps{true};  // what is given
 
  private:
   // Where two threads reach for it at once, one of them looks at the next.
@@ -95,14 +91,9 @@ class IdleDescriptors {
     Descriptor wake_up_;
   };
 
-  void close_all() {
-    for (Slot& slot : slots_) (void)slot.take();
-  }
-
   // More threads than that poll at once only with as many connections.
   static constexpr std::size_t kSlots = 32;
 
-  std::atomic<bool> keeps_{true};
   std::array<Slot, kSlots> slots_;
 };
 
@@ -115,12 +106,15 @@ std::atomic<std::uint32_t> g_parkers{0};
 
 std::array<FutexWord, Parker::kWords> Parker::words_{};
 
-Parker::Parker() : Parker(g_parkers.fetch_add(1)) {}
+Parker::Parker()
+    : number_(g_parkers.fetch_add(1)),
+      word_(number_ / 32 % kWords),
+      bit_(std::uint32_t{1} << number_ % 32) {}
 
-Parker::Parker(std::uint32_t number)
-    : word_(number / 32 % kWords), bit_(std::uint32_t{1} << number % 32) {}
-
-void Parker::keep_descriptors(bool on) { g_idle.keep(on); }
+void Parker::keep_descriptors(bool on) {
+  g_idle.keeps = on;
+  if (!on) g_idle.close_all();
+}
 
 Parker& Parker::of_this_thread() {
   if (g_mine == nullptr) {

@@ -58,20 +58,6 @@ Character first_of(std::string_view bytes) {
   return {code, size};
 }
 
-bool hidden(char32_t code) {
-  return std::any_of(kHidden.begin(), kHidden.end(), [code](const Range& range) {
-    return code >= range.first && code <= range.last;
-  });
-}
-
-void escape(std::string_view bytes, std::string& out) {
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
-    out += "\\x";
-    out += kHexDigits[byte_at(bytes, at) >> 4U];
-    out += kHexDigits[byte_at(bytes, at) & 0x0FU];
-  }
-}
-
 }  // namespace
 
 std::string shown(std::string_view bytes) {
@@ -80,10 +66,16 @@ std::string shown(std::string_view bytes) {
   while (!bytes.empty()) {
     const Character character = first_of(bytes);
     const std::string_view piece = bytes.substr(0, std::max<std::size_t>(character.size, 1));
-    if (character.size == 0 || hidden(character.code)) {
-      escape(piece, out);
-    } else {
-      out += piece;
+    const auto has_it = [code = character.code](const Range& range) {
+      return code >= range.first && code <= range.last;
+    };
+    const bool hidden = std::any_of(kHidden.begin(), kHidden.end(), has_it);
+    const bool escaped = hidden || character.size == 0;
+    if (!escaped) out += piece;
+    for (std::size_t at = 0; escaped && at < piece.size(); ++at) {
+      out += "\\x";
+      out += kHexDigits[byte_at(piece, at) >> 4U];
+      out += kHexDigits[byte_at(piece, at) & 0x0FU];
     }
     bytes.remove_prefix(piece.size());
   }

@@ -39,13 +39,9 @@ class SignalsBlocked {
 
 #ifdef __linux__
 
-void name_this_thread(const char* name) { pthread_setname_np(pthread_self(), name); }
-
 bool exists(int thread_id) { return ::syscall(SYS_tgkill, ::getpid(), thread_id, 0) == 0; }
 
 #else  // built for macOS, but never run there
-
-void name_this_thread(const char* name) { pthread_setname_np(name); }
 
 bool exists(int thread_id) {
   thread_basic_info info{};
@@ -62,7 +58,11 @@ std::thread start_thread(const std::string& name, std::function<void()> body) {
   const SignalsBlocked blocked;
   try {
     return std::thread([name = name.substr(0, 15), body = std::move(body)] {
-      name_this_thread(name.c_str());
+#ifdef __linux__
+      pthread_setname_np(pthread_self(), name.c_str());
+#else
+      pthread_setname_np(name.c_str());
+#endif
       body();
     });
   } catch (const std::system_error& error) {

@@ -28,8 +28,6 @@ TimerWheel::~TimerWheel() {
 void TimerWheel::arm(Timer& timer, TimePoint at) {
   timer.disarm();
   timer.at_ = at;
-  timer.wheel_ = this;
-  ++size_;
   link(timer);
 }
 
@@ -56,11 +54,6 @@ TimePoint TimerWheel::next() const {
 
 TimerWheel::Tick TimerWheel::tick_at_or_before(TimePoint at) const {
   return at <= start_ ? 0 : static_cast<Tick>((at - start_) / kTick);
-}
-
-TimerWheel::Tick TimerWheel::tick_at_or_after(TimePoint at) const {
-  if (at <= start_) return 0;
-  return tick_at_or_before(at) + ((at - start_) % kTick == Duration::zero() ? 0 : 1);
 }
 
 std::size_t TimerWheel::slot_of(Tick tick) const {
@@ -104,8 +97,6 @@ void TimerWheel::advance_to(Tick tick) {
     current_ = std::max(current_, ((far >> kBlockBits) - 1) << kBlockBits);
     while (Timer* const timer = head) {
       unlink(*timer);
-      timer->wheel_ = this;
-      ++size_;
       link(*timer);
     }
   }
@@ -113,8 +104,12 @@ void TimerWheel::advance_to(Tick tick) {
 }
 
 void TimerWheel::link(Timer& timer) {
-  timer.slot_ =
-      static_cast<std::uint32_t>(slot_of(std::max(tick_at_or_after(timer.at_), current_)));
+  timer.wheel_ = this;
+  ++size_;
+  const Tick before = tick_at_or_before(timer.at_);
+  const bool later = timer.at_ - start_ > kTick * static_cast<Duration::rep>(before);
+  const Tick tick = std::max(later ? before + 1 : before, current_);
+  timer.slot_ = static_cast<std::uint32_t>(slot_of(tick));
   Timer*& first = slots_[timer.slot_];
   if (first == nullptr) {
     timer.next_ = timer.previous_ = first = &timer;
