@@ -6,22 +6,6 @@
 #include "redis/base/process.h"
 
 namespace holdfast::net {
-namespace {
-
-std::string scheme_of(const Endpoint& endpoint) {
-  const std::string scheme = endpoint.tls.enabled ? "rediss" : "redis";
-  switch (endpoint.deployment) {
-    case Deployment::kSentinel:
-      return scheme + "+sentinel://";
-    case Deployment::kCluster:
-      return scheme + "+cluster://";
-    case Deployment::kStandalone:
-      break;
-  }
-  return scheme + "://";
-}
-
-}  // namespace
 
 std::string Address::text() const {
   if (!path.empty()) return "unix:" + path;
@@ -34,7 +18,10 @@ std::string Endpoint::text() const {
   if (!addresses.empty() && !addresses.front().path.empty()) {
     return "unix://" + addresses.front().path + (database == 0 ? "" : "?db=" + db);
   }
-  std::string text = scheme_of(*this);
+  std::string text = tls.enabled ? "rediss" : "redis";
+  if (deployment == Deployment::kSentinel) text += "+sentinel";
+  if (deployment == Deployment::kCluster) text += "+cluster";
+  text += "://";
   for (const Address& address : addresses) {
     if (&address != &addresses.front()) text += ',';
     text += address.text();
@@ -45,13 +32,11 @@ std::string Endpoint::text() const {
   return text;
 }
 
-RequestSignal::RequestSignal() : ready_(make_wake_up()) {
-  if (!ready_.open()) error_ = errno;
-}
-
-Status RequestSignal::obstacle() const {
-  if (ready_.open()) return {};
-  return Status::unreachable(limit_text("no descriptor to wait with", error_), Reach::kRefused);
+RequestSignal::RequestSignal(bool answered) : done_(answered) {
+  if (answered) return;
+  ready_ = make_wake_up();
+  if (ready_.open()) return;
+  obstacle_ = Status::unreachable(limit_text("no descriptor to wait with", errno), Reach::kRefused);
 }
 
 void RequestSignal::signal() {

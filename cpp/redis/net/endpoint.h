@@ -30,7 +30,6 @@ struct Address {
 inline bool operator==(const Address& one, const Address& other) {
   return one.port == other.port && one.host == other.host && one.path == other.path;
 }
-inline bool operator!=(const Address& one, const Address& other) { return !(one == other); }
 
 // The trust store and certificate for TLS. Paths of PEM files; without `ca` the system's trust
 // store, without `cert` no client certificate, without `key` the private key is in the file `cert`.
@@ -55,11 +54,9 @@ struct Credentials {
 // The part of a ValueRequest that does not depend on the value.
 class RequestSignal {
  public:
-  // Signalled from the start.
-  struct Answered {};
-  explicit RequestSignal(Answered /*at_once*/) : done_(true) {}
-  // With a descriptor, which a process may have run out of.
-  RequestSignal();
+  // `answered`: signalled from the start. Else with a descriptor, which a process may have run out
+  // of.
+  explicit RequestSignal(bool answered);
   RequestSignal(const RequestSignal&) = delete;
   RequestSignal& operator=(const RequestSignal&) = delete;
 
@@ -69,14 +66,13 @@ class RequestSignal {
 
  protected:
   ~RequestSignal() = default;
-  // OK: there is a descriptor.
-  Status obstacle() const;
   void signal();
 
+  Status obstacle_;  // why there is no descriptor
+
  private:
-  std::atomic<bool> done_{false};
+  std::atomic<bool> done_;
   Descriptor ready_;
-  int error_ = 0;
 };
 
 // A value for one attempt to connect, which another thread supplies. The requester waits on fd() as
@@ -85,13 +81,12 @@ template <typename Value>
 class ValueRequest : public RequestSignal {
  public:
   // done() from the start, with a failure, where there are no descriptors.
-  ValueRequest() {
-    Status failed = obstacle();
-    if (!failed.ok()) answer(std::move(failed));
+  ValueRequest() : RequestSignal(false) {
+    if (!obstacle_.ok()) answer(std::move(obstacle_));
   }
   // done() from the start, with this outcome.
   explicit ValueRequest(Result<Value> outcome)
-      : RequestSignal(Answered{}), outcome_(std::move(outcome)) {}
+      : RequestSignal(true), outcome_(std::move(outcome)) {}
 
   // Once done(): the value, or the failure.
   Result<Value> take() { return std::move(outcome_); }

@@ -12,8 +12,6 @@ namespace holdfast::net {
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;
-
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
 // The addresses in the order to try them, at least one.

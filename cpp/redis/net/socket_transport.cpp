@@ -92,14 +92,6 @@ std::string hint_for(int error) {
   return limit.empty() ? limit : " (" + limit + ")";
 }
 
-// Whether trying again is of use only when something has changed.
-Reach reach_of(int error) {
-  constexpr int kKnownAtOnce[] = {ECONNREFUSED, ENOENT, EMFILE, ENFILE, EACCES, EPERM};
-  const bool known =
-      std::find(std::begin(kKnownAtOnce), std::end(kKnownAtOnce), error) != std::end(kKnownAtOnce);
-  return known ? Reach::kRefused : Reach::kUnknown;
-}
-
 // RFC 8305: before the next address is tried beside one that has not answered. And the looks at the
 // others meanwhile.
 constexpr Millis kNextAddress{250};
@@ -133,9 +125,9 @@ SocketTransport::SocketTransport(const Address& address, Millis user_timeout,
       resolution_(resolve(address)),
       memory_(std::move(memory)) {}
 
-SocketTransport::SocketTransport(std::string name, std::vector<SocketAddress> addresses,
+SocketTransport::SocketTransport(std::string name, std::shared_ptr<Resolution> resolution,
                                  Millis user_timeout)
-    : name_(std::move(name)), user_timeout_(user_timeout), addresses_(std::move(addresses)) {}
+    : name_(std::move(name)), user_timeout_(user_timeout), resolution_(std::move(resolution)) {}
 
 int SocketTransport::fd() const {
   if (!race_.empty()) return race_.back().socket.get();
@@ -207,7 +199,8 @@ int SocketTransport::begin(const SocketAddress& to) {
     set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
     set_user_timeout(fd, user_timeout_);
   }
-  const bool done = ::connect(socket.get(), to.get(), to.size) == 0;
+  const auto* const address = reinterpret_cast<const sockaddr*>(&to.storage);
+  const bool done = ::connect(socket.get(), address, to.size) == 0;
   if (!done && errno != EINPROGRESS && errno != EINTR) return errno;
   race_.push_back({std::move(socket), to});
   return 0;
@@ -285,10 +278,14 @@ IoResult SocketTransport::write(const char* from, std::size_t size) {
 void SocketTransport::abort() { reset_at_close(socket_); }
 
 IoResult SocketTransport::failed(const std::string& what, int error) const {
+  // Trying again is of use only when something has changed.
+  constexpr int kKnownAtOnce[] = {ECONNREFUSED, ENOENT, EMFILE, ENFILE, EACCES, EPERM};
+  const bool known =
+      std::find(std::begin(kKnownAtOnce), std::end(kKnownAtOnce), error) != std::end(kKnownAtOnce);
   return {Io::kFailed, 0,
           Status::unreachable(
               what + name_ + ": " + std::generic_category().message(error) + hint_for(error),
-              reach_of(error))};
+              known ? Reach::kRefused : Reach::kUnknown)};
 }
 
 namespace {

@@ -19,8 +19,9 @@ class SocketTransport final : public Transport {
   SocketTransport(const Address& address, Millis user_timeout,
                   std::shared_ptr<AddressMemory> memory = nullptr);
 
-  // For known addresses; `name` stands for them in messages.
-  SocketTransport(std::string name, std::vector<SocketAddress> addresses, Millis user_timeout);
+  // For addresses that are known, or are not to be had: `resolution` has been answered. `name`
+  // stands for them in messages.
+  SocketTransport(std::string name, std::shared_ptr<Resolution> resolution, Millis user_timeout);
 
   int fd() const override;
   IoResult connect() override;

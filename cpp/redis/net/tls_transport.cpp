@@ -127,7 +127,16 @@ std::string tls_error() {
 // OpenSSL's own socket BIO would raise SIGPIPE; this one uses the SocketTransport.
 struct SocketBio {
   static BIO* make(TlsTransport* transport) {
-    static BIO_METHOD* const method = make_method();
+    static BIO_METHOD* const method = [] {
+      BIO_METHOD* const made =
+          BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast socket");
+      BIO_meth_set_read(made, read);
+      BIO_meth_set_write(made, write);
+      BIO_meth_set_ctrl(made, [](BIO*, int command, long, void*) -> long {
+        return command == BIO_CTRL_FLUSH ? 1 : 0;
+      });
+      return made;
+    }();
     BIO* const bio = BIO_new(method);
     if (bio == nullptr) throw std::bad_alloc();
     BIO_set_data(bio, transport);
@@ -136,15 +145,6 @@ struct SocketBio {
   }
 
  private:
-  static BIO_METHOD* make_method() {
-    BIO_METHOD* const method =
-        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast socket");
-    BIO_meth_set_read(method, read);
-    BIO_meth_set_write(method, write);
-    BIO_meth_set_ctrl(method, control);
-    return method;
-  }
-
   static int read(BIO* bio, char* into, int size) {
     auto* const transport = static_cast<TlsTransport*>(BIO_get_data(bio));
     IoResult result = transport->socket_.read(into, static_cast<std::size_t>(size));
@@ -175,24 +175,19 @@ struct SocketBio {
     transport->socket_failure_ = std::move(result.status);
     return -1;
   }
-
-  static long control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 };
 
 namespace {
-
-bool is_ip(const std::string& host) {
-  unsigned char address[sizeof(in6_addr)];
-  return inet_pton(AF_INET, host.c_str(), address) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), address) == 1;
-}
 
 // Sets the host that the certificate must name, and that SNI requests.
 bool expect_host(SSL* ssl, std::string host, bool verify) {
   host.resize(std::min(host.find('%'), host.size()));  // the zone of an IPv6 address
   if (host.empty()) return false;
   X509_VERIFY_PARAM* const checks = SSL_get0_param(ssl);
-  if (is_ip(host)) return !verify || X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str()) == 1;
+  unsigned char address[sizeof(in6_addr)];
+  const bool is_ip = inet_pton(AF_INET, host.c_str(), address) == 1 ||
+                     inet_pton(AF_INET6, host.c_str(), address) == 1;
+  if (is_ip) return !verify || X509_VERIFY_PARAM_set1_ip_asc(checks, host.c_str()) == 1;
   if (SSL_set_tlsext_host_name(ssl, host.c_str()) != 1) return false;
   X509_VERIFY_PARAM_set_hostflags(checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   return !verify || X509_VERIFY_PARAM_set1_host(checks, host.data(), host.size()) == 1;

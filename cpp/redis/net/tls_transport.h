@@ -42,10 +42,6 @@ class TlsTransport final : public Transport {
   void abort() override { socket_.abort(); }
 
  private:
-  struct FreeSsl {
-    void operator()(SSL* ssl) const { SSL_free(ssl); }
-  };
-
   Status prepare();
   IoResult result_of(int returned, std::size_t bytes);
   Status reason(int error) const;
@@ -55,7 +51,7 @@ class TlsTransport final : public Transport {
   SocketTransport socket_;
   Status socket_failure_;  // the failure of the socket below OpenSSL
   TlsContext context_;
-  std::unique_ptr<SSL, FreeSsl> ssl_;
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl_{nullptr, SSL_free};
   bool connected_ = false;
   bool received_ = false;  // bytes were read after that
   bool answered_ = false;  // bytes of the handshake were read

@@ -10,27 +10,6 @@
 #endif
 
 namespace holdfast::net {
-namespace {
-
-#ifndef HOLDFAST_HAVE_TLS
-// Stands for a connection that cannot be made.
-class FailedTransport final : public Transport {
- public:
-  explicit FailedTransport(Status why) : why_(std::move(why)) {}
-
-  int fd() const override { return -1; }
-  IoResult connect() override { return {Io::kFailed, 0, why_}; }
-  IoResult read(char*, std::size_t) override { return connect(); }
-  bool has_input() const override { return true; }
-  IoResult write(const char*, std::size_t) override { return connect(); }
-  void abort() override {}
-
- private:
-  const Status why_;
-};
-#endif
-
-}  // namespace
 
 std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptions& tls,
                                           Millis user_timeout,
@@ -41,10 +20,11 @@ std::unique_ptr<Transport> open_transport(const Address& address, const TlsOptio
 #ifdef HOLDFAST_HAVE_TLS
   return std::make_unique<TlsTransport>(address, tls, user_timeout, std::move(memory));
 #else
-  return std::make_unique<FailedTransport>(
-      Status::unreachable("cannot connect to " + address.text() +
-                          " over TLS: holdfast was built without OpenSSL (install its headers and "
-                          "build holdfast again)"));
+  Status why = Status::unreachable("cannot connect to " + address.text() +
+                                   " over TLS: holdfast was built without OpenSSL (install its "
+                                   "headers and build holdfast again)");
+  return std::make_unique<SocketTransport>(
+      address.text(), std::make_shared<Resolution>(std::move(why)), user_timeout);
 #endif
 }
 

@@ -125,7 +125,7 @@ void SentinelMachine::judge(TimePoint now, Actions& actions) {
     return;
   }
   if (settled && believed->epoch <= epoch_) return;
-  const bool moved = !primary_ || *primary_ != *believed->primary;
+  const bool moved = !primary_ || !(*primary_ == *believed->primary);
   primary_ = believed->primary;
   epoch_ = believed->epoch;
   doubt_ = false;

@@ -103,8 +103,8 @@ class Listener {
     const SocketAddress address = loopback(port);
     const int on = 1;
     setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (bind(socket_.get(), address.get(), address.size) != 0 ||
-        listen(socket_.get(), backlog) != 0) {
+    const auto* const here = reinterpret_cast<const sockaddr*>(&address.storage);
+    if (bind(socket_.get(), here, address.size) != 0 || listen(socket_.get(), backlog) != 0) {
       throw std::runtime_error("cannot listen");
     }
   }

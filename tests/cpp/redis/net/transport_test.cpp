@@ -8,6 +8,8 @@
 
 #include <memory>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "redis/base/process.h"
 #include "redis/net/socket_transport.h"
@@ -21,6 +23,10 @@ constexpr Millis kTimeout{5000};
 
 std::unique_ptr<Transport> open(const Address& address) {
   return open_transport(address, TlsOptions(), kTimeout);
+}
+
+std::shared_ptr<Resolution> resolved(std::vector<SocketAddress> addresses) {
+  return std::make_shared<Resolution>(std::move(addresses));
 }
 
 bool contains(const Status& status, const std::string& text) {
@@ -88,7 +94,8 @@ TEST_F(TransportToServer, SetsUpTcp) {
 
 TEST_F(TransportToServer, GivesWayToTheNextAddress) {
   SocketTransport transport(
-      "a name", {loopback(Listener().port()), loopback(server_->address().port)}, kTimeout);
+      "a name", resolved({loopback(Listener().port()), loopback(server_->address().port)}),
+      kTimeout);
   ASSERT_EQ(connect(transport).io, Io::kDone);
   EXPECT_EQ(ping(transport), "+PONG\r\n");
 }
@@ -101,7 +108,8 @@ TEST_F(TransportToServer, GivesWayToTheNextAddressWhenTheFirstDoesNotAnswer) {
     fillers.push_back(open(silent.address()));
     fillers.back()->connect();
   }
-  SocketTransport transport("a name", {loopback(silent.port()), loopback(server_->address().port)},
+  SocketTransport transport("a name",
+                            resolved({loopback(silent.port()), loopback(server_->address().port)}),
                             Millis(600));
   EXPECT_EQ(transport.connect().io, Io::kWantWrite);
   const IoResult result = connect(transport);
@@ -280,7 +288,7 @@ std::uint16_t likely_local_port() {
 TEST(Transport, IsNeverConnectedToItself) {
   const std::vector<SocketAddress> unused{loopback(likely_local_port())};
   for (int i = 0; i < 40000; ++i) {
-    SocketTransport transport("unused", unused, kTimeout);
+    SocketTransport transport("unused", resolved(unused), kTimeout);
     ASSERT_EQ(connect(transport).io, Io::kFailed) << i;
   }
 }
