@@ -60,16 +60,6 @@ class SystemClock final : public Clock {
   }
 };
 
-// A clock that tests move by hand. Not thread-safe.
-class ManualClock final : public Clock {
- public:
-  TimePoint now() const override { return now_; }
-  void advance(Duration by) { now_ += by; }
-
- private:
-  TimePoint now_{std::chrono::hours(1)};
-};
-
 class TimerWheel;
 
 // An entry of a TimerWheel, to be embedded in the object that has the timer; its destructor disarms

@@ -15,6 +15,7 @@
 #include "redis/base/process.h"
 #include "redis/net/pollable.h"
 #include "redis/net/transport.h"
+#include "support/manual_clock.h"
 
 namespace holdfast::simulation {
 

@@ -10,6 +10,7 @@
 #include "lua_scripts.h"
 #include "redis/client/connection.h"
 #include "redis/resp/command.h"
+#include "support/manual_clock.h"
 
 namespace holdfast {
 namespace {

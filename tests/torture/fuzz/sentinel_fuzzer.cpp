@@ -3,6 +3,7 @@
 #include "byte_stream.h"
 #include "redis/topology/sentinel_machine.h"
 #include "redis/topology/sentinel_stream.h"
+#include "support/manual_clock.h"
 
 namespace holdfast {
 namespace {

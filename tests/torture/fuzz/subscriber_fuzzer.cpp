@@ -7,6 +7,7 @@
 #include "byte_stream.h"
 #include "locks/wait/wait_registry.h"
 #include "redis/client/subscriber.h"
+#include "support/manual_clock.h"
 
 namespace holdfast {
 namespace {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "locks/sync/recipes/kinds.h"
+#include "support/manual_clock.h"
 
 namespace holdfast::sync {
 namespace {

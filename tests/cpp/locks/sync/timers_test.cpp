@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "support/manual_clock.h"
+
 namespace holdfast::sync {
 namespace {
 

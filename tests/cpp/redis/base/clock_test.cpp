@@ -4,6 +4,8 @@
 
 #include <ctime>
 
+#include "support/manual_clock.h"
+
 namespace holdfast {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "redis/base/mutex.h"
+#include "support/manual_clock.h"
 
 namespace holdfast {
 namespace {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "redis/topology/slots_query.h"
+#include "support/manual_clock.h"
 
 namespace holdfast::topology {
 namespace {
