@@ -344,7 +344,10 @@ bool ReplyKinds::allow_array(std::size_t size, const Element& element, const Who
   std::int64_t before = 0;
   for (std::size_t i = 0; i < size; ++i) {
     std::int64_t number = 0;
-    if (!element(i, number) || !allow_element(number, before)) return false;
+    if (!element(i, number)) return false;
+    if (array_ == Array::kEach && number < 0) return false;
+    const bool place = number > before && static_cast<std::size_t>(number) <= count_;
+    if (array_ == Array::kPlaces && !place) return false;
     before = number;
   }
   return true;
@@ -359,12 +362,6 @@ bool ReplyKinds::allow_shaped(const Reply& reply) const {
 bool ReplyKinds::allow_size(std::size_t size) const {
   if (array_ == Array::kFew) return size == 2 || size == 3;
   return array_ == Array::kPlaces ? size <= count_ : size == count_;
-}
-
-bool ReplyKinds::allow_element(std::int64_t number, std::int64_t before) const {
-  if (array_ == Array::kFew) return true;
-  if (array_ == Array::kEach) return number >= 0;
-  return number > before && static_cast<std::size_t>(number) <= count_;
 }
 
 }  // namespace holdfast::resp

@@ -219,7 +219,6 @@ class ReplyKinds {
   bool allow_array(std::size_t size, const Element& element, const Whole& whole) const;
   bool allow_shaped(const Reply& reply) const;
   bool allow_size(std::size_t size) const;
-  bool allow_element(std::int64_t number, std::int64_t before) const;
   bool fits(const PlainReply& reply) const;  // of a text or an array
 
   std::uint8_t bits_;

@@ -57,14 +57,10 @@ class Call {
   // One parameter of that size, whose bytes are to be written there at once.
   char* add(std::size_t size) {
     if (size + kFrame > room()) return add_long(size);
-    char* const text = write_size(end_, size);
+    *end_ = '$';
+    char* const text = end_line(write_digits(end_ + 1, size));
     end_ = end_line(text + size);
     return text;
-  }
-  // Parameters that are in RESP already.
-  Call& encoded(std::string_view bytes) {
-    append(bytes);
-    return *this;
   }
 
  private:
@@ -86,10 +82,6 @@ class Call {
     to[0] = '\r';
     to[1] = '\n';
     return to + 2;
-  }
-  static char* write_size(char* to, std::size_t size) {
-    *to = '$';
-    return end_line(write_digits(to + 1, size));
   }
 
   std::size_t room() const { return kPiece - static_cast<std::size_t>(end_ - piece_.data()); }
