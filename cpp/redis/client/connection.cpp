@@ -158,8 +158,9 @@ Status Connection::add(InFlightRequest unanswered, Parker* waiter) {
   return {};
 }
 
-void Connection::send_now() {
+void Connection::send_now(const EventLoopReader* loop) {
   const MutexLock lock(pipe_.mutex);
+  if (loop != nullptr && !read_right_.is_of(*loop)) return;
   if (pipe_.line.has_unsent()) pipe_.send_or_wake_reader();
 }
 
@@ -293,7 +294,8 @@ net::Interest Connection::advance(const ReadTurn& turn, TimePoint now, Wait wait
 net::Interest Connection::step(TimePoint now) {
   const WakeBatch wakes;
   const MutexLock lock(pipe_.mutex);
-  pipe_.watch.begin_step();
+  // The loop watches nothing from now on, but uses the descriptor until the step ends.
+  pipe_.watch.left = std::exchange(pipe_.watch.watched, nullptr);
   if (pipe_.setup.driver == Driver::kCallers && !pipe_.needs_loop(now)) return watch();
   const bool by_event_loop = pipe_.election.reader() == Reader::kEventLoop;
   if (by_event_loop && !read_right_.must_end(pipe_, reader_, now)) {
@@ -304,7 +306,7 @@ net::Interest Connection::step(TimePoint now) {
   const net::Interest next = reader_.advance(pipe_, *turn, now);
   const bool for_callers = pipe_.setup.driver == Driver::kCallers;
   const bool hands_back = for_callers && (pipe_.line.empty() || pipe_.election.has_parked());
-  if (hands_back || next.done) pipe_.election.vacate();
+  if (hands_back || next.done) pipe_.election.leave();
   if (hands_back) {
     pipe_.find_reader(nullptr);
     return watch();
@@ -339,11 +341,6 @@ void Connection::turn(EventLoopReader& loop) {
   if (!read_right_.is_of(loop) || !read_right_.begin_turn(pipe_, *this)) return;
   const std::optional<ReadTurn> turn = reader_.take(pipe_);
   read_right_.end_turn(pipe_, *this, reader_.advance(pipe_, *turn, pipe_.clock.now()));
-}
-
-void Connection::send_gathered(const EventLoopReader& loop) {
-  const MutexLock lock(pipe_.mutex);
-  if (read_right_.is_of(loop) && pipe_.line.has_unsent()) pipe_.send_or_wake_reader();
 }
 
 void Connection::end_read_right(const EventLoopReader& loop) {

@@ -102,8 +102,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // one.
   Status resubmit(InFlightRequest unanswered);
 
-  // Any thread: sends what a SendBatch has put off.
-  void send_now();
+  // Any thread: sends what a SendBatch has put off; what a Scope of `loop` has, if that one reads.
+  void send_now(const EventLoopReader* loop = nullptr);
 
   // Any thread: hands over all unanswered requests that are no longer `mine`. To be
   // called when the server is out of reach: it is unknown whether it still executes what it got.
@@ -160,9 +160,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // A step of the loop, where another thread reads.
   net::Interest watch() HOLDFAST_REQUIRES(pipe_.mutex);
 
-  // By the EventLoopReader: it reads; sends what has gathered; ends its right.
+  // By the EventLoopReader: it reads; ends its right.
   void turn(EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
-  void send_gathered(const EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
   void end_read_right(const EventLoopReader& loop) HOLDFAST_EXCLUDES(pipe_.mutex);
 
   Pipeline pipe_;

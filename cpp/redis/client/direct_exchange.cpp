@@ -7,7 +7,7 @@
 namespace holdfast::client {
 
 DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, DirectReply& answer) {
-  if (!begun(*request)) return Exchanged::kNotBegun;
+  if (!read_turn_ && !begin(*request)) return Exchanged::kNotBegun;
   Replies replies;
   const bool read = write(*request) && read_all(replies) && expected_.allow(replies[unread_]);
   if (!read || !stays() || (unread_ > 0 && !deliver_unread(replies))) {
@@ -20,11 +20,15 @@ DirectExchange::Exchanged DirectExchange::exchange(const RequestPtr& request, Di
 }
 
 DirectExchange::Posted DirectExchange::post(const RequestPtr& request) {
-  if (!begun(*request)) return Posted::kNotBegun;
-  const bool whole = write(*request);
-  if (whole && put_in_line_written({request, sent()})) {
-    end(nullptr);
-    return Posted::kWritten;
+  if (!read_turn_ && !begin(*request)) return Posted::kNotBegun;
+  if (write(*request)) {
+    MutexLock lock(pipe_.mutex);
+    if (has_stream() && pipe_.closed.ok()) {
+      pipe_.line.put_behind(unread_, {request, sent()}, RequestQueue::Way::kWritten, expected_);
+      lock.unlock();
+      end(nullptr);
+      return Posted::kWritten;
+    }
   }
   put_in_line({request, sent()});
   return Posted::kInLine;
@@ -118,13 +122,6 @@ bool DirectExchange::deliver_unread(const Replies& replies) {
     const InFlightRequest& answered = requests[i];
     if (answered.request) answered.request->complete(resp::Reply(replies[i]), answered.sent);
   }
-  return true;
-}
-
-bool DirectExchange::put_in_line_written(const InFlightRequest& unanswered) {
-  const MutexLock lock(pipe_.mutex);
-  if (!has_stream() || !pipe_.closed.ok()) return false;
-  pipe_.line.put_behind(unread_, unanswered, RequestQueue::Way::kWritten, expected_);
   return true;
 }
 

@@ -57,7 +57,6 @@ class DirectExchange {
   // The unread replies, that of what went ahead, and its own.
   using Replies = std::array<resp::PlainReply, kMostUnread + 2>;
 
-  bool begun(Request& request) { return read_turn_ || begin(request); }
   // Gives the turns back.
   void end(Parker* waiter) HOLDFAST_EXCLUDES(pipe_.mutex);
 
@@ -72,7 +71,6 @@ class DirectExchange {
     const MutexLock lock(pipe_.mutex);
     return has_stream();
   }
-  bool put_in_line_written(const InFlightRequest& unanswered) HOLDFAST_EXCLUDES(pipe_.mutex);
   void put_in_line(InFlightRequest unanswered) HOLDFAST_EXCLUDES(pipe_.mutex);
   Sent sent() const { return {begun_, 1, number_}; }
 

@@ -56,7 +56,7 @@ void EventLoopReader::turn() {
 
 void EventLoopReader::send() {
   if (!std::exchange(has_gathered_, false)) return;
-  for_each([this](Connection& connection) { connection.send_gathered(*this); });
+  for_each([this](Connection& connection) { connection.send_now(this); });
 }
 
 void EventLoopReader::give_up() {

@@ -15,7 +15,9 @@ bool wants_resp3(const StreamOptions& options) {
   return options.resp3 || (options.pushes && options.reauthenticates);
 }
 
-bool wants_role(const StreamOptions& options) { return options.signs || !options.service.empty(); }
+bool wants_role(const StreamOptions& options) {
+  return options.signs || options.asks_role || !options.service.empty();
+}
 
 Role role_named(std::string_view word) {
   if (word == "master") return Role::kPrimary;

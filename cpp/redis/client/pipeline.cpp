@@ -36,8 +36,7 @@ void Pipeline::find_reader(Parker* preferred) {
   if (relocation.move) drive();
   if (line.empty()) return;
   if (setup.driver == Driver::kLoop) {
-    if (!election.driven()) drive();
-    election.set_driven();
+    if (election.asks_for_step()) drive();
     return;
   }
   if (!election.vacant()) return;

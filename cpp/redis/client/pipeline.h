@@ -77,8 +77,6 @@ struct StreamWatch {
   Stream watched;
   Stream left;  // the one that it has watched before this step
 
-  // A step begins: the loop watches nothing, but uses the descriptor until the step ends.
-  void begin_step() { left = std::exchange(watched, nullptr); }
   // Whether the loop uses a descriptor other than the one of `stream`, which a further step frees.
   bool uses_other(const Stream& stream) {
     if (left == stream) left.reset();
@@ -144,12 +142,6 @@ class Pipeline {
   // Since when the server has not answered; kNever: it need not.
   TimePoint silent_since() const HOLDFAST_REQUIRES(mutex);
 
-  // Until when a stream is to be made though no request needs it; kNever: none is.
-  TimePoint stream_wanted_until() const HOLDFAST_REQUIRES(mutex) {
-    const bool wanted = closed.ok() && !send.stream() && clock.now() < wanted_until;
-    return wanted ? wanted_until : kNever;
-  }
-
   // When the next stream is made, where the server has refused the client, and nothing in line asks
   // yet whether it still does; kNever: as always.
   TimePoint next_login(TimePoint now) const HOLDFAST_REQUIRES(mutex) {
@@ -175,11 +167,11 @@ class Pipeline {
   ReaderElection election HOLDFAST_GUARDED_BY(mutex);
   Relocation relocation HOLDFAST_GUARDED_BY(mutex);
   StreamWatch watch HOLDFAST_GUARDED_BY(mutex);
-  TimePoint last_read HOLDFAST_GUARDED_BY(mutex){};
+  TimePoint last_read HOLDFAST_GUARDED_BY(mutex) = {};
   // No stream can be made at present, as the last attempt showed.
   bool down HOLDFAST_GUARDED_BY(mutex) = false;
-  TimePoint login_at HOLDFAST_GUARDED_BY(mutex){};      // after one that was refused
-  TimePoint wanted_until HOLDFAST_GUARDED_BY(mutex){};  // a stream, also without a request
+  TimePoint login_at HOLDFAST_GUARDED_BY(mutex) = {};      // after one that was refused
+  TimePoint wanted_until HOLDFAST_GUARDED_BY(mutex) = {};  // a stream, also without a request
   // The server has shown that another may have its place, and has accepted nothing since: replies
   // are looked at by the StreamReader, and may have to wait.
   bool doubted HOLDFAST_GUARDED_BY(mutex) = false;

@@ -2,6 +2,7 @@
 
 #include <list>
 #include <string>
+#include <utility>
 
 #include "redis/base/clock.h"
 #include "redis/base/mutex.h"
@@ -48,7 +49,7 @@ struct ServeControl {
 //   kThread       change_stream()                       kThread       wake the reader
 //   any           loop_reads(): a waiter has no thread  kLoop         wake the reader; drive
 //   any           begin_step(), of the engine's loop    kLoop
-//   kLoop         vacate()                              kNone
+//   kLoop         leave()                               kNone
 //   kNone, kLoop  let_event_loop_read()                 kEventLoop
 //   kEventLoop    reclaim()                             kLoop         drive the loop
 //   any           interrupt(): an order for the reader  same          wake it, or drive it
@@ -112,7 +113,7 @@ class ReaderElection {
     if (reader_ != Reader::kNone) contended_ = kContended;
   }
   bool contended() { return contended_ > 0 && contended_-- > 0; }
-  // The reading thread stops. What comes may stay unread until then.
+  // The reading thread, or the loop, stops. What comes may stay unread until then.
   void leave() {
     reader_ = Reader::kNone;
     reading_ = nullptr;
@@ -150,16 +151,14 @@ class ReaderElection {
   // The stream was opened, or it ended.
   Action change_stream();
 
-  // The engine's loop reads from now on, in place of any thread; in a step; no longer.
+  // The engine's loop reads from now on, in place of any thread; in a step.
   Action loop_reads();
   void begin_step() {
     reader_ = Reader::kLoop;
     driven_ = false;
   }
-  void vacate() { reader_ = Reader::kNone; }
-  // Whether a step of the loop that has not begun yet was asked for.
-  bool driven() const { return driven_; }
-  void set_driven() { driven_ = true; }
+  // Whether the loop is to be asked for a step: it has begun the one that it was asked for last.
+  bool asks_for_step() { return !std::exchange(driven_, true); }
 
   void let_event_loop_read() { reader_ = Reader::kEventLoop; }
   Action reclaim();

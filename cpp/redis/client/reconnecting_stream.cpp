@@ -19,9 +19,10 @@ constexpr Millis kProbe{300};
 
 }  // namespace
 
-ReconnectingStream::ReconnectingStream(StreamOptions options, Open open)
+ReconnectingStream::ReconnectingStream(StreamOptions options, Open open, Pushes pushes)
     : options_(std::move(options)), open_(std::move(open)), tracking_(options_.tracking) {
   options_.given = options_.address;
+  options_.pushes = pushes == Pushes::kReturned;
   if (!open_) {
     open_ = [](const StreamOptions& o) {
       return net::open_transport(o.address, o.tls, o.command_timeout, o.addresses);
@@ -45,19 +46,20 @@ bool ReconnectingStream::advance(TimePoint now) {
 }
 
 void ReconnectingStream::time_out(TimePoint now) {
-  const bool connects = state_ == State::kConnecting || state_ == State::kGreeting;
-  if (!connects && state_ != State::kAsking) return;
   const std::string within = options_.address.text() + " within " +
                              std::to_string(options_.connect_timeout.count()) + " ms";
-  const char* tls = options_.tls.enabled ? ", and does its port speak TLS?" : "?";
+  std::string why;
+  if (state_ == State::kAsking) {
+    why = std::string("no ") + preliminaries_.missing() + " for " + within +
+          "; what blocks the callable that was given for it?";
+  } else if (state_ == State::kConnecting || state_ == State::kGreeting) {
+    why = "no connection to " + within + "; is a server running and reachable there";
+    why += options_.tls.enabled ? ", and does its port speak TLS?" : "?";
+  } else {
+    return;
+  }
   if (state_ == State::kGreeting) tracking_.broken(now);
-  fail(now,
-       Status::unreachable(connects
-                               ? "no connection to " + within +
-                                     "; is a server running and reachable there" + tls
-                               : std::string("no ") + preliminaries_.missing() + " for " + within +
-                                     "; what blocks the callable that was given for it?"),
-       true);
+  fail(now, Status::unreachable(why), true);
 }
 
 void ReconnectingStream::connect(TimePoint now) {
@@ -111,19 +113,12 @@ void ReconnectingStream::prepare(TimePoint now) {
 
 void ReconnectingStream::exchange_greeting(TimePoint now) {
   std::array<char, 4096> buffer;
-  while (state_ == State::kGreeting && !greeting_.answered()) {
-    std::string& unsent = greeting_.unsent;
-    interest_ = {transport_->fd(), true, false};
-    for (bool room = true; room && !unsent.empty();) {
-      const net::IoResult step = transport_->write(unsent.data(), unsent.size());
-      // A failure to write shows as a failure to read, after what the server may have said last.
-      interest_.write = step.io == net::Io::kWantWrite;
-      room = step.io == net::Io::kDone;
-      if (room) unsent.erase(0, step.bytes);
-    }
-    if (const std::optional<resp::Reply> next = next_reply(now)) {
-      auto failure = greeting_.take(*next, options_, tracking_, now);
-      if (failure) fail(now, std::move(failure->why), failure->reset);
+  while (!greeting_.answered()) {
+    const bool waits_for_room = write(greeting_.unsent);
+    interest_ = {transport_->fd(), true, waits_for_room};
+    if (const std::optional<resp::Reply> reply = next_reply(now)) {
+      auto failure = greeting_.take(*reply, options_, tracking_, now);
+      if (failure) return fail(now, std::move(failure->why), failure->reset);
       continue;
     }
     if (state_ != State::kGreeting) return;
@@ -135,10 +130,6 @@ void ReconnectingStream::exchange_greeting(TimePoint now) {
     if (step.io != net::Io::kDone) return;
     reader_->feed(buffer.data(), step.bytes);
   }
-  if (state_ == State::kGreeting) greeted(now);
-}
-
-void ReconnectingStream::greeted(TimePoint now) {
   if (const std::optional<resp::Reply> more = next_reply(now)) return unasked(now, *more);
   if (state_ != State::kGreeting) return;
   state_ = State::kReady;
@@ -149,7 +140,7 @@ void ReconnectingStream::greeted(TimePoint now) {
     witness->greeted(options_, std::exchange(credentials_, {}), greeting_.connection());
   }
   if (std::exchange(known_, true)) options_.stats->add(Stats::Counter::kReconnects);
-  if (options_.signs && role() == Role::kReplica) (void)options_.signs->report();
+  if (options_.signs && greeting_.role() == Role::kReplica) (void)options_.signs->report();
 }
 
 // Every reply of the stream comes by here, whatever it answers.
@@ -187,8 +178,7 @@ bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, 
     }
     more_ = step.bytes == buffer.size();
     if (step.io != net::Io::kDone) break;
-    reader_->feed(buffer.data(), step.bytes);
-    if (!take_replies(now, replies)) return false;
+    if (!take(now, buffer.data(), step.bytes, replies)) return false;
   }
   return true;
 }
@@ -196,16 +186,21 @@ bool ReconnectingStream::read(TimePoint now, std::vector<resp::Reply>& replies, 
 bool ReconnectingStream::take(TimePoint now, const char* bytes, std::size_t size,
                               std::vector<resp::Reply>& replies) {
   reader_->feed(bytes, size);
-  return take_replies(now, replies);
-}
-
-bool ReconnectingStream::take_replies(TimePoint now, std::vector<resp::Reply>& replies) {
   do {
     std::optional<resp::Reply> next = next_reply(now);
     if (!next) break;
     replies.push_back(std::move(*next));
   } while (!reader_->at_end());
   return state_ == State::kReady;
+}
+
+bool ReconnectingStream::write(std::string& bytes) {
+  while (!bytes.empty()) {
+    const net::IoResult step = transport_->write(bytes.data(), bytes.size());
+    if (step.io != net::Io::kDone) return step.io == net::Io::kWantWrite;
+    bytes.erase(0, step.bytes);
+  }
+  return false;
 }
 
 void ReconnectingStream::fail(TimePoint now, Status why, bool reset) {
@@ -262,7 +257,7 @@ void ReconnectingStream::move(Result<net::Address> to) {
 void ReconnectingStream::leave(bool reset) {
   if (options_.witness && transport_) options_.witness->left();
   if (transport_ && reset) transport_->abort();
-  preliminaries_.drop();
+  preliminaries_ = {};
   probe_.reset();
   silent_until_ = kNever;
   transport_.reset();
@@ -304,7 +299,7 @@ std::shared_ptr<net::Transport> ReconnectingStream::transport() const {
 }
 
 void Preliminaries::begin(const StreamOptions& options) {
-  drop();
+  *this = {};
   const bool maps = options.address_map && options.given.announced;
   if (maps) address_ = options.address_map->request(options.given);
   if (options.credential_source) credentials_ = options.credential_source();
@@ -325,11 +320,6 @@ Status Preliminaries::take(StreamOptions& options, net::Credentials& credentials
     credentials = options.credentials;
   }
   return {};
-}
-
-void Preliminaries::drop() {
-  address_.reset();
-  credentials_.reset();
 }
 
 }  // namespace holdfast::client

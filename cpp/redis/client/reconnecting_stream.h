@@ -63,8 +63,6 @@ class Preliminaries {
   // The one that has not come: "address", "password".
   const char* missing() const { return address_ ? "address" : "password"; }
 
-  void drop();
-
  private:
   std::shared_ptr<net::AddressRequest> address_;
   std::shared_ptr<net::CredentialRequest> credentials_;
@@ -87,7 +85,7 @@ struct StreamOptions {
   std::shared_ptr<Stats> stats = std::make_shared<Stats>();  // the client's
   net::CredentialSource credential_source{};  // asked for each attempt, instead of `credentials`
   std::shared_ptr<ReportSink> reports{};      // null: nothing is reported
-  bool pushes = false;  // read() returns pushes, too (RESP3); else they are skipped
+  bool pushes = false;  // read() returns pushes, too (RESP3); set by the stream
   TrackingMode tracking = TrackingMode::kOff;      // speaks RESP3 for it, where the server does
   std::shared_ptr<StreamWitness> witness{};        // null: there is none
   std::shared_ptr<net::AddressMap> address_map{};  // for announced servers; null: there is none
@@ -100,6 +98,7 @@ struct StreamOptions {
   // The signs that a server which has to be the primary is not: it is asked for its role when it
   // is greeted, if the user may do that. Null: the server was named for itself.
   std::shared_ptr<StaleSigns> signs{};
+  bool asks_role = false;  // it is, too, for another reason
   // The addresses that names have led to; shared by the client's streams.
   std::shared_ptr<net::AddressMemory> addresses = std::make_shared<net::AddressMemory>();
 };
@@ -124,7 +123,11 @@ class ReconnectingStream {
   // Opens the stream to `options.address`; tests supply their own function.
   using Open = std::function<std::unique_ptr<net::Transport>(const StreamOptions&)>;
 
-  explicit ReconnectingStream(StreamOptions options, Open open = {});
+  // Whether read() returns pushes, too (RESP3).
+  enum class Pushes { kSkipped, kReturned };
+
+  explicit ReconnectingStream(StreamOptions options, Open open = {},
+                              Pushes pushes = Pushes::kSkipped);
 
   State state() const { return state_; }
   const StreamOptions& options() const { return options_; }
@@ -142,6 +145,11 @@ class ReconnectingStream {
   enum class Wait { kNone, kMoment };
   bool read(TimePoint now, std::vector<resp::Reply>& replies, Wait wait = Wait::kNone);
 
+  // Writes what the stream takes of these bytes, and removes it there. True: it waits for room for
+  // more. That it has failed shows as a failure to read, after what the server may have said last.
+  // Ready only.
+  bool write(std::string& bytes);
+
   // As read(), for bytes that the driver has read from transport() by itself.
   bool take(TimePoint now, const char* bytes, std::size_t size, std::vector<resp::Reply>& replies);
 
@@ -158,12 +166,8 @@ class ReconnectingStream {
   // Ready only: all that has been read was complete replies, and they have been returned.
   bool at_end() const { return reader_->at_end(); }
 
-  // Ready only: it speaks RESP3.
-  bool resp3() const { return greeting_.resp3(); }
-
-  // Ready only: what the server was when the stream was made, and what it is asked by.
-  Role role() const { return greeting_.role(); }
-  resp::Command role_command() const { return greeting_.role_command(); }
+  // Ready only: what the server has said when the stream was made.
+  const Greeting& greeting() const { return greeting_; }
 
   // Ready only: of what was read on this stream the server says when it changes. And what it has
   // said since the last call.
@@ -215,8 +219,6 @@ class ReconnectingStream {
   void probe(TimePoint now);
   void exchange_greeting(TimePoint now);
   void time_out(TimePoint now);
-  void greeted(TimePoint now);
-  bool take_replies(TimePoint now, std::vector<resp::Reply>& replies);
   std::optional<resp::Reply> next_reply(TimePoint now);
   void refuse(TimePoint now, const resp::Reply& error);
   void leave(bool reset);

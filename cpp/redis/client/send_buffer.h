@@ -58,7 +58,6 @@ class SendBuffer {
     if (taken_) return std::nullopt;
     return WriteTurn(*this);
   }
-  bool taken() const { return taken_; }
 
   void open(std::shared_ptr<net::Transport> stream) { stream_ = std::move(stream); }
   // The stream is over: what is encoded is dropped, and encoded anew for the next stream.

@@ -205,9 +205,10 @@ net::Interest StreamReader::interest(const Pipeline& pipe) const {
   // The loop keeps reading its own streams; any other reader stops when all requests are answered.
   const bool keeps = up && setup_.driver == ConnectionSetup::Driver::kLoop;
   next.until = std::min(next.until, pipe.next_login(pipe.clock.now()));
-  const TimePoint wanted = pipe.stream_wanted_until();
-  next.until = std::min(next.until, wanted);
-  next.done = pipe.line.empty() && !keeps && wanted == kNever;
+  // A stream is to be made though no request needs it.
+  const bool wanted = pipe.closed.ok() && !up && pipe.clock.now() < pipe.wanted_until;
+  if (wanted) next.until = std::min(next.until, pipe.wanted_until);
+  next.done = pipe.line.empty() && !keeps && !wanted;
   return next;
 }
 
@@ -295,8 +296,8 @@ bool StreamReader::begin_to_withhold(Pipeline& pipe, const resp::Reply& sign, Ti
   if (of_replica && pipe.role == Role::kPrimary) {
     // A server that was the primary is asked first, behind what is on its way: a proxy's word for
     // one command is no reason to leave a stream.
-    held.asked = std::make_shared<PlainRequest>(link_.role_command(), resp::ReplyKinds::any(),
-                                                [](const auto&, const auto&) {});
+    held.asked = std::make_shared<PlainRequest>(
+        link_.greeting().role_command(), resp::ReplyKinds::any(), [](const auto&, const auto&) {});
     held.asked->deadline = after(now, setup_.link.command_timeout);
     pipe.line.add({held.asked});
   } else {
@@ -312,7 +313,7 @@ void StreamReader::stream_ready(Pipeline& pipe, TimePoint now) {
   pipe.down = false;
   pipe.login_at = {};
   pipe.line.opened(link_.tracked());
-  pipe.role = link_.role();
+  pipe.role = link_.greeting().role();
   pipe.doubted = pipe.doubted || (setup_.link.signs && pipe.role == Role::kReplica);
   pipe.last_read = now;
   if (setup_.driver == ConnectionSetup::Driver::kCallers) pipe.drive();

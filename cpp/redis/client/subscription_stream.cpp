@@ -17,11 +17,6 @@ bool same_word(std::string_view command, std::string_view kind) {
   return std::equal(command.begin(), command.end(), kind.begin(), kind.end(), same);
 }
 
-StreamOptions with_pushes(StreamOptions options) {
-  options.pushes = true;
-  return options;
-}
-
 bool is_confirmation(std::string_view kind) {
   constexpr std::array<std::string_view, 4> kKinds{"subscribe", "unsubscribe", "ssubscribe",
                                                    "sunsubscribe"};
@@ -37,7 +32,8 @@ constexpr std::string_view kAuth = "AUTH";
 
 SubscriptionStream::SubscriptionStream(const Clock& clock, StreamOptions options,
                                        ReconnectingStream::Open open)
-    : clock_(clock), link_(with_pushes(std::move(options)), std::move(open)) {}
+    : clock_(clock),
+      link_(std::move(options), std::move(open), ReconnectingStream::Pushes::kReturned) {}
 
 void SubscriptionStream::subscribe(const std::string& channel) {
   channels_.insert(channel);
@@ -81,7 +77,7 @@ void SubscriptionStream::advance(TimePoint now, Sink& sink) {
     refusal.again = kNever;
     say(true, channel);
   }
-  write();
+  if (link_.state() == ReconnectingStream::State::kReady) (void)link_.write(out_);
   judge(now, sink);
 }
 
@@ -125,15 +121,6 @@ void SubscriptionStream::end(const std::string& channel) {
   channels_.erase(channel);
   forget_ways(channel);
   if (mode_ == PubSub::kBoth) say(false, channel);
-}
-
-void SubscriptionStream::write() {
-  while (!out_.empty() && link_.state() == ReconnectingStream::State::kReady) {
-    const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
-    // A stream that takes no more is found broken by the next read, or by its silence.
-    if (result.io != net::Io::kDone) break;
-    out_.erase(0, result.bytes);
-  }
 }
 
 // False: it is neither a message, nor a reply to what has been asked.
@@ -215,7 +202,7 @@ void SubscriptionStream::confirmed(std::string_view kind, const std::string& cha
 }
 
 void SubscriptionStream::reauthenticate(TimePoint now, LoginPtr login) {
-  if (link_.state() != ReconnectingStream::State::kReady || !link_.resp3()) return;
+  if (link_.state() != ReconnectingStream::State::kReady || !link_.greeting().resp3()) return;
   const auto auth = auth_command(login->who);
   if (!auth) return;
   login_ = std::move(login);

@@ -96,7 +96,6 @@ class SubscriptionStream {
   void end(const std::string& channel);
   bool refused(const std::string& text, Sink& sink);
   void confirmed(std::string_view kind, const std::string& channel, Sink& sink);
-  void write();
   bool take(const resp::Reply& reply, Sink& sink);
   void lost(TimePoint now, Sink& sink);
   void forget_stream(TimePoint now);

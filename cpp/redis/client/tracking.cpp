@@ -11,17 +11,6 @@ namespace holdfast::client {
 namespace {
 constexpr Millis kTryAgain{60'000};
 constexpr int kMostBroken = 2;
-
-// 7, 2 for "7.2.4"; 0, 0 for what is no version.
-std::pair<int, int> major_and_minor(std::string_view version) {
-  int major = 0;
-  int minor = 0;
-  const char* const end = version.data() + version.size();
-  const auto [dot, error] = std::from_chars(version.data(), end, major);
-  if (error == std::errc() && dot != end) std::from_chars(dot + 1, end, minor);
-  return {major, minor};
-}
-
 }  // namespace
 
 void Tracking::begin(TimePoint now) {
@@ -32,7 +21,13 @@ void Tracking::begin(TimePoint now) {
 
 void Tracking::hello(const resp::Reply& reply) {
   resp3_ = !reply.is_error();
-  by_key_ = major_and_minor(reply.field("version")) >= std::pair(7, 2);
+  const std::string_view version = reply.field("version");  // "7.2.4"
+  int major = 0;
+  int minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto [dot, error] = std::from_chars(version.data(), end, major);
+  if (error == std::errc() && dot != end) std::from_chars(dot + 1, end, minor);
+  by_key_ = std::pair(major, minor) >= std::pair(7, 2);
 }
 
 Tracked Tracking::tracked() const {

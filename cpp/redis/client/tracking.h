@@ -49,8 +49,7 @@ class Tracking {
   void ready() { broken_ = 0; }
   void broken(TimePoint now);
 
-  // The server sends the messages on this stream; and of what.
-  bool granted() const { return granted_; }
+  // Of what the server sends the messages on this stream.
   Tracked tracked() const;
   // A push has come.
   void note(const resp::Reply& push);

@@ -16,24 +16,15 @@ constexpr Millis kSeldom{10'000};
 constexpr Millis kResolve{1000};
 
 // One connection, which asks only what the server is.
-client::StreamOptions bare(client::StreamOptions link, std::shared_ptr<client::StaleSigns> asks) {
+client::StreamOptions bare(client::StreamOptions link) {
   link.label = {};
   link.also_sent.clear();
   link.witness = {};
   link.tracking = client::TrackingMode::kOff;
-  link.signs = std::move(asks);
+  link.signs = {};
+  link.asks_role = true;
   return link;
 }
-
-// Lets a stream ask for the role of its server, and needs no report of it.
-class Asks final : public client::StaleSigns {
- public:
-  bool is_sign(std::string_view /*error*/) const override { return false; }
-  std::uint64_t report() override { return 0; }
-  bool over(std::uint64_t /*look*/) const override { return true; }
-  void accepted() override {}
-  void refused_for_now() override {}
-};
 
 }  // namespace
 
@@ -47,7 +38,7 @@ Replacement::Replacement(const Clock& clock, net::Loop& loop, client::StreamOpti
     : clock_(clock),
       loop_(loop),
       is_sign_(std::move(is_sign)),
-      link_(bare(std::move(link), std::make_shared<Asks>()), std::move(open)) {}
+      link_(bare(std::move(link)), std::move(open)) {}
 
 void Replacement::start(Actions actions) {
   const MutexLock lock(mutex_);
@@ -165,7 +156,7 @@ Replacement::Found Replacement::look(TimePoint now) {
   const bool ready = link_.advance(now);
   const bool failed = link_.state() == ReconnectingStream::State::kBackingOff;
   if (!ready && !failed) return Found::kNothingYet;
-  const bool replica = ready && link_.role() == client::Role::kReplica;
+  const bool replica = ready && link_.greeting().role() == client::Role::kReplica;
   link_.close();
   if (!replica) return ready ? Found::kServer : Found::kNone;
   leave_address();

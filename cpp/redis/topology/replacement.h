@@ -103,10 +103,10 @@ class Replacement final : public net::Pollable,
   bool looks_ HOLDFAST_GUARDED_BY(mutex_) = false;      // it goes on
   bool closed_ HOLDFAST_GUARDED_BY(mutex_) = false;
   // The first and the last of refusals to work that follow each other within a second.
-  TimePoint refused_first_ HOLDFAST_GUARDED_BY(mutex_){};
-  TimePoint refused_last_ HOLDFAST_GUARDED_BY(mutex_){};
-  bool resolves_ HOLDFAST_GUARDED_BY(mutex_) = false;  // it has lasted for long enough
-  TimePoint resolved_ HOLDFAST_GUARDED_BY(mutex_){};   // when, last
+  TimePoint refused_first_ HOLDFAST_GUARDED_BY(mutex_) = {};
+  TimePoint refused_last_ HOLDFAST_GUARDED_BY(mutex_) = {};
+  bool resolves_ HOLDFAST_GUARDED_BY(mutex_) = false;    // it has lasted for long enough
+  TimePoint resolved_ HOLDFAST_GUARDED_BY(mutex_) = {};  // when, last
 };
 
 }  // namespace holdfast::topology

@@ -22,11 +22,6 @@ Number number(std::string_view text) {
   return number;
 }
 
-client::StreamOptions with_pushes(client::StreamOptions link) {
-  link.pushes = true;
-  return link;
-}
-
 net::Address address_of(std::string_view host, std::string_view port) {
   net::Address address;
   address.host = host;
@@ -44,7 +39,7 @@ SentinelStream::SentinelStream(net::Loop& loop, client::StreamOptions link, std:
       service_(std::move(service)),
       address_(link.address),
       listener_(std::move(listener)),
-      link_(with_pushes(std::move(link)), std::move(open)) {}
+      link_(std::move(link), std::move(open), client::ReconnectingStream::Pushes::kReturned) {}
 
 void SentinelStream::query() {
   {
@@ -91,7 +86,7 @@ net::Interest SentinelStream::step(TimePoint now) {
   const bool backs_off = link_.state() == State::kBackingOff;
   const bool failed = backs_off && (before != State::kBackingOff || link_.failures() != failures);
   if (failed) listener->on_failed(address_, link_.failure());
-  write();
+  if (link_.state() == State::kReady) (void)link_.write(out_);
   return interest();
 }
 
@@ -168,15 +163,6 @@ void SentinelStream::refused(const std::string& what, const resp::Reply& reply, 
                             address_.text() + " refused " + what + ": " + text +
                                 "; grant its user the rights that the documentation lists"),
              false);
-}
-
-void SentinelStream::write() {
-  while (!out_.empty() && link_.state() == client::ReconnectingStream::State::kReady) {
-    const net::IoResult result = link_.transport()->write(out_.data(), out_.size());
-    // A stream that refuses bytes is found broken by the next read, or by its silence.
-    if (result.io != net::Io::kDone) break;
-    out_.erase(0, result.bytes);
-  }
 }
 
 net::Interest SentinelStream::interest() const {

@@ -48,7 +48,6 @@ class SentinelStream final : public net::Pollable,
   void send_query(TimePoint now);
   void answer(const resp::Reply& reply, TimePoint now, Listener& listener);
   void refused(const std::string& what, const resp::Reply& reply, TimePoint now);
-  void write();
   net::Interest interest() const;
 
   net::Loop& loop_;

@@ -136,7 +136,7 @@ TEST_F(ReaderElectionTest, AnEventLoopReadsUntilItsLeaseIsReclaimed) {
   EXPECT_EQ(election.reader(), Reader::kEventLoop);
   EXPECT_TRUE(election.reclaim().drive);
   EXPECT_EQ(election.reader(), Reader::kLoop);
-  election.vacate();
+  election.leave();
   EXPECT_TRUE(election.vacant());
 }
 
@@ -154,11 +154,10 @@ TEST_F(ReaderElectionTest, AnOrderReachesTheReader) {
 }
 
 TEST_F(ReaderElectionTest, AStepIsAskedForOnceUntilItBegins) {
-  EXPECT_FALSE(election.driven());
-  election.set_driven();
-  EXPECT_TRUE(election.driven());
+  EXPECT_TRUE(election.asks_for_step());
+  EXPECT_FALSE(election.asks_for_step());
   election.begin_step();
-  EXPECT_FALSE(election.driven());
+  EXPECT_TRUE(election.asks_for_step());
 }
 
 TEST_F(ReaderElectionTest, AnEndedStreamLeavesItVacant) {
