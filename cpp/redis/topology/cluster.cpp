@@ -65,7 +65,7 @@ std::shared_ptr<Connection> Cluster::route(std::string_view key, Traffic traffic
   const ServerNumber primary = map_.primary(slot_of(key));
   const MutexLock guard(mutex_);
   const ClusterNode* found = nodes_.find(primary);
-  return (found != nullptr ? found : nodes_.nowhere().get())->links().connection(traffic);
+  return (found != nullptr ? found : nodes_.nowhere().get())->links.connection(traffic);
 }
 
 bool Cluster::owns(ServerNumber server, std::string_view key) const {
@@ -87,7 +87,7 @@ Status Cluster::take_over(InFlightRequest unanswered, Traffic traffic, bool queu
   // Queued requests go ahead of later ones.
   const ServerNumber target = queued ? map_.target(slot) : map_.primary(slot);
   if (const ClusterNode* found = nodes_.find(target)) {
-    return found->links().connection(traffic)->resubmit(std::move(unanswered));
+    return found->links.connection(traffic)->resubmit(std::move(unanswered));
   }
   if (unanswered.barred()) return Status::revoked();
   unanswered.fresh = false;
@@ -112,7 +112,7 @@ bool Cluster::redirect(const Server& from, const InFlightRequest& unanswered, Tr
     const bool follows = to.kind != Kind::kStale && !unanswered.request->abandoned() &&
                          unanswered.sent.times < kMostTimes;
     if (follows) {
-      taken = follow(*nodes_.at(to.address).links().connection(traffic), unanswered, to.kind);
+      taken = follow(*nodes_.at(to.address).links.connection(traffic), unanswered, to.kind);
     }
     release_deferred(deliveries);
   }
@@ -125,7 +125,7 @@ void Cluster::subscribe(const std::string& channel) {
   Listened& listened = channels_.try_emplace(channel, Listened{slot_of(channel)}).first->second;
   ++listened.subscriptions_made;
   if (const ClusterNode* at = nodes_.find(listened.at))
-    return at->links().subscriber()->subscribe(channel);
+    return at->links.subscriber()->subscribe(channel);
   place(channel, listened);
   if (listened.at == 0) request_refresh();
 }
@@ -135,14 +135,14 @@ void Cluster::release(const std::string& channel, Duration linger) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return;
   if (const ClusterNode* at = nodes_.find(found->second.at))
-    at->links().subscriber()->release(channel, linger);
+    at->links.subscriber()->release(channel, linger);
 }
 
 std::shared_ptr<client::Subscriber> Cluster::subscriber(const std::string& channel) {
   const MutexLock guard(mutex_);
   const auto found = channels_.find(channel);
   const ClusterNode* at = found == channels_.end() ? nullptr : nodes_.find(found->second.at);
-  return at == nullptr ? nullptr : at->links().subscriber();
+  return at == nullptr ? nullptr : at->links.subscriber();
 }
 
 bool Cluster::redirect_channel(const Server& from, const std::string& channel,
@@ -183,12 +183,12 @@ void Cluster::forget_channel(const std::string& channel, std::uint64_t subscript
 void Cluster::place(const std::string& channel, Listened& listened) {
   const ServerNumber target = map_.target(listened.slot);
   if (target == 0 || target == listened.at) return;
-  if (const ClusterNode* old = nodes_.find(listened.at)) old->links().subscriber()->drop(channel);
+  if (const ClusterNode* old = nodes_.find(listened.at)) old->links.subscriber()->drop(channel);
   const ClusterNode* fresh = nodes_.find(target);
   listened.at = fresh != nullptr ? target : 0;
   if (fresh == nullptr) return;
-  fresh->links().subscriber()->subscribe(channel);
-  fresh->links().subscriber()->release(channel, kLinger);
+  fresh->links.subscriber()->subscribe(channel);
+  fresh->links.subscriber()->release(channel, kLinger);
 }
 
 std::size_t Cluster::reauthenticate(const client::LoginPtr& login) {
@@ -198,7 +198,7 @@ std::size_t Cluster::reauthenticate(const client::LoginPtr& login) {
     nodes = nodes_.all();
   }
   std::size_t open = 0;
-  for (const auto& node : nodes) open += node->links().reauthenticate(login);
+  for (const auto& node : nodes) open += node->links.reauthenticate(login);
   return open;
 }
 
@@ -215,7 +215,7 @@ void Cluster::close(const Status& why) {
     for (auto& line : deferred_) line.fail(why, true, deliveries);
     loops_.io.drive(shared_from_this());
   }
-  for (const auto& node : nodes) node->links().close(why);
+  for (const auto& node : nodes) node->links.close(why);
   for (const auto& query : queries) query->close(why);
   answer(deliveries);
 }
@@ -233,7 +233,7 @@ void Cluster::set_fences() {
       // Behind the requests that were sent there.
       const ClusterNode* at = nodes_.find(fence.at);
       const bool sent =
-          at != nullptr && at->links().connection(Traffic::kCalls)->resubmit({request}).ok();
+          at != nullptr && at->links.connection(Traffic::kCalls)->resubmit({request}).ok();
       if (!sent) map_.passed(fence.id);
     }
     fences = map_.take_fences();
@@ -268,7 +268,7 @@ void Cluster::release_deferred(Deliveries& deliveries) {
         continue;
       }
       InFlightRequest copy = unanswered;
-      Status closed = at->links().connection(traffic)->resubmit(std::move(copy));
+      Status closed = at->links.connection(traffic)->resubmit(std::move(copy));
       if (!closed.ok()) deliveries.push_back({std::move(unanswered), std::move(closed)});
     }
   }
@@ -290,7 +290,7 @@ void Cluster::trouble(ServerNumber server) {
   refresh_.want_after_trouble(clock_.now());
   loops_.io.drive(shared_from_this());
   ClusterNode* const found = nodes_.find(server);
-  if (found != nullptr && map_.leaving(server)) found->links().review();
+  if (found != nullptr && map_.leaving(server)) found->links.review();
 }
 
 // A server redirects for a slot that it had. If the map has another server for the slot, that is
@@ -298,7 +298,7 @@ void Cluster::trouble(ServerNumber server) {
 void Cluster::learn(const Redirection& moved, ServerNumber from) {
   const ServerNumber target = map_.target(moved.slot);
   if (target != from && target != 0) return;
-  if (!map_.assign(moved.slot, nodes_.at(moved.address).server().number)) return;
+  if (!map_.assign(moved.slot, nodes_.at(moved.address).server.number)) return;
   set_fences();
   for (auto& [channel, listened] : channels_) {
     if (listened.slot == moved.slot) place(channel, listened);
@@ -311,7 +311,7 @@ bool Cluster::apply(const SlotsQuery::Report& report) {
   bool changed = false;
   std::vector<net::Address> replicas;
   for (const SlotRange& range : report.ranges.value()) {
-    const ServerNumber primary = nodes_.at(range.primary).server().number;
+    const ServerNumber primary = nodes_.at(range.primary).server.number;
     for (unsigned slot = range.first; slot <= range.last; ++slot) {
       if (map_.assign(static_cast<Slot>(slot), primary)) changed = true;
     }

@@ -52,17 +52,8 @@ void complete(Connection::Setup& made, const std::weak_ptr<ClusterWatcher>& watc
   };
 }
 
-// A server that redirects to its own address is not the one that others find there.
-bool is_stale(std::string_view error, const net::Address& at) {
-  const Redirection to = redirection(error, at);
-  const bool to_itself = to.kind == Redirection::Kind::kMoved && to.address == at;
-  return to_itself || resp::says_readonly(error);
-}
-
-}  // namespace
-
 // Passes the events of one server's subscriber to the waiters.
-class ClusterNode::NodeListener final : public Subscriber::Sink {
+class NodeListener final : public Subscriber::Sink {
  public:
   NodeListener(std::weak_ptr<Sink> sink, std::weak_ptr<ClusterWatcher> watcher, Server server)
       : sink_(std::move(sink)), watcher_(std::move(watcher)), server_(std::move(server)) {}
@@ -111,16 +102,23 @@ class ClusterNode::NodeListener final : public Subscriber::Sink {
   const Server server_;
 };
 
+}  // namespace
+
 ClusterNode::ClusterNode(const Clock& clock, const Loops& loops, Setup setup,
-                         const std::weak_ptr<ClusterWatcher>& watcher, Server server)
-    : server_(std::move(server)),
-      listener_(std::make_shared<NodeListener>(setup.sink, watcher, server_)),
-      links_(
-          clock, loops, node_setup(std::move(setup), server_.address, listener_),
+                         const std::weak_ptr<ClusterWatcher>& watcher, Server named)
+    : server(std::move(named)),
+      listener(std::make_shared<NodeListener>(setup.sink, watcher, server)),
+      links(
+          clock, loops, node_setup(std::move(setup), server.address, listener),
           [&](Connection::Setup& made, Traffic traffic) {
-            complete(made, watcher, server_, traffic);
+            complete(made, watcher, server, traffic);
           },
-          [at = server_.address](std::string_view error) { return is_stale(error, at); }) {}
+          // A server that redirects to its own address is not the one that others find there.
+          [at = server.address](std::string_view error) {
+            const Redirection to = redirection(error, at);
+            const bool to_itself = to.kind == Redirection::Kind::kMoved && to.address == at;
+            return to_itself || resp::says_readonly(error);
+          }) {}
 
 namespace {
 
@@ -153,10 +151,10 @@ ClusterNode* ClusterNodes::find(ServerNumber number) const {
 
 ClusterNode& ClusterNodes::at(const net::Address& address) {
   for (const auto& [number, node] : nodes_) {
-    if (node->server().address == address) return *node;
+    if (node->server.address == address) return *node;
   }
   const auto fresh = make({++numbers_, address});
-  fresh->links().subscriber()->set_mode(mode_);
+  fresh->links.subscriber()->set_mode(mode_);
   return *nodes_.emplace(numbers_, fresh).first->second;
 }
 
@@ -169,7 +167,7 @@ std::vector<std::shared_ptr<ClusterNode>> ClusterNodes::all() const {
 void ClusterNodes::keep(std::set<ServerNumber> primaries, std::vector<net::Address> replicas) {
   replicas_ = std::move(replicas);
   for (auto it = nodes_.begin(); it != nodes_.end();) {
-    const Server& server = it->second->server();
+    const Server& server = it->second->server;
     const bool had_slots = primaries_.count(server.number) != 0;
     const bool demoted =
         primaries.count(server.number) == 0 && (had_slots || contains(replicas_, server.address));
@@ -177,7 +175,7 @@ void ClusterNodes::keep(std::set<ServerNumber> primaries, std::vector<net::Addre
       ++it;
       continue;
     }
-    it->second->links().decommission();
+    it->second->links.decommission();
     it = nodes_.erase(it);
   }
   primaries_ = std::move(primaries);
@@ -185,7 +183,7 @@ void ClusterNodes::keep(std::set<ServerNumber> primaries, std::vector<net::Addre
 
 std::vector<net::Address> ClusterNodes::addresses() const {
   std::vector<net::Address> all;
-  for (const auto& [number, node] : nodes_) add_new(all, node->server().address);
+  for (const auto& [number, node] : nodes_) add_new(all, node->server.address);
   for (const net::Address& replica : replicas_) add_new(all, replica);
   for (const net::Address& seed : setup_.endpoint.addresses) add_new(all, seed);
   return all;

@@ -44,21 +44,14 @@ class ClusterWatcher {
 
 // One server of a cluster, with a client's connections to it. The server with the number 0 is none:
 // it hands every request over.
-class ClusterNode {
- public:
+struct ClusterNode {
   // `setup.link` is without the address.
   ClusterNode(const Clock& clock, const Loops& loops, Setup setup,
-              const std::weak_ptr<ClusterWatcher>& watcher, Server server);
+              const std::weak_ptr<ClusterWatcher>& watcher, Server named);
 
-  const Server& server() const { return server_; }
-  const ServerLinks& links() const { return links_; }
-
- private:
-  class NodeListener;
-
-  const Server server_;
-  const std::shared_ptr<NodeListener> listener_;
-  const ServerLinks links_;
+  const Server server;
+  const std::shared_ptr<client::Subscriber::Sink> listener;
+  const ServerLinks links;
 };
 
 // The servers of a cluster that a client knows, each with its number. Not thread-safe.

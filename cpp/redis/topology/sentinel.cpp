@@ -7,13 +7,6 @@ namespace holdfast::topology {
 
 namespace {
 
-Setup primary_setup(Setup setup) {
-  setup.link.service = setup.endpoint.service;
-  // During a failover a failed attempt is not final: callers wait until their time-out.
-  setup.link.retries = std::numeric_limits<int>::max();
-  return setup;
-}
-
 SentinelWatch::Setup watch_setup(const Setup& setup) {
   SentinelWatch::Setup watch;
   watch.link = setup.link;
@@ -39,8 +32,11 @@ std::shared_ptr<Sentinel> Sentinel::make(const Clock& clock, const Loops& loops,
       if (const auto strong = weak.lock()) strong->doubt();
     };
   };
-  return std::make_shared<Sentinel>(watch,
-                                    ServerLinks(clock, loops, primary_setup(setup), complete));
+  Setup primary = setup;
+  primary.link.service = setup.endpoint.service;
+  // During a failover a failed attempt is not final: callers wait until their time-out.
+  primary.link.retries = std::numeric_limits<int>::max();
+  return std::make_shared<Sentinel>(watch, ServerLinks(clock, loops, primary, complete));
 }
 
 Sentinel::Sentinel(std::shared_ptr<SentinelWatch> watch, ServerLinks links)

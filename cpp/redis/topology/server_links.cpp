@@ -11,25 +11,21 @@ using client::Connection;
 
 namespace {
 
-// The servers are asked to track on the connection for renewals alone; where they must, the one for
-// calls shows that they would.
-client::TrackingMode tracking_of(client::TrackingMode mode, Traffic traffic) {
-  using Mode = client::TrackingMode;
-  if (traffic == Traffic::kRenewals && mode != Mode::kOff) return Mode::kTried;
-  const bool shows = traffic == Traffic::kCalls && mode == Mode::kRequired;
-  return shows ? Mode::kRequired : Mode::kOff;
-}
-
 Connection::Setup connection_setup(const Setup& setup, Traffic traffic) {
   const bool calls = traffic == Traffic::kCalls;
   const bool holds = traffic != Traffic::kConfirmations;
   Connection::Setup made{setup.link, calls ? setup.driver : Connection::Driver::kLoop,
                          holds ? setup.on_lost : nullptr};
-  made.link.tracking = tracking_of(setup.tracking, traffic);
+  // The servers are asked to track on the connection for renewals alone; where they must, the one
+  // for calls shows that they would.
+  using Tracking = client::TrackingMode;
+  made.link.tracking = Tracking::kOff;
+  if (calls && setup.tracking == Tracking::kRequired) made.link.tracking = Tracking::kRequired;
   made.on_changes = setup.on_changes;
   if (setup.witness && calls) made.link.witness = setup.witness();
   if (!calls) made.link.label = {};
   if (traffic == Traffic::kRenewals) {
+    if (setup.tracking != Tracking::kOff) made.link.tracking = Tracking::kTried;
     made.link.command_timeout = std::min(made.link.command_timeout, setup.renewal_timeout);
   }
   return made;

@@ -21,14 +21,6 @@ constexpr auto kTable = [] {
   return table;
 }();
 
-std::uint16_t crc16(std::string_view bytes) {
-  std::uint32_t crc = 0;
-  for (const char byte : bytes) {
-    crc = (crc << 8U ^ kTable[(crc >> 8U ^ static_cast<unsigned char>(byte)) & 0xffU]) & 0xffffU;
-  }
-  return static_cast<std::uint16_t>(crc);
-}
-
 }  // namespace
 
 std::string_view hash_tag(std::string_view key) {
@@ -39,7 +31,13 @@ std::string_view hash_tag(std::string_view key) {
   return key.substr(open + 1, close - open - 1);
 }
 
-Slot slot_of(std::string_view key) { return crc16(hash_tag(key)) % kSlots; }
+Slot slot_of(std::string_view key) {
+  std::uint32_t crc = 0;
+  for (const char byte : hash_tag(key)) {
+    crc = (crc << 8U ^ kTable[(crc >> 8U ^ static_cast<unsigned char>(byte)) & 0xffU]) & 0xffffU;
+  }
+  return static_cast<Slot>(crc % kSlots);
+}
 
 ServerNumber SlotMap::target(Slot slot) const {
   const auto move = moves_.find(slot);

@@ -112,22 +112,14 @@ Result<std::vector<SlotRange>> read_slots(const resp::Reply& reply, const net::A
                              " lists no server with slots; has the cluster been created?");
 }
 
-namespace {
-
-client::Connection::Setup once(client::StreamOptions link) {
-  link.retries = 0;
-  return {std::move(link), client::Connection::Driver::kLoop, {}};
-}
-
-}  // namespace
-
 SlotsQuery::SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link,
                        Callback on_report)
     : clock_(clock),
       address_(link.address),
       command_timeout_(link.command_timeout),
       on_report_(std::move(on_report)),
-      connection_(std::make_shared<client::Connection>(clock, loop, once(link))) {}
+      connection_(std::make_shared<client::Connection>(
+          clock, loop, client::Connection::Setup{link, client::Connection::Driver::kLoop, {}})) {}
 
 void SlotsQuery::start() {
   const auto send = [this](resp::Command command, resp::ReplyKinds replies,
@@ -209,22 +201,23 @@ void SlotsRefresh::want_after_trouble(TimePoint now) {
   // Such a server is tried again within a second or so: its trouble lasts at least that long.
   constexpr Millis kTroubleLasts{1500};
   troubled_until_ = after(now, kTroubleLasts);
-  machine_.want();
+  want();
 }
 
 void SlotsRefresh::begin(std::vector<net::Address> servers) {
   servers_ = std::move(servers);
   const auto first = static_cast<std::ptrdiff_t>(round_ % servers_.size());
   std::rotate(servers_.begin(), servers_.begin() + first, servers_.end());
-  machine_.begin(servers_.size());
+  TopologyRefresh::begin(servers_.size());
   ++round_;
   queries_.clear();
 }
 
 SlotsRefresh::Queries SlotsRefresh::next(TimePoint now, const Reported& reported) {
   Queries fresh;
-  while (const auto place = machine_.next(now)) {
+  while (const auto place = TopologyRefresh::next(now)) {
     client::StreamOptions link = link_;
+    link.retries = 0;
     link.address = servers_[*place];
     const auto on_report = [reported, round = round_](const SlotsQuery::Report& report) {
       reported(round, report);
@@ -236,9 +229,9 @@ SlotsRefresh::Queries SlotsRefresh::next(TimePoint now, const Reported& reported
 }
 
 SlotsRefresh::Queries SlotsRefresh::answered(bool changed, bool more, TimePoint now) {
-  machine_.answered(changed, now);
+  TopologyRefresh::answered(changed, now);
   failure_ = {};
-  if (more || now < troubled_until_) machine_.want();
+  if (more || now < troubled_until_) want();
   return take();
 }
 
@@ -247,8 +240,8 @@ bool SlotsRefresh::failed(const Status& why, TimePoint now) {
   const bool refused = failed_in_ == round_ && failure_.code() == Code::kServer;
   if (!refused) failure_ = why;
   failed_in_ = round_;
-  machine_.failed(now);
-  return !machine_.querying();
+  TopologyRefresh::failed(now);
+  return !querying();
 }
 
 }  // namespace holdfast::topology

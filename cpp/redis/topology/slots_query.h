@@ -118,7 +118,7 @@ class TopologyRefresh {
 };
 
 // The rounds of queries for the slots of a cluster, as a TopologyRefresh decides. Not thread-safe.
-class SlotsRefresh {
+class SlotsRefresh : TopologyRefresh {
  public:
   using Queries = std::vector<std::shared_ptr<SlotsQuery>>;
   // The report of one query of that round.
@@ -128,20 +128,19 @@ class SlotsRefresh {
   SlotsRefresh(const Clock& clock, net::Loop& loop, client::StreamOptions link)
       : clock_(clock), loop_(loop), link_(std::move(link)) {}
 
-  void want() { machine_.want(); }
+  using TopologyRefresh::due;
+  using TopologyRefresh::stop;
+  using TopologyRefresh::until;
+  using TopologyRefresh::want;
   // A server is out of reach: what is true then may not be known to the others yet.
   void want_after_trouble(TimePoint now);
-  void stop() { machine_.stop(); }
-
-  bool due(TimePoint now) const { return machine_.due(now); }
   // A round over these servers; each begins with another one.
   void begin(std::vector<net::Address> servers);
   // The queries to be started now.
   Queries next(TimePoint now, const Reported& reported);
-  TimePoint until() const { return machine_.until(); }
 
   // That round goes on.
-  bool awaits(std::uint64_t round) const { return round == round_ && machine_.querying(); }
+  bool awaits(std::uint64_t round) const { return round == round_ && querying(); }
   // A server has answered, `changed`: with changes; `more`: another round is needed. What is left
   // of the round, to be closed.
   Queries answered(bool changed, bool more, TimePoint now);
@@ -152,17 +151,16 @@ class SlotsRefresh {
   // The last failure since a query succeeded.
   const Status& failure() const { return failure_; }
   // It is known at once that there is no server.
-  bool refused() const { return failure_.reach() == Reach::kRefused && !machine_.querying(); }
+  bool refused() const { return failure_.reach() == Reach::kRefused && !querying(); }
   // A server has refused, or too many rounds have failed.
   bool hopeless() const {
-    return failure_.code() == Code::kServer || machine_.failed_rounds() > link_.retries;
+    return failure_.code() == Code::kServer || failed_rounds() > link_.retries;
   }
 
  private:
   const Clock& clock_;
   net::Loop& loop_;
   const client::StreamOptions link_;
-  TopologyRefresh machine_;
   std::uint64_t round_ = 0;
   std::vector<net::Address> servers_;  // of this round
   Queries queries_;

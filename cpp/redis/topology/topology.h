@@ -24,17 +24,9 @@ constexpr std::array kAllTraffic{Traffic::kCalls, Traffic::kRenewals, Traffic::k
 
 // One T for each kind of traffic.
 template <typename T>
-class PerTraffic {
- public:
-  T& operator[](Traffic traffic) { return all_[static_cast<std::size_t>(traffic)]; }
-  const T& operator[](Traffic traffic) const { return all_[static_cast<std::size_t>(traffic)]; }
-  auto begin() const { return all_.begin(); }
-  auto end() const { return all_.end(); }
-  auto begin() { return all_.begin(); }
-  auto end() { return all_.end(); }
-
- private:
-  std::array<T, kAllTraffic.size()> all_{};
+struct PerTraffic : std::array<T, kAllTraffic.size()> {
+  T& operator[](Traffic of) { return this->data()[static_cast<std::size_t>(of)]; }
+  const T& operator[](Traffic of) const { return this->data()[static_cast<std::size_t>(of)]; }
 };
 
 // The threads that drive a client's connections.
