@@ -51,11 +51,10 @@ bool Acquire::begin(TimePoint now) {
 
 void Acquire::write(script::Writer& out) const {
   const AcquireRequest& request = this->request();
-  recipe().acquire(out, {name(),
-                         {context().client_id, request.owner},
-                         count_,
-                         request.lease.time,
-                         request.step_options()});
+  const StepOptions options = request.step_options();
+  sent_setup_ = options.setup;
+  recipe().acquire(
+      out, {name(), {context().client_id, request.owner}, count_, request.lease.time, options});
 }
 
 // Permits are no holds of an owner that observers could follow.
@@ -70,12 +69,18 @@ bool Acquire::granted(resp::Reply& reply, const client::Sent& sent) {
   const TimePoint now = this->now();
   const bool late = recipe().grants_end() && now >= trusted_until(sent.last, request_.lease.time);
   if (late || !keep(count_, sent.last, answer.value, now)) return false;
-  request_.report_other(context(), answer);
+  report_other(answer);
   attempt_.end();
   AcquireStats(*context().stats, request_).granted(now - begun_);
   if (request_.terms) keep_reply(std::move(reply));
   finish({Verdict::kGranted, {}, answer.value});
   return true;
+}
+
+void Acquire::report_other(const Answer& answer) const {
+  const SetupPtr& setup = request().setup;
+  if (!setup || !answer.other || *answer.other == sent_setup_ || *setup != sent_setup_) return;
+  context().keeper->notices.permits(name(), *answer.other, sent_setup_);
 }
 
 void Acquire::keep_reply(resp::Reply&& reply) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,6 +55,9 @@ class Acquire final : public Operation {
   const Recipe& recipe() const { return request().recipe(); }
   // True: the reply is a grant, which is recorded, and the end.
   bool granted(resp::Reply& reply, const client::Sent& sent) HOLDFAST_REQUIRES(mutex_);
+  // The answer may say that there is another number of permits than was sent. No warning where
+  // that has been changed since: the server may have the new number by now.
+  void report_other(const Answer& answer) const;
   // For a caller with terms.
   void keep_reply(resp::Reply&& reply) HOLDFAST_REQUIRES(mutex_);
   Contended& contend() HOLDFAST_REQUIRES(mutex_);
@@ -86,6 +90,9 @@ class Acquire final : public Operation {
   bool given_back_ HOLDFAST_GUARDED_BY(mutex_) = false;
   std::unique_ptr<Replies> reply_ HOLDFAST_GUARDED_BY(mutex_);  // of a caller with terms
   int count_ = 1;                                               // of the attempt that is sent
+  // With the newest sending, as StepOptions::setup. Guarded by the connection's lock until the
+  // reply has come.
+  mutable std::int64_t sent_setup_ = -1;
   TimePoint begun_{};
   CallersTime time_;
   std::unique_ptr<Contended> contended_ HOLDFAST_GUARDED_BY(mutex_);  // from then on to the end

@@ -8,12 +8,6 @@
 
 namespace holdfast::sync {
 
-void AcquireRequest::report_other(const Context& context, const Answer& answer) const {
-  if (!setup || !answer.other) return;
-  const std::int64_t wanted = *setup;
-  if (*answer.other != wanted) context.keeper->notices.permits(name(), *answer.other, wanted);
-}
-
 AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
                                         TimePoint begun) {
   AcquireMachine::Options options;

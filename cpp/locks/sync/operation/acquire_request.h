@@ -85,9 +85,6 @@ struct AcquireRequest : AcquireArguments {
   bool excludes_owner() const { return recipe().makes_holds() && !part(); }
   // It is of a lock or of permits, and not a repeated one: the figures of the client have it.
   bool counted() const { return recipe().takes() && !again; }
-  // The answer says that there is another number of permits.
-  void report_other(const Context& context, const Answer& answer) const;
-
   SynchronizerPtr synchronizer;
   std::int64_t amount = 1;  // how many permits
   // The request to a counter, whose slot is the owner, and which the server remembers for `lease`.

@@ -153,7 +153,7 @@ AcquireMachine::Response Acquire::Contended::received(const Answer& answer,
     response.others = context().waits->others(channel_);
     if (wants > 0) context().waits->left_over(channel_, answer.value.value_or(0)).run();
   }
-  request().report_other(context(), answer);
+  acquire_.report_other(answer);
   return response;
 }
 
