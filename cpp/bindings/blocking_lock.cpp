@@ -35,16 +35,7 @@ struct LockState final : NativeState {
   const bool defers;    // __exit__ does not wait for the answer
 };
 
-struct ReleaseMode {
-  bool block = false;  // of the hold of a `with`
-  bool deferred = false;
-  bool all = false;  // all holds of the caller at once
-};
-
-sync::ExchangePtr release_of(const engine::Lockable& lock, OwnerNumber owner, ReleaseMode how) {
-  if (how.block) return lock.end_block(owner, how.deferred);
-  return how.deferred ? lock.release_deferred(owner) : lock.release(owner, how.all);
-}
+using ReleaseMode = engine::Lockable::ReleaseMode;
 
 // The owner is the caller.
 bool acquire(PyObject* self, const LockState& state, AcquireArguments& arguments) {
@@ -75,7 +66,7 @@ bool acquire(PyObject* self, const LockState& state, AcquireArguments& arguments
 // Waits for a release; a NotOwnedError also names the actual owner.
 void wait_for_release(PyObject* self, const LockState& state, OwnerNumber owner, ReleaseMode how) {
   try {
-    (void)wait_as_owner(release_of(*state.lock, owner, how));
+    (void)wait_as_owner(state.lock->release(owner, how));
   } catch (py::error_already_set& error) {
     const auto errors = py::module_::import("holdfast._engine.errors");
     if (!error.type().is(errors.attr("NotOwnedError"))) throw;
@@ -125,7 +116,7 @@ py::object acquire_method(PyObject* self, LockState& state, const Arguments& giv
 void release_method(PyObject* self, LockState& state, const Arguments& given) {
   const bool awaited =
       given.empty() || py::tuple(call_python(self, "_checked_release", given))[0].cast<bool>();
-  release(self, state, {/*block=*/false, /*deferred=*/!awaited});
+  release(self, state, {/*all=*/false, /*deferred=*/!awaited});
 }
 
 py::object enter(PyObject* self, LockState& state) {
@@ -136,12 +127,10 @@ py::object enter(PyObject* self, LockState& state) {
 }
 
 void leave(PyObject* self, LockState& state) {
-  release(self, state, {/*block=*/true, state.defers});
+  release(self, state, {/*all=*/false, state.defers, /*block=*/true});
 }
 
-void release_all(PyObject* self, LockState& state) {
-  release(self, state, {/*block=*/false, /*deferred=*/false, /*all=*/true});
-}
+void release_all(PyObject* self, LockState& state) { release(self, state, {/*all=*/true}); }
 
 using Type = NativeType<LockState>;
 PyMethodDef g_methods[] = {
@@ -187,7 +176,7 @@ void claim(PyObject* self, HoldState& state) {
 void release(PyObject* self, HoldState& state) {
   claim(self, state);
   try {
-    (void)wait_for(state.lock->release(state.owner, true));
+    (void)wait_for(state.lock->release(state.owner, {/*all=*/true}));
   } catch (py::error_already_set& error) {
     const auto over = py::module_::import("holdfast._engine.errors").attr("NotOwnedError");
     state.claimed = error.matches(over);

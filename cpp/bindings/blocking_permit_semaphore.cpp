@@ -55,7 +55,7 @@ struct PermitState final : NativeState {
 class Expected {
  public:
   Expected(PyObject* self, const PermitSemaphore& semaphore, std::int64_t count)
-      : self_(self), first_(next_owner_numbers(count)), ids_(static_cast<std::size_t>(count)) {
+      : self_(self), first_(next_owner_number(count)), ids_(static_cast<std::size_t>(count)) {
     for (std::int64_t i = 0; i < count; ++i) {
       ids_[static_cast<std::size_t>(i)] = hex_of(semaphore.permit(owner_after(first_, i)));
     }
@@ -85,10 +85,10 @@ class Expected {
 };
 
 // Whether they are granted.
-bool acquire(PyObject* self, const PermitState& state, PermitSemaphore::AcquireArguments& arguments,
+bool acquire(PyObject* self, const PermitState& state, sync::AcquireArguments& arguments,
              const Expected& expected) {
   before_acquire(self);
-  arguments.number = expected.first();
+  arguments.owner = expected.first();
   arguments.listener = state.listener;
   arguments.amount = expected.count();
   try {
@@ -120,8 +120,8 @@ void release(PyObject* self, const PermitState& state, const std::string& permit
 }
 
 // The arguments of an acquire, by Python's checks.
-PermitSemaphore::AcquireArguments arguments_of(const py::tuple& request) {
-  PermitSemaphore::AcquireArguments arguments;
+sync::AcquireArguments arguments_of(const py::tuple& request) {
+  sync::AcquireArguments arguments;
   arguments.blocking = request[0].cast<bool>();
   arguments.timeout = wait_time(request[1].cast<double>());
   arguments.lease = lease_of(request[2]);
@@ -130,7 +130,7 @@ PermitSemaphore::AcquireArguments arguments_of(const py::tuple& request) {
 }
 
 py::object acquire_method(PyObject* self, PermitState& state, const Arguments& given) {
-  PermitSemaphore::AcquireArguments arguments;
+  sync::AcquireArguments arguments;
   arguments.lease = state.lease;
   if (!given.empty()) arguments = arguments_of(call_python(self, "_checked_request", given));
   const Expected expected(self, *state.semaphore, 1);
@@ -141,7 +141,7 @@ py::object acquire_method(PyObject* self, PermitState& state, const Arguments& g
 
 py::object acquire_many(PyObject* self, PermitState& state, const Arguments& given) {
   const py::tuple request = call_python(self, "_checked_request_of_many", given);
-  PermitSemaphore::AcquireArguments arguments = arguments_of(request);
+  sync::AcquireArguments arguments = arguments_of(request);
   const Expected expected(self, *state.semaphore, request[4].cast<std::int64_t>());
   if (acquire(self, state, arguments, expected)) return expected.ids();
   if (arguments.blocking) self_of(self).attr("_check_number")();
@@ -159,7 +159,7 @@ void release_method(PyObject* self, PermitState& state, const Arguments& given) 
 }
 
 py::object enter(PyObject* self, PermitState& state) {
-  PermitSemaphore::AcquireArguments arguments;
+  sync::AcquireArguments arguments;
   arguments.lease = state.lease;
   arguments.timeout = state.wait;
   const Expected expected(self, *state.semaphore, 1);
@@ -179,7 +179,7 @@ void keep(PyObject* self, PermitState& state, const Arguments& given) {
     const ObjectLock lock(self);
     state.entered.splice(state.entered.end(), entered);
   }
-  if (!keeping.keep()) raise_closed(*keeping.acquire());
+  if (!keeping.keep()) raise_closed(*keeping.acquire);
 }
 
 // Arguments: keeping, permit. The block has not begun.

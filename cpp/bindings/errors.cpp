@@ -58,7 +58,8 @@ PythonOutcome not_done(std::string_view name, const sync::Outcome& outcome) {
 py::object converted(const resp::Reply& reply, const sync::Exchange& exchange) {
   if (reply.is_nil()) return py::none();
   if (reply.is_error()) {
-    return exception_for(sync::error_status(reply.text(), exchange.name(), exchange.servers()));
+    return exception_for(
+        sync::error_status(reply.text(), exchange.name(), exchange.context().topology->text()));
   }
   if (reply.is_integer()) return py::int_(reply.integer());
   if (!reply.is_array()) return py::bytes(reply.text().data(), reply.text().size());

@@ -75,7 +75,7 @@ void exit_keeping(Keeping& keeping, const py::object& type, const py::object& /*
                   const py::object& /*traceback*/) {
   keeping.leave();
   const bool failed = PyErr_GivenExceptionMatches(type.ptr(), PyExc_Exception) != 0;
-  if (failed && keeping.closed()) raise_closed(*keeping.acquire());
+  if (failed && keeping.closed()) raise_closed(*keeping.acquire);
 }
 
 }  // namespace
@@ -86,16 +86,16 @@ void register_queues(py::module_& module) {
       .def("loss_of", &loss_of)
       .def("give_back", &sync::Exchange::cancel);
   py::class_<Keeping, std::shared_ptr<Keeping>>(module, "Keeping")
-      .def_property_readonly("acquire", &Keeping::acquire)
+      .def_readonly("acquire", &Keeping::acquire)
       .def("keep",
            [](Keeping& keeping) {
-             if (!keeping.keep()) raise_closed(*keeping.acquire());
+             if (!keeping.keep()) raise_closed(*keeping.acquire);
            })
       .def("begin_use",
            [](Keeping& keeping) {
-             if (!keeping.begin_use()) raise_closed(*keeping.acquire());
+             if (!keeping.use(true)) raise_closed(*keeping.acquire);
            })
-      .def("end_use", &Keeping::end_use)
+      .def("end_use", [](Keeping& keeping) { (void)keeping.use(false); })
       .def_property_readonly("kept", &Keeping::kept)
       .def("pass_on", &Keeping::pass_on)
       .def("undo", &Keeping::undo)
@@ -122,8 +122,8 @@ void register_queues(py::module_& module) {
       .def("see_out", &see_out)
       .def("stop_passwords", &stop_passwords)
       .def("set_observer", &set_observer)
-      .def("next_owner", &next_owner_number)
-      .def("next_owners", &next_owner_numbers)
+      .def("next_owner", [] { return next_owner_number(); })
+      .def("next_owners", &next_owner_number)
       .def("this_thread", &calling_owner)
       .def("owner_ended",
            [](OwnerNumber owner, const std::string& what) {

@@ -110,9 +110,18 @@ void add_to(py::module_& module) {
   py::class_<Lockable, std::shared_ptr<Lockable>> lockable(module, "Lockable");
   add_acquire<false>(lockable, "acquire");
   add_acquire<true>(lockable, "begin_block");
-  lockable.def("release", &Lockable::release)
-      .def("end_block", &Lockable::end_block)
-      .def("release_deferred", &Lockable::release_deferred)
+  using Mode = Lockable::ReleaseMode;
+  lockable
+      .def("release", [](const Lockable& self, OwnerNumber owner,
+                         bool all) { return self.release(owner, Mode{all}); })
+      .def("end_block",
+           [](const Lockable& self, OwnerNumber owner, bool deferred) {
+             return self.release(owner, Mode{false, deferred, true});
+           })
+      .def("release_deferred",
+           [](const Lockable& self, OwnerNumber owner) {
+             return self.release(owner, Mode{false, true});
+           })
       // A lease that is set while an attempt is under way would not be known to its grant.
       .def("extend",
            [](const Lockable& self, OwnerNumber owner, Millis lease) {
@@ -189,7 +198,7 @@ namespace {
 // How many permits an object of this kind sets up from now on; see engine::PermitSetup.
 template <typename Object, auto change>
 std::int64_t expected(const Object& self, std::int64_t permits) {
-  return (self.setup().*change)(permits);
+  return (self.setup.*change)(permits);
 }
 
 }  // namespace
@@ -223,8 +232,8 @@ void add_to(py::module_& module) {
              throw py::value_error("this kind of counter has no step of this name: " +
                                    std::string(step));
            })
-      .def("value", &Counter::value)
-      .def("late_value", &Counter::late_value);
+      .def("value", [](const Counter& self) { return self.value(false); })
+      .def("late_value", [](const Counter& self) { return self.value(true); });
 }
 
 }  // namespace
@@ -257,22 +266,22 @@ void add_granting(py::module_& module) {
                            const std::optional<std::string>& label,
                            std::optional<sync::Terms> terms, const py::object& report) {
     events_needed();
-    PermitSemaphore::AcquireArguments arguments{next_owner_numbers(amount), {lease, renewed}};
+    sync::AcquireArguments arguments{next_owner_number(amount), {lease, renewed}};
     arguments.blocking = blocking;
     arguments.listener = listener;
     arguments.amount = amount;
-    arguments.time = time;
+    arguments.callers_time = time;
     arguments.purpose = purpose_of(label);
     arguments.terms = shared_terms(std::move(terms));
     const sync::ExchangePtr acquire = self.acquire(arguments);
     const auto keeping = std::make_shared<sync::Keeping>(acquire);
     py::list ids;
     for (std::int64_t i = 0; i < amount; ++i) {
-      const py::str id = hex_of(self.permit(owner_after(arguments.number, i)));
+      const py::str id = hex_of(self.permit(owner_after(arguments.owner, i)));
       expect_permit(semaphore.ptr(), id, report);
       ids.append(id);
     }
-    return py::make_tuple(keeping, acquire, ids, arguments.number);
+    return py::make_tuple(keeping, acquire, ids, arguments.owner);
   };
   module.def("granting", granting);
 }
@@ -300,8 +309,8 @@ void add_to(py::module_& module) {
       .def("release_many", &release_many)
       .def("set_permits", &PermitSemaphore::set_permits)
       .def("add_permits", &PermitSemaphore::add_permits)
-      .def("value", &PermitSemaphore::value)
-      .def("late_value", &PermitSemaphore::late_value)
+      .def("value", [](const PermitSemaphore& self) { return self.value(false); })
+      .def("late_value", [](const PermitSemaphore& self) { return self.value(true); })
       .def("permits", &PermitSemaphore::permits)
       .def("acquired_permits", &PermitSemaphore::acquired_permits)
       .def("lease_left", &PermitSemaphore::lease_left)

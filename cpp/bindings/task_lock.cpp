@@ -51,17 +51,12 @@ void begin_acquire(Awaitable& awaitable) {
   queue.begin(awaitable, state->lock->acquire(arguments));
 }
 
-sync::ExchangePtr release_of(const TaskLockState& state, OwnerNumber owner,
-                             const Awaitable::Arguments& how) {
-  if (how.block) return state.lock->end_block(owner, how.deferred);
-  return how.deferred ? state.lock->release_deferred(owner) : state.lock->release(owner, false);
-}
-
 void begin_release(Awaitable& awaitable) {
   const Using<TaskLockState> state(awaitable.arguments.subject);
   TaskQueue& queue = TaskQueue::of_running_loop();
   const OwnerNumber owner = queue.known_owner();
-  queue.begin(awaitable, release_of(*state, owner, awaitable.arguments));
+  const auto& how = awaitable.arguments;
+  queue.begin(awaitable, state->lock->release(owner, {/*all=*/false, how.deferred, how.block}));
 }
 
 py::object acquired(Awaitable& awaitable) { return awaitable.value(); }

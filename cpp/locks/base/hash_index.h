@@ -66,10 +66,13 @@ class HashIndex {
 
   void clear() { *this = {}; }
 
-  // All values, in no order; ends with the next change.
-  class Iterator;
-  Iterator begin() const { return {slots_.data(), slots_.data() + slots_.size()}; }
-  Iterator end() const { return {slots_.data() + slots_.size(), slots_.data() + slots_.size()}; }
+  // All values, in no order; `see(value)` changes nothing here.
+  template <typename See>
+  void each(See&& see) const {
+    for (const Slot& slot : slots_) {
+      if (slot.hash != 0) see(slot.value);
+    }
+  }
 
  private:
   static constexpr Hash kUsed = Hash{1} << 63U;
@@ -99,27 +102,6 @@ class HashIndex {
   std::vector<Slot> slots_;  // a power of two of them, or none
   std::size_t size_ = 0;
   unsigned shift_ = 0;
-};
-
-template <typename Value>
-class HashIndex<Value>::Iterator {
- public:
-  Iterator(const Slot* at, const Slot* end) : at_(at), end_(end) { skip(); }
-  const Value& operator*() const { return at_->value; }
-  Iterator& operator++() {
-    ++at_;
-    skip();
-    return *this;
-  }
-  bool operator!=(const Iterator& other) const { return at_ != other.at_; }
-
- private:
-  void skip() {
-    while (at_ != end_ && at_->hash == 0) ++at_;
-  }
-
-  const Slot* at_;
-  const Slot* end_;
 };
 
 }  // namespace holdfast

@@ -47,7 +47,11 @@ class Trace {
   // Null: no sink. To be called while no client is open.
   static void set_sink(TraceSink* sink) {
     sink_.store(sink, std::memory_order_release);
-    ResendTrace::set_sink(sink == nullptr ? nullptr : &sent_again);
+    using Resent = void (*)(std::string_view key);
+    const Resent sent_again = [](std::string_view key) {
+      record({TraceEntry::Step::kSentAgain, key});
+    };
+    ResendTrace::set_sink(sink == nullptr ? nullptr : sent_again);
   }
 
   static void record(const TraceEntry& entry) {
@@ -56,8 +60,6 @@ class Trace {
   }
 
  private:
-  static void sent_again(std::string_view key) { record({TraceEntry::Step::kSentAgain, key}); }
-
   static inline std::atomic<TraceSink*> sink_{nullptr};
 };
 

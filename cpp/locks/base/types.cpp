@@ -12,18 +12,6 @@ namespace holdfast {
 
 namespace {
 
-// Low enough for 2^51 numbers to follow.
-std::uint64_t random_start() {
-  std::random_device random;
-  const std::uint64_t bits = static_cast<std::uint64_t>(random()) << 32U | random();
-  return kFirstOwnerNumber + bits % (kOwnerNumbersEnd / 2 - kFirstOwnerNumber);
-}
-
-std::atomic<std::uint64_t>& next_number() {
-  static std::atomic<std::uint64_t> next{random_start()};
-  return next;
-}
-
 // A key of the server has at most 512 MB.
 constexpr std::uint32_t kMostBytes = (std::uint32_t{1} << 31U) - 1;
 
@@ -31,8 +19,8 @@ constexpr std::uint32_t kMostBytes = (std::uint32_t{1} << 31U) - 1;
 
 LockName::Text::Text(std::string_view bytes)
     : hash(std::hash<std::string_view>()(bytes)),
-      size_(static_cast<std::uint32_t>(bytes.size()) & kMostBytes),
-      brace_(bytes.find('{') == std::string_view::npos ? 0 : 1) {
+      size(static_cast<std::uint32_t>(bytes.size()) & kMostBytes),
+      brace(bytes.find('{') == std::string_view::npos ? 0 : 1) {
   std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(this + 1));
 }
 
@@ -45,10 +33,13 @@ void LockName::Text::destroy(Text& text) {
   ::operator delete(&text);
 }
 
-OwnerNumber next_owner_number() { return next_owner_numbers(1); }
-
-OwnerNumber next_owner_numbers(std::int64_t count) {
-  return OwnerNumber{next_number().fetch_add(static_cast<std::uint64_t>(count))};
+OwnerNumber next_owner_number(std::int64_t count) {
+  static std::atomic<std::uint64_t> next = [] {  // low enough for 2^51 numbers to follow
+    std::random_device random;
+    const std::uint64_t bits = static_cast<std::uint64_t>(random()) << 32U | random();
+    return kFirstOwnerNumber + bits % (kOwnerNumbersEnd / 2 - kFirstOwnerNumber);
+  }();
+  return OwnerNumber{next.fetch_add(static_cast<std::uint64_t>(count))};
 }
 
 std::string fresh_uuid() {

@@ -28,7 +28,7 @@ class LockName {
   std::string_view bytes() const { return text_->bytes(); }
   std::string text() const { return std::string(bytes()); }
   // It contains a brace: it may say which part of it a cluster hashes.
-  bool has_brace() const { return text_->has_brace(); }
+  bool has_brace() const { return text_->brace != 0; }
   Side side() const { return side_; }
   // The hash of the bytes; computed once.
   std::size_t hash() const { return text_->hash; }
@@ -41,10 +41,11 @@ class LockName {
   class Text {
    public:
     static Ref<Text> of(std::string_view bytes);
-    std::string_view bytes() const { return {reinterpret_cast<const char*>(this + 1), size_}; }
-    bool has_brace() const { return brace_ != 0; }
+    std::string_view bytes() const { return {reinterpret_cast<const char*>(this + 1), size}; }
 
     const std::size_t hash;
+    const std::uint32_t size : 31;
+    const std::uint32_t brace : 1;  // it contains one
 
    private:
     explicit Text(std::string_view bytes);
@@ -55,22 +56,10 @@ class LockName {
     static void destroy(Text& text);
 
     ReferenceCount references_;
-    const std::uint32_t size_ : 31;
-    const std::uint32_t brace_ : 1;
   };
 
   Ref<Text> text_;
   Side side_;
-};
-
-// A pub/sub channel on which releases are published.
-class Channel {
- public:
-  explicit Channel(std::string bytes) : bytes_(std::move(bytes)) {}
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
 };
 
 // A thread, a task, a hold or a request. Numbers grow and are never used again in a process. A
@@ -89,8 +78,7 @@ constexpr OwnerNumber ticket_number(OwnerNumber owner) {
 }
 
 // The next number, or the first of the next `count`; thread-safe.
-OwnerNumber next_owner_number();
-OwnerNumber next_owner_numbers(std::int64_t count);
+OwnerNumber next_owner_number(std::int64_t count = 1);
 constexpr OwnerNumber owner_after(OwnerNumber first, std::int64_t count) {
   return OwnerNumber{static_cast<std::uint64_t>(first) + static_cast<std::uint64_t>(count)};
 }
@@ -109,8 +97,9 @@ inline std::string owner_field(std::string_view client_id, OwnerNumber owner) {
 // What a hold is for, as its owner says. Constant, and shared by all that name it.
 class PurposeText {
  public:
-  explicit PurposeText(std::string text) : text_(std::move(text)) {}
-  std::string_view text() const { return text_; }
+  explicit PurposeText(std::string its_text) : text(std::move(its_text)) {}
+
+  const std::string text;
 
  private:
   friend void add_reference(PurposeText& purpose) { purpose.references_.add(); }
@@ -118,7 +107,6 @@ class PurposeText {
     if (purpose.references_.drop()) delete &purpose;
   }
 
-  const std::string text_;
   ReferenceCount references_;
 };
 // Null: its owner does not say.

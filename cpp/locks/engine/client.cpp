@@ -44,40 +44,27 @@ std::string connection_name(const std::optional<std::string>& given, const std::
   return name;
 }
 
-// The text of the client's key.
-struct About {
-  explicit About(const ClientOptions& options)
-      : lease(std::to_string(options.lease.time.count())),
-        label(options.label.value_or(std::string())) {
-    std::array<char, 256> name{};
-    (void)::gethostname(name.data(), name.size() - 1);
-    host = name.data();
-  }
-  // For lua/client/renew.lua.
-  std::string lines() const {
-    return host + '\n' + pid + '\n' + made + '\n' + lease + '\n' + label;
-  }
-
-  const std::string pid = std::to_string(::getpid());
-  const std::string made = std::to_string(
-      std::chrono::duration_cast<Millis>(std::chrono::system_clock::now().time_since_epoch())
-          .count());
-  const std::string lease;
-  const std::string label;
-  std::string host;
-};
+// The text of the client's key, for lua/client/renew.lua.
+std::string about(const ClientOptions& options) {
+  std::array<char, 256> host{};
+  (void)::gethostname(host.data(), host.size() - 1);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::string made = std::to_string(std::chrono::duration_cast<Millis>(now).count());
+  return std::string(host.data()) + '\n' + std::to_string(::getpid()) + '\n' + made + '\n' +
+         std::to_string(options.lease.time.count()) + '\n' + options.label.value_or(std::string());
+}
 
 // The owner of a lock is announced before it is acquired, on the same connection. In a cluster the
 // key may be another server's: there the watchdog alone announces it.
 void greet(topology::Setup& setup, const ClientOptions& options, const std::string& id,
-           const About& about) {
+           const std::string& about) {
   if (!options.label || options.endpoint.deployment == net::Deployment::kCluster) return;
   setup.link.label = {"EVAL",
                       script::lua::client_renew.text,
                       "1",
                       lease::Notes::key_of(id),
                       std::to_string(options.lease.time.count()),
-                      about.lines()};
+                      about};
 }
 
 topology::Setup topology_setup(const ClientOptions& options, const std::shared_ptr<WaitHub>& hub,
@@ -158,14 +145,6 @@ struct Client::Core {
         guard_pid(its_part->guarded ? its_part->guarded->pid() : nullptr),
         part(std::move(its_part)) {}
 
-  // A closed client starts nothing: its operations end at once.
-  void start() HOLDFAST_EXCLUDES(mutex) {
-    if (started.load(std::memory_order_acquire)) return;
-    const MutexLock lock(mutex);
-    if (part) part->usage.start();
-    started.store(true, std::memory_order_release);
-  }
-
   std::unique_ptr<Part> take_part() HOLDFAST_EXCLUDES(mutex) {
     const MutexLock lock(mutex);
     return std::move(part);
@@ -203,10 +182,10 @@ Client::Core* Client::make_core(bool first) {
   topology::Setup setup =
       topology_setup(options_, hub, keeper, stats, connection_name(options_.client_name, id));
   setup.link.reports = events;
-  const About about(options_);
-  greet(setup, options_, id, about);
-  keeper->notes().set_up({about.lines(), options_.lease.time, sync::client_key_recipe().holding(),
-                          options_.command_timeout, options_.label.has_value()});
+  const std::string text = about(options_);
+  greet(setup, options_, id, text);
+  keeper->notes.set_up({text, options_.lease.time, sync::client_key_recipe().holding,
+                        options_.command_timeout, options_.label.has_value()});
   part->guarded = Guarded::begin({options_.guard, id}, events, loops.io);
   if (part->guarded) part->watch_guard();
   const net::CredentialSource& source = options_.endpoint.credential_source;
@@ -218,12 +197,11 @@ Client::Core* Client::make_core(bool first) {
   part->prepare(setup);
   const auto topology = topology::make(engine.clock(), loops, setup);
   part->attach(topology, *keeper);
-  hub->set_on_lost(setup.on_lost);
-  hub->set_topology(topology);
+  hub->set_up(topology, setup.on_lost);
   keeper->watchdog().set_topology(topology, options_.command_timeout);
   if (options_.tracking != client::TrackingMode::kOff) keeper->watchdog().track();
   engine.add(keeper);
-  const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry());
+  const std::shared_ptr<wait::WaitRegistry> waits(hub, &hub->registry);
   const auto timers = std::make_shared<sync::Timers>(engine.clock(), loops.io);
   std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
   if (options_.replicas_to_wait > 0) {
@@ -258,8 +236,13 @@ std::shared_ptr<const sync::Context> Client::context() { return core().context; 
 std::shared_ptr<const sync::Context> Client::started() {
   Core& mine = core();
   if (!mine.started.load(std::memory_order_acquire)) {
-    mine.start();
-    if (options_.label) (void)mine.context->keeper->notes().keep_client_key();
+    {
+      const MutexLock lock(mine.mutex);
+      // A closed client starts nothing: its operations end at once.
+      if (mine.part) mine.part->usage.start();
+      mine.started.store(true, std::memory_order_release);
+    }
+    if (options_.label) (void)mine.context->keeper->notes.keep_client_key();
   }
   return mine.context;
 }
@@ -267,14 +250,13 @@ std::shared_ptr<const sync::Context> Client::started() {
 Status Client::check_name(const std::string& name, const sync::Recipe& recipe) const {
   if (options_.endpoint.deployment != net::Deployment::kCluster) return {};
   const LockName whole(options_.name_prefix + name);
-  const Channel channel = recipe.channel(whole, {});
-  const std::string request = sync::request_key(whole, {});
+  const std::string channel = recipe.channel(whole, {});
+  const std::string request = sync::keys::kRequest.of(whole);
   const std::string_view tag = topology::hash_tag(whole.bytes());
-  const bool together =
-      topology::hash_tag(channel.bytes()) == tag && topology::hash_tag(request) == tag;
+  const bool together = topology::hash_tag(channel) == tag && topology::hash_tag(request) == tag;
   if (together) return {};
   // A channel that adds braces in any case hides the name's.
-  const bool keeps_tags = topology::hash_tag(recipe.channel(LockName("{a}b"), {}).bytes()) == "a";
+  const bool keeps_tags = topology::hash_tag(recipe.channel(LockName("{a}b"), {})) == "a";
   return Status::invalid(quoted(whole.bytes()) +
                          " cannot be a name in a cluster: its keys would be in different slots; "
                          "use a name without braces" +

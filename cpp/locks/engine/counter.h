@@ -17,10 +17,9 @@ namespace holdfast::engine {
 // has no owners.
 class Counter {
  public:
-  // `setup`: as sync::StepOptions.
+  // `its_setup`: as sync::StepOptions.
   Counter(std::shared_ptr<Client> client, const sync::CounterKind& kind, const std::string& name,
-          std::int64_t setup = -1);
-  const PermitSetup& setup() const { return setup_; }
+          std::int64_t its_setup = -1);
 
   // Takes `amount`; of a latch: waits until it is open.
   sync::ExchangePtr acquire(std::int64_t amount, bool blocking, Duration timeout) const;
@@ -28,9 +27,10 @@ class Counter {
   sync::ExchangePtr wait(std::int64_t amount, const sync::CallersTime& time) const;
   // A step of the kind; the header of its script describes the answer. Null: it has no such step.
   sync::ExchangePtr call(std::string_view step, std::int64_t amount) const;
-  sync::ExchangePtr value() const;  // nil: it is not there
-  // The value for a caller whose time is over.
-  sync::ExchangePtr late_value() const;
+  // Nil: it is not there. `late`: for a caller whose time is over.
+  sync::ExchangePtr value(bool late) const;
+
+  const PermitSetup setup;
 
  private:
   sync::ExchangePtr acquire(std::int64_t amount, sync::AcquireArguments arguments) const;
@@ -38,7 +38,6 @@ class Counter {
   const std::shared_ptr<Client> client_;
   const sync::CounterKind& kind_;
   const sync::SynchronizerPtr synchronizer_;
-  const PermitSetup setup_;
 };
 
 }  // namespace holdfast::engine

@@ -44,15 +44,13 @@ ThreadTable& threads() { return OfProcess<ThreadTable>::instance(); }
 
 class ThreadOwner {
  public:
-  ThreadOwner() { threads().add(number_); }
-  OwnerNumber number() const { return number_; }
+  ThreadOwner() { threads().add(number); }
   ~ThreadOwner() {
-    threads().remove(number_);
-    if (Engine* engine = OfProcess<Engine>::existing()) engine->owner_ended(number_, "thread");
+    threads().remove(number);
+    if (Engine* engine = OfProcess<Engine>::existing()) engine->owner_ended(number, "thread");
   }
 
- private:
-  const OwnerNumber number_ = next_owner_number();
+  const OwnerNumber number = next_owner_number();
 };
 
 }  // namespace
@@ -81,8 +79,6 @@ Engine::Usage::~Usage() {
   Parker::keep_descriptors(false);
 }
 
-void Engine::Usage::start() { engine_.start({&io_, &watchdog_}); }
-
 Engine::Reports::Reports(Engine& engine, const net::Loop& loop) : engine_(engine), loop_(loop) {
   const MutexLock lock(engine_.mutex_);
   engine_.reporting_.push_back(&loop_);
@@ -110,17 +106,17 @@ Engine& Engine::begin_use() {
 }
 
 // A loop that is begun in vain ends again: it drives nothing yet.
-void Engine::start(const std::vector<net::EventLoop*>& wanted) {
-  const MutexLock lock(mutex_);
+void Engine::Usage::start() {
+  const MutexLock lock(engine_.mutex_);
   std::vector<net::EventLoop*> begun;
   try {
-    for (net::EventLoop* const loop : wanted) {
+    for (net::EventLoop* const loop : {&io_, &watchdog_}) {
       if (loop->start()) begun.push_back(loop);
     }
   } catch (const LimitReached&) {
     for (net::EventLoop* const loop : begun) {
       loop->stay(false);
-      loop->await_end(after(clock_.now(), kEndInVain));
+      loop->await_end(after(engine_.clock_.now(), kEndInVain));
       loop->stay(true);
     }
     throw;
@@ -179,7 +175,7 @@ OwnerNumber current_thread_owner() {
   thread_local OwnerNumber known{};
   if (known == OwnerNumber{}) {
     thread_local const ThreadOwner owner;
-    known = owner.number();
+    known = owner.number;
   }
   return known;
 }

@@ -77,7 +77,6 @@ class Engine {
   Engine();
   Engine& begin_use();
   net::EventLoop& assign_watchdog();
-  void start(const std::vector<net::EventLoop*>& wanted);
   void stop_events_if_unused() HOLDFAST_REQUIRES(mutex_);
   std::vector<net::EventLoop*> loops() HOLDFAST_REQUIRES(mutex_);
 

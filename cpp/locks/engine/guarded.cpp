@@ -29,23 +29,23 @@ void post(EventSink& events, const std::string& reason) {
 // Waits for the end of the guard process.
 class GuardWatch final : public net::Pollable {
  public:
-  GuardWatch(Descriptor socket, int pid, std::shared_ptr<EventSink> events)
-      : socket_(std::move(socket)),
-        pid_(std::make_shared<std::atomic<int>>(pid)),
+  GuardWatch(Descriptor socket, int its_pid, std::shared_ptr<EventSink> events)
+      : pid(std::make_shared<std::atomic<int>>(its_pid)),
+        socket_(std::move(socket)),
         events_(std::move(events)) {}
 
-  Guarded::Pid pid() const { return pid_; }
+  const std::shared_ptr<std::atomic<int>> pid;
 
   // The guard is of no use to this client from now on.
   void fail(const std::string& reason) {
     stopped_ = true;
-    *pid_ = 0;
+    *pid = 0;
     post(*events_, reason);
   }
 
   void stop() {
     stopped_ = true;
-    *pid_ = 0;
+    *pid = 0;
   }
 
   net::Interest step(TimePoint /*now*/) override {
@@ -55,7 +55,7 @@ class GuardWatch final : public net::Pollable {
     if (ended && !stopped_) post(*events_, "the guard of this program has ended");
     interest.done = ended || stopped_;
     if (interest.done) {
-      *pid_ = 0;
+      *pid = 0;
       socket_.reset();
     } else {
       interest.fd = socket_.get();
@@ -66,7 +66,6 @@ class GuardWatch final : public net::Pollable {
 
  private:
   Descriptor socket_;
-  const std::shared_ptr<std::atomic<int>> pid_;
   const std::shared_ptr<EventSink> events_;
   std::atomic<bool> stopped_{false};
 };
@@ -137,7 +136,7 @@ Guarded::Guarded(std::shared_ptr<guard::Enrolment> enrolment, std::shared_ptr<Gu
                  net::Loop& loop)
     : enrolment_(std::move(enrolment)), watch_(std::move(watch)), loop_(loop) {}
 
-Guarded::Pid Guarded::pid() const { return watch_->pid(); }
+Guarded::Pid Guarded::pid() const { return watch_->pid; }
 
 Guarded::~Guarded() {
   watch_->stop();

@@ -35,7 +35,7 @@ void Lock::release_unawaited(const sync::HoldRelease::Order& order) const {
 }
 
 void Lock::leave_to_lease(OwnerNumber owner) const {
-  client_->context()->keeper->releases().leave_to_lease(name(), owner, Millis(0));
+  client_->context()->keeper->releases.leave_to_lease(name(), owner, Millis(0));
 }
 
 sync::ExchangePtr Lock::extend(OwnerNumber owner, Millis lease) const {
@@ -47,18 +47,18 @@ sync::ExchangePtr Lock::force_release(OwnerNumber by) const {
 }
 
 sync::ExchangePtr Lock::locked() const {
-  return sync::call_of(client_->started(), sync::query_of(recipe().steps().locked, name()));
+  return sync::call_of(client_->started(), sync::query_of(recipe().steps.locked, name()));
 }
 
 sync::ExchangePtr Lock::hold_count(OwnerNumber owner) const {
   auto context = client_->started();
   const std::string field = owner_field(context->client_id, owner);
   return sync::call_of(std::move(context),
-                       sync::query_of(recipe().steps().hold_count, name(), field));
+                       sync::query_of(recipe().steps.hold_count, name(), field));
 }
 
 sync::ExchangePtr Lock::ttl() const {
-  return sync::call_of(client_->started(), sync::query_of(recipe().steps().ttl, name()));
+  return sync::call_of(client_->started(), sync::query_of(recipe().steps.ttl, name()));
 }
 
 sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
@@ -67,14 +67,14 @@ sync::ExchangePtr Lock::detach(OwnerNumber owner, Millis lease) const {
 }
 
 std::string Lock::end_detach(OwnerNumber owner) const {
-  lease::Releases& releases = client_->context()->keeper->releases();
+  lease::Releases& releases = client_->context()->keeper->releases;
   const auto detached = releases.detached(name(), owner);
   if (!detached || !releases.end_detach(name(), owner)) return {};
   return sync::to_text({std::string(movable_as()), detached->field, detached->token,
                         detached->lease, detached->minimum, name().text()});
 }
 
-std::string_view Lock::movable_as() const { return recipe().ticket_kind(); }
+std::string_view Lock::movable_as() const { return recipe().traits.ticket; }
 
 sync::ExchangePtr Lock::attach(const sync::Ticket& ticket,
                                const sync::AttachOperation::Recipient& recipient) const {

@@ -27,15 +27,16 @@ class Lockable {
   virtual ~Lockable() = default;
 
   virtual sync::ExchangePtr acquire(const AcquireArguments& arguments) const = 0;
-  virtual sync::ExchangePtr release(OwnerNumber owner, bool all) const = 0;
-  // Releases one hold; for kinds that support it, the caller of a last release does not wait for
-  // the answer.
-  virtual sync::ExchangePtr release_deferred(OwnerNumber owner) const {
-    return release(owner, false);
-  }
-  // Releases the hold of a `with` block that ends. Of one that lost its grant: kGone, and nothing
-  // is released.
-  virtual sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const = 0;
+  // Of one hold, unless it is of `all`.
+  struct ReleaseMode {
+    bool all = false;
+    // For kinds that support it: the caller of a last release does not wait for the answer.
+    bool deferred = false;
+    // The hold of a `with` block that ends. Of one that lost its grant: kGone, and nothing is
+    // released.
+    bool block = false;
+  };
+  virtual sync::ExchangePtr release(OwnerNumber owner, ReleaseMode how) const = 0;
   virtual sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const = 0;  // 1, or 0: not held
   // 1, or 0: it was free. `by`: whose call it is.
   virtual sync::ExchangePtr force_release(OwnerNumber by) const = 0;
@@ -70,7 +71,7 @@ class Lock : public Lockable {
   Lock(std::shared_ptr<Client> client, const sync::LockRecipe& recipe, const std::string& name,
        const Options& options = {Side::kWhole, {}});
 
-  const LockName& name() const { return synchronizer_->name(); }
+  const LockName& name() const { return synchronizer_->name; }
   Client& client() const { return *client_; }
   // The one that has its commands now.
   std::shared_ptr<client::Connection> connection() const;
@@ -85,15 +86,9 @@ class Lock : public Lockable {
   }
 
   sync::ExchangePtr acquire(const AcquireArguments& arguments) const override;
-  sync::ExchangePtr release(OwnerNumber owner, bool all) const override {
-    using How = lease::Ending::How;
-    return release({owner, {all ? How::kAll : How::kInnermost}});
-  }
-  sync::ExchangePtr release_deferred(OwnerNumber owner) const override {
-    return release({owner, {}, true});
-  }
-  sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const override {
-    return release({owner, {}, deferred, true});
+  sync::ExchangePtr release(OwnerNumber owner, ReleaseMode how) const override {
+    using Which = lease::Ending::How;
+    return release({owner, {how.all ? Which::kAll : Which::kInnermost}, how.deferred, how.block});
   }
   sync::ExchangePtr release(const sync::HoldRelease::Order& order) const;
   // Releases it in the background, for a caller that does not wait. Holds that stay are said to the
@@ -130,17 +125,13 @@ class Lock : public Lockable {
   OwnerNumber waiter() const { return synchronizer_->waiter; }
   int known_reads(OwnerNumber owner) const;  // of the read side of this name
 
-  // As of lease::Known.
-  std::optional<Duration> left(OwnerNumber owner) const {
-    return client_->context()->keeper->known(name(), owner).left;
-  }
   // Suppresses the report of a loss: any; to the owner's next acquire.
   void forget_loss(OwnerNumber owner) const;
   void forget_loss_in_acquire(OwnerNumber owner) const;
 
  private:
   const sync::LockRecipe& recipe() const {
-    return static_cast<const sync::LockRecipe&>(synchronizer_->recipe());
+    return static_cast<const sync::LockRecipe&>(synchronizer_->recipe);
   }
 
   const std::shared_ptr<Client> client_;

@@ -27,7 +27,7 @@ class LossSignals final : public EventSink,
     const auto hub = event.kind == Event::Kind::kLost ? hub_.lock() : nullptr;
     if (hub) {
       std::string channel = sync::keys::kSemaphoreChannel.of(LockName(event.name));
-      if (hub->registry().has_waiters(channel)) {
+      if (hub->registry.has_waiters(channel)) {
         {
           const MutexLock lock(mutex_);
           channels_.push_back(std::move(channel));

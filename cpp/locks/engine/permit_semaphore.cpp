@@ -16,38 +16,27 @@ namespace {
 // reach.
 constexpr Millis kLongestLease{60'000};
 
-sync::AcquireOptions options_for(Purpose purpose) {
-  sync::AcquireOptions options;
-  options.purpose = std::move(purpose);
-  return options;
-}
 }  // namespace
 
 PermitSemaphore::PermitSemaphore(std::shared_ptr<Client> client, const sync::PermitKind& kind,
-                                 const std::string& name, std::int64_t setup, Purpose purpose)
-    : client_(std::move(client)),
+                                 const std::string& name, std::int64_t its_setup, Purpose purpose)
+    : setup(its_setup),
+      client_(std::move(client)),
       kind_(kind),
       name_(client_->options().name_prefix + name),
-      renewed_(std::make_shared<sync::Synchronizer>(kind_.renewed, name_,
-                                                    options_for(std::move(purpose)))),
-      leased_(std::make_shared<sync::Synchronizer>(kind_.leased, name_)),
-      setup_(setup) {}
+      renewed_(std::make_shared<sync::Synchronizer>(
+          kind_.renewed, name_, sync::AcquireOptions{{}, {}, {}, std::move(purpose)})),
+      leased_(std::make_shared<sync::Synchronizer>(kind_.leased, name_)) {}
 
-sync::ExchangePtr PermitSemaphore::acquire(const AcquireArguments& given) const {
+sync::ExchangePtr PermitSemaphore::acquire(sync::AcquireArguments arguments) const {
   const auto context = client_->started();
-  const Purpose& purpose = given.purpose ? given.purpose : renewed_->options().purpose;
+  if (!arguments.purpose) arguments.purpose = renewed_->options.purpose;
   // A hold without a listener is left to the server, unless a guard is to release it, or the
   // client's key says since when it lasts.
-  const bool watched = given.lease.renewed || given.listener != 0 || purpose ||
+  const bool watched = arguments.lease.renewed || arguments.listener != 0 || arguments.purpose ||
                        client_->options().label || context->keeper->recorded;
-  sync::AcquireArguments arguments{given.number, given.lease, given.blocking, given.timeout,
-                                   given.listener};
-  arguments.callers_time = given.time;
-  arguments.purpose = purpose;
-  arguments.terms = given.terms;
   sync::AcquireRequest request(watched ? renewed_ : leased_, arguments);
-  request.amount = given.amount;
-  request.setup = setup_.permits();
+  request.setup = setup.permits();
   return std::make_shared<sync::Acquire>(context, std::move(request));
 }
 
@@ -75,7 +64,7 @@ sync::ExchangePtr PermitSemaphore::release(const std::string& permit) const {
   release.answered = [context, &recipe = kind_.renewed, name = name_](
                          std::optional<std::int64_t>& value, const client::Sent& sent) {
     if (value) {
-      const std::string channel = recipe.channel(name, {}).bytes();
+      const std::string channel = recipe.channel(name, {});
       // Permits are not handed over, so no waiter is called.
       (void)context->waits->published(channel, *value - 1, context->clock.now());
     }
@@ -102,7 +91,7 @@ lease::Releases::Owners PermitSemaphore::owners_of(const Permits& permits) const
 std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_many(
     const Permits& permits) const {
   auto context = client_->started();
-  if (const auto lost = context->keeper->releases().begin_together(name_, owners_of(permits))) {
+  if (const auto lost = context->keeper->releases.begin_together(name_, owners_of(permits))) {
     const auto found = std::find(permits.begin(), permits.end(), permit(lost->owner));
     return Lost{static_cast<std::size_t>(found - permits.begin()), lost->owner, lost->reason};
   }
@@ -121,7 +110,7 @@ std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_
   };
   release.answered = [keeper = context->keeper, name = name_, owners = owners_of(permits)](
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
-    keeper->releases().end_together(name, owners, value.value_or(0) > 0);
+    keeper->releases.end_together(name, owners, value.value_or(0) > 0);
   };
   return std::make_shared<sync::StepRelease>(std::move(context), name_, request->slot,
                                              std::move(release));
@@ -130,7 +119,7 @@ std::variant<sync::ExchangePtr, PermitSemaphore::Lost> PermitSemaphore::release_
 void PermitSemaphore::leave(const Permits& permits) const {
   const auto context = client_->context();
   for (const OwnerNumber owner : owners_of(permits)) {
-    context->keeper->releases().leave_to_lease(name_, owner, Millis(0));
+    context->keeper->releases.leave_to_lease(name_, owner, Millis(0));
   }
 }
 
@@ -139,7 +128,7 @@ sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis leas
   const auto number = sync::permit_number(context->client_id, permit);
   if (number && context->keeper->count(name_, *number) > 0) {
     // From now on it is not renewed, even if this fails, but expires on the server.
-    context->keeper->releases().leave_to_lease(name_, *number, lease);
+    context->keeper->releases.leave_to_lease(name_, *number, lease);
   }
   sync::Query query{name_, [name = name_, permit, lease](script::Writer& out) {
                       sync::permit_steps().extend.write(out,
@@ -174,10 +163,8 @@ sync::ExchangePtr PermitSemaphore::query(const sync::Row& row,
   return sync::call_of(client_->started(), std::move(query));
 }
 
-sync::ExchangePtr PermitSemaphore::value() const { return query(sync::permit_steps().available); }
-
-sync::ExchangePtr PermitSemaphore::late_value() const {
-  return query(sync::permit_steps().available, client_->late());
+sync::ExchangePtr PermitSemaphore::value(bool late) const {
+  return query(sync::permit_steps().available, late ? client_->late() : sync::CallersTime());
 }
 
 sync::ExchangePtr PermitSemaphore::permits() const { return query(sync::permit_steps().permits); }

@@ -22,28 +22,15 @@ namespace holdfast::engine {
 // bytes, and has no owner. Each method describes its Outcome::value.
 class PermitSemaphore {
  public:
-  struct AcquireArguments {
-    OwnerNumber number;  // a fresh one for each attempt, that of the permit's id
-    Lease lease;
-    bool blocking = true;
-    Duration timeout = kNever - TimePoint{};
-    std::uint64_t listener = 0;  // receives the loss of each permit; 0: none
-    // How many permits, all or none; the numbers of the others follow.
-    std::int64_t amount = 1;
-    std::optional<sync::CallersTime> time{};     // of a call of several exchanges, for all of them
-    Purpose purpose{};                           // null: that of the object
-    std::shared_ptr<const sync::Terms> terms{};  // of slots, as of sync::AcquireArguments
-  };
-
-  // `setup`: as sync::StepOptions. `purpose`: of its acquires.
+  // `its_setup`: as sync::StepOptions. `purpose`: of its acquires.
   PermitSemaphore(std::shared_ptr<Client> client, const sync::PermitKind& kind,
-                  const std::string& name, std::int64_t setup = -1, Purpose purpose = {});
+                  const std::string& name, std::int64_t its_setup = -1, Purpose purpose = {});
 
-  sync::ExchangePtr acquire(const AcquireArguments& given) const;
+  // The owner: the number of the permit's id, a fresh one for each attempt.
+  sync::ExchangePtr acquire(sync::AcquireArguments arguments) const;
   // Whether the next acquire is sent at once, as no waiter of this client is ahead.
   bool idle() const;
   std::string permit(OwnerNumber number) const;
-  const PermitSetup& setup() const { return setup_; }
 
   // The release of a permit that this client renews ends like that of a lock; that of any other
   // permit with `value` 1, or 0: it is not in use.
@@ -68,13 +55,15 @@ class PermitSemaphore {
   sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
   sync::ExchangePtr set_permits(std::int64_t permits) const;
   sync::ExchangePtr add_permits(std::int64_t permits) const;
-  sync::ExchangePtr value() const;       // the permits that are free
-  sync::ExchangePtr late_value() const;  // the same for a caller whose time is over
-  sync::ExchangePtr permits() const;     // all permits
+  // The permits that are free. `late`: for a caller whose time is over.
+  sync::ExchangePtr value(bool late) const;
+  sync::ExchangePtr permits() const;  // all permits
   sync::ExchangePtr acquired_permits() const;
   // ms until it expires, -1: it never does; nil: it is not in use.
   sync::ExchangePtr lease_left(const std::string& permit) const;
   sync::ExchangePtr remove() const;  // 1, or 0: it was not there
+
+  const PermitSetup setup;
 
  private:
   sync::ExchangePtr query(const sync::Row& row, const sync::CallersTime& time = {}) const;
@@ -87,7 +76,6 @@ class PermitSemaphore {
   // leaves to the server.
   const sync::SynchronizerPtr renewed_;
   const sync::SynchronizerPtr leased_;
-  const PermitSetup setup_;
 };
 
 }  // namespace holdfast::engine

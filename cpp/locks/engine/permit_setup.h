@@ -25,17 +25,16 @@ class PermitSetup {
   }
   std::int64_t expect_more(std::int64_t permits) const {
     if (!permits_) return 0;
+    const auto sum = [permits](std::int64_t before) {
+      return std::max<std::int64_t>(before + permits, 0);
+    };
     std::int64_t before = *permits_;
-    while (!permits_->compare_exchange_weak(before, more(before, permits))) {
+    while (!permits_->compare_exchange_weak(before, sum(before))) {
     }
-    return more(before, permits) - before;
+    return sum(before) - before;
   }
 
  private:
-  static std::int64_t more(std::int64_t before, std::int64_t permits) {
-    return std::max<std::int64_t>(before + permits, 0);
-  }
-
   const std::shared_ptr<std::atomic<std::int64_t>> permits_;
 };
 

@@ -18,8 +18,6 @@ using sync::Answers;
 using sync::FanOutCall;
 using sync::Outcome;
 
-// For calls without a lease.
-constexpr Millis kUsualLease{30000};
 constexpr std::uint64_t kIdBits = 0x7fffffff;
 
 // The largest number that at least `needed` numbers reach.
@@ -80,7 +78,7 @@ class Quorum::Acquired final : public sync::QuorumMembers {
   }
 
   std::optional<Duration> remaining(std::size_t member) const override {
-    return lock(member).left(arguments_.owner);
+    return lock(member).known(arguments_.owner).left;
   }
 
   void end_lost() const override {
@@ -144,17 +142,12 @@ sync::ExchangePtr Quorum::acquire(const AcquireArguments& arguments) const {
   return made;
 }
 
-sync::ExchangePtr Quorum::release(OwnerNumber owner, bool all) const {
+sync::ExchangePtr Quorum::release(OwnerNumber owner, ReleaseMode how) const {
   // Before any member is released.
   const Status refused = may_use(owner);
   if (!refused.ok()) return ended({sync::Verdict::kFailed, refused});
-  return release_members({owner, {all ? How::kAll : How::kInnermost, id_}});
-}
-
-sync::ExchangePtr Quorum::end_block(OwnerNumber owner, bool /*deferred*/) const {
-  const Status refused = may_use(owner);
-  if (!refused.ok()) return ended({sync::Verdict::kFailed, refused});
-  return release_members({owner, {How::kInnermost, id_}, false, true});
+  const How which = how.all ? How::kAll : How::kInnermost;
+  return release_members({owner, {which, id_}, false, how.block});
 }
 
 sync::ExchangePtr Quorum::ended(const sync::Outcome& outcome) const {
@@ -306,8 +299,6 @@ sync::QuorumRule Quorum::rule(Millis lease) const {
   rule.texts = texts_;
   return rule;
 }
-
-sync::QuorumRule Quorum::rule() const { return rule(kUsualLease); }
 
 std::shared_ptr<FanOutCall> Quorum::gather(FanOutCall::Plan plan) const {
   for (const auto& lock : members_) (void)lock->client().started();

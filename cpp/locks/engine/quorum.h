@@ -25,9 +25,7 @@ class Quorum final : public Lockable,
   Quorum(Members members, Rule rule_for, std::string name, Purpose purpose = {});
 
   sync::ExchangePtr acquire(const AcquireArguments& arguments) const override;
-  sync::ExchangePtr release(OwnerNumber owner, bool all) const override;
-  // Always awaited.
-  sync::ExchangePtr end_block(OwnerNumber owner, bool deferred) const override;
+  sync::ExchangePtr release(OwnerNumber owner, ReleaseMode how) const override;  // always awaited
   sync::ExchangePtr extend(OwnerNumber owner, Millis lease) const override;
   sync::ExchangePtr force_release(OwnerNumber by) const override;
   // 1: the free members are no quorum.
@@ -52,9 +50,9 @@ class Quorum final : public Lockable,
 
   // As QuorumMachine::Options.
   bool pipelined(OwnerNumber owner) const;
-  std::string_view kind() const;  // as Recipe::kind()
-  sync::QuorumRule rule(Millis lease) const;
-  sync::QuorumRule rule() const;                                // for calls that have no lease
+  std::string_view kind() const;               // as Recipe::kind()
+  static constexpr Millis kUsualLease{30000};  // for calls that have none
+  sync::QuorumRule rule(Millis lease = kUsualLease) const;
   sync::ExchangePtr ended(const sync::Outcome& outcome) const;  // without a member's part
   // `what`: the release of a member.
   sync::ExchangePtr release_members(const sync::HoldRelease::Order& order) const;

@@ -19,18 +19,17 @@ Reauthentication::Reauthentication(const Clock& clock, net::Loop& loop, Setup se
 
 net::CredentialSource Reauthentication::source() {
   return [weak = weak_from_this(), source = setup_.source] {
-    if (const auto self = weak.lock()) self->used();
+    if (const auto self = weak.lock()) {
+      const MutexLock lock(self->mutex_);
+      const bool first = self->next_ == kNever;
+      if (first) self->not_later_than(after(self->clock_.now(), self->setup_.period));
+    }
     return source();
   };
 }
 
 void Reauthentication::set_topology(std::weak_ptr<topology::Topology> topology) {
   topology_ = std::move(topology);
-}
-
-void Reauthentication::used() {
-  const MutexLock lock(mutex_);
-  if (next_ == kNever) not_later_than(after(clock_.now(), setup_.period));
 }
 
 void Reauthentication::stop() {

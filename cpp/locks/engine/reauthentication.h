@@ -37,7 +37,6 @@ class Reauthentication final : public net::Pollable,
   net::Interest step(TimePoint now) override;
 
  private:
-  void used() HOLDFAST_EXCLUDES(mutex_);
   void call(TimePoint now);
   void take(TimePoint now);
   void send(TimePoint now, const net::Credentials& who);

@@ -15,29 +15,29 @@ namespace holdfast::engine {
 // up.
 class WaitHub final : public client::Subscriber::Sink, public wait::Subscriptions {
  public:
-  WaitHub() : registry_(*this) {}
+  void set_up(std::weak_ptr<topology::Topology> topology, std::function<void()> on_lost) {
+    topology_ = std::move(topology);
+    lost_ = std::move(on_lost);
+  }
 
-  void set_topology(std::weak_ptr<topology::Topology> topology) { topology_ = std::move(topology); }
-  void set_on_lost(std::function<void()> on_lost) { lost_ = std::move(on_lost); }
-
-  wait::WaitRegistry& registry() { return registry_; }
+  wait::WaitRegistry registry{*this};
 
   void on_subscribed(const std::string& channel, TimePoint requested, bool fresh) override {
     const client::SendBatch sends;
-    registry_.subscribed(channel, requested, fresh).run();
+    registry.subscribed(channel, requested, fresh).run();
   }
   void on_message(const std::string& channel, std::string_view payload) override {
     const client::SendBatch sends;
-    registry_.message(channel, payload).run();
+    registry.message(channel, payload).run();
   }
   void on_refused(const std::string& channel, const Status& why) override {
-    registry_.refused(channel, why).run();
+    registry.refused(channel, why).run();
   }
   void on_unreachable(const std::set<std::string>& channels, const Status& why) override {
-    for (const std::string& channel : channels) registry_.unreachable(channel, why).run();
+    for (const std::string& channel : channels) registry.unreachable(channel, why).run();
   }
-  bool on_released(const std::string& channel) override { return registry_.released(channel); }
-  bool has_waiters(std::size_t besides) const override { return registry_.has_waiters(besides); }
+  bool on_released(const std::string& channel) override { return registry.released(channel); }
+  bool has_waiters(std::size_t besides) const override { return registry.has_waiters(besides); }
   void on_lost() override {
     if (lost_) lost_();
   }
@@ -55,7 +55,6 @@ class WaitHub final : public client::Subscriber::Sink, public wait::Subscription
   }
 
  private:
-  wait::WaitRegistry registry_;
   std::weak_ptr<topology::Topology> topology_;
   std::function<void()> lost_;
 };

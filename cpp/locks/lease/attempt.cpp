@@ -42,17 +42,12 @@ AttemptPlan Attempt::begin() {
   return plan;
 }
 
-bool Attempt::enter() {
+bool Attempt::enter(bool beside) {
   const MutexLock guard(keeper_.mutex);
   Holds::Entry* const entry = place();
-  if (is_excluded(entry)) return false;
+  if (!beside && is_excluded(entry)) return false;
   enter(entry);
   return true;
-}
-
-void Attempt::enter_beside() {
-  const MutexLock guard(keeper_.mutex);
-  enter(place());
 }
 
 void Attempt::enter(Holds::Entry* entry) {

@@ -59,11 +59,9 @@ class Attempt {
   // owner's is taken over: it is not put in line behind the command.
   AttemptPlan begin() HOLDFAST_EXCLUDES(keeper_.mutex);
   // Without a request. False, and nothing is begun: another attempt of the owner's at this lock is
-  // under way.
-  bool enter() HOLDFAST_EXCLUDES(keeper_.mutex);
-  // Beside another attempt of the owner's, which may have ended: refuses the owner's calls for the
-  // lock until this one ends.
-  void enter_beside() HOLDFAST_EXCLUDES(keeper_.mutex);
+  // under way. `beside`: it may be, or have ended: this one refuses the owner's calls for the lock
+  // until it ends.
+  bool enter(bool beside = false) HOLDFAST_EXCLUDES(keeper_.mutex);
   bool under_way() const { return under_way_; }
 
   // Where the client has records of its holds (Keeper::recorded), this follows begin(), with the

@@ -16,7 +16,7 @@ Event::Cause cause_of(const std::string& reason) {
 }
 
 void Levels::resize(int count) {
-  marks_.resize(static_cast<std::size_t>(count), mark(false, 0));
+  marks_.resize(static_cast<std::size_t>(count), Mark{0});
   note_renewed();
 }
 

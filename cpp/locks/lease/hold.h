@@ -116,7 +116,7 @@ class Levels {
     if (count != this->count()) resize(count);
   }
   void push(bool renewed, WholeId whole) {
-    marks_.push_back(mark(renewed, whole));
+    marks_.push_back((static_cast<Mark>(whole) << 1U) | (renewed ? kRenewed : 0U));
     renewed_ = renewed_ || renewed;
   }
   // How many of them end.
@@ -130,9 +130,6 @@ class Levels {
   using Mark = char32_t;
   static constexpr Mark kRenewed = 1;
 
-  static constexpr Mark mark(bool renewed, WholeId whole) {
-    return (static_cast<Mark>(whole) << 1U) | (renewed ? kRenewed : 0U);
-  }
   static constexpr WholeId whole_of(Mark mark) { return static_cast<WholeId>(mark >> 1U); }
   void resize(int count);
   int count_of_several(Ending ending) const;

@@ -74,7 +74,7 @@ std::vector<Holds::Entry*> Holds::named(std::string_view name) const {
 std::vector<Holds::Entry*> Holds::all() const {
   std::vector<Entry*> entries;
   entries.reserve(size());
-  for (Entry* const entry : entries_) entries.push_back(entry);
+  entries_.each([&](Entry* entry) { entries.push_back(entry); });
   return entries;
 }
 

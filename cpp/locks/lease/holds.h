@@ -119,7 +119,6 @@ class Holds {
     Hold* const current = hold(name, owner);
     return current != nullptr && current->held() ? current : nullptr;
   }
-  bool empty() const { return entries_.empty(); }
   std::size_t size() const { return entries_.size(); }
   std::vector<Entry*> of(OwnerNumber owner) const;
   // The entries of any owner, on either side. Takes the time of a 256th of all entries.

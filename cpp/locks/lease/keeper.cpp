@@ -9,16 +9,16 @@ namespace holdfast::lease {
 
 Keeper::Keeper(const Clock& a_clock, net::Loop& loop, std::string client,
                std::shared_ptr<EventSink> sink, std::shared_ptr<Stats> stats)
-    : clock(a_clock),
+    : releases(*this),
+      notes(*this),
+      clock(a_clock),
       client_id(std::move(client)),
       grid(client_id),
       notices(a_clock, sink),
       events(std::move(sink), std::move(stats)),
       wheel(a_clock.now()),
       loop_(loop),
-      watchdog_(std::make_unique<Watchdog>(*this)),
-      releases_(*this),
-      notes_(*this) {}
+      watchdog_(std::make_unique<Watchdog>(*this)) {}
 
 Keeper::~Keeper() = default;
 

@@ -62,8 +62,8 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   // Where the holds are recorded for a guard; at most once, before the first attempt.
   void set_records(std::shared_ptr<HeldRecords> kept) HOLDFAST_EXCLUDES(mutex);
 
-  Releases& releases() { return releases_; }
-  Notes& notes() { return notes_; }
+  Releases releases;
+  Notes notes;
   Watchdog& watchdog() { return *watchdog_; }
 
   // How many holds the owner has, as far as the client knows; 0 when they are lost.
@@ -177,8 +177,6 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
  private:
   net::Loop& loop_;
   const std::unique_ptr<Watchdog> watchdog_;
-  Releases releases_;
-  Notes notes_;
 };
 
 // The door to what an owner has to do with a name: holds the keeper's lock for a scope, and has the

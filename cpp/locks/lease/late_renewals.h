@@ -13,7 +13,9 @@ class LateRenewals {
  public:
   // The hold ends.
   void note(Hold& hold, TimePoint now) {
-    if (hold.renewal_may_come(now)) keep(hold, now);
+    if (!hold.renewal_may_come(now)) return;
+    if (holds_.size() == holds_.capacity()) forget(now);
+    holds_.emplace_back(&hold);
   }
   bool on_wire(const LockName& name, OwnerNumber owner, TimePoint now) const {
     return std::any_of(holds_.begin(), holds_.end(), [&](const HoldPtr& hold) {
@@ -27,11 +29,6 @@ class LateRenewals {
   }
 
  private:
-  void keep(Hold& hold, TimePoint now) {
-    if (holds_.size() == holds_.capacity()) forget(now);
-    holds_.emplace_back(&hold);
-  }
-
   std::vector<HoldPtr> holds_;
 };
 

@@ -25,7 +25,7 @@ void write_field(script::Call& call, const Note& note) {
 }
 
 std::string_view text_of(const Purpose& purpose) {
-  return purpose ? purpose->text() : std::string_view();
+  return purpose ? purpose->text : std::string_view();
 }
 
 constexpr resp::ReplyKinds kRemoved =
@@ -82,7 +82,9 @@ resp::ReplyKinds NoteRequest::encode(std::string& out, bool by_text) const {
 std::vector<const Note*> NoteRequest::notes_left() const {
   std::vector<const Note*> left;
   for (const Note& note : notes) {
-    if (!is_over(note)) left.push_back(&note);
+    const bool over =
+        note.replaced ? note.replaced->load() : note.hold && note.hold->sending.stopped();
+    if (!over) left.push_back(&note);
   }
   return left;
 }

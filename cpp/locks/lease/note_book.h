@@ -66,9 +66,6 @@ class NoteRequest final : public client::Request {
  private:
   resp::ReplyKinds encode_removal(std::string& out) const;
   std::vector<const Note*> notes_left() const;
-  static bool is_over(const Note& note) {
-    return note.replaced ? note.replaced->load() : note.hold && note.hold->sending.stopped();
-  }
 
   const std::weak_ptr<Watchdog> watchdog_;
   const HoldPtr key_;

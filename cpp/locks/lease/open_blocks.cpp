@@ -31,7 +31,12 @@ std::optional<std::string> OpenBlocks::end(const LockName& name, OwnerNumber own
     reason = newest.reason;
     if (--newest.blocks == 0) found->losses.pop_back();
   }
-  tidy(owner);
+  // Forgets what has neither.
+  const auto of = owners_.find(owner);
+  OfOwner& names = of->second;
+  const auto is_over = [](const OfName& each) { return each.released == 0 && each.losses.empty(); };
+  names.erase(std::remove_if(names.begin(), names.end(), is_over), names.end());
+  if (names.empty()) owners_.erase(of);
   return reason;
 }
 
@@ -73,14 +78,6 @@ OpenBlocks::OfName& OpenBlocks::at(const LockName& name, OwnerNumber owner) {
   OfOwner& of = owners_[owner];
   of.push_back({name});
   return of.back();
-}
-
-void OpenBlocks::tidy(OwnerNumber owner) {
-  const auto of = owners_.find(owner);
-  OfOwner& names = of->second;
-  const auto is_over = [](const OfName& each) { return each.released == 0 && each.losses.empty(); };
-  names.erase(std::remove_if(names.begin(), names.end(), is_over), names.end());
-  if (names.empty()) owners_.erase(of);
 }
 
 }  // namespace holdfast::lease

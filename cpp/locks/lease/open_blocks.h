@@ -54,8 +54,6 @@ class OpenBlocks {
   const OfName* find(const LockName& name, OwnerNumber owner) const;
   OfName* find(const LockName& name, OwnerNumber owner);
   OfName& at(const LockName& name, OwnerNumber owner);
-  // Forgets what has neither.
-  void tidy(OwnerNumber owner);
 
   std::unordered_map<OwnerNumber, OfOwner> owners_;
 };

@@ -39,11 +39,8 @@ class RenewalBatch final : public client::Request {
     Millis lease;
     std::optional<topology::Slot> slot;
 
-    bool operator<(const Common& other) const { return parts() < other.parts(); }
-
-   private:
-    std::tuple<const Renewal*, Millis, std::optional<topology::Slot>> parts() const {
-      return {renewal, lease, slot};
+    bool operator<(const Common& other) const {
+      return std::tie(renewal, lease, slot) < std::tie(other.renewal, other.lease, other.slot);
     }
   };
 

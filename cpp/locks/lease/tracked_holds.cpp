@@ -38,11 +38,11 @@ std::vector<Hold*> TrackedHolds::take(const client::KeyChanges& changes) {
   std::vector<Hold*> taken;
   const auto any = [](const Hold*) { return true; };
   if (changes.all) {
-    for (Hold* const hold : by_key_) {
-      if (!std::exchange(hold->tracked, false)) continue;
+    by_key_.each([&](Hold* hold) {
+      if (!std::exchange(hold->tracked, false)) return;
       if (HoldExtras* const extras = hold->extras.get()) extras->tracked_keys.clear();
       taken.push_back(hold);
-    }
+    });
     by_key_.clear();
     holds_ = 0;
     return taken;

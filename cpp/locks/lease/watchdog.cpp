@@ -464,7 +464,7 @@ void Watchdog::verify() {
   const MutexLock guard(keeper_.mutex);
   keeper_.holds.tracked.clear();
   keeper_.note_book.key_made(keeper_.holds.all());  // as far as is known
-  if (keeper_.holds.empty() || keeper_.closed) return;
+  if (keeper_.holds.size() == 0 || keeper_.closed) return;
   verify_ = true;
   keeper_.step_by({});
 }

@@ -103,9 +103,9 @@ class Watchdog final : public net::Pollable {
 
   Keeper& keeper_;
   std::weak_ptr<topology::Topology> topology_ HOLDFAST_GUARDED_BY(keeper_.mutex);
-  Millis command_timeout_ HOLDFAST_GUARDED_BY(keeper_.mutex){0};
+  Millis command_timeout_ HOLDFAST_GUARDED_BY(keeper_.mutex) = Millis(0);
   std::uint64_t grants_ HOLDFAST_GUARDED_BY(keeper_.mutex) = 0;  // before the last step
-  TimePoint busy_until_ HOLDFAST_GUARDED_BY(keeper_.mutex){};
+  TimePoint busy_until_ HOLDFAST_GUARDED_BY(keeper_.mutex) = TimePoint{};
   LookBudget looks_ HOLDFAST_GUARDED_BY(keeper_.mutex);
   bool verify_ HOLDFAST_GUARDED_BY(keeper_.mutex) = false;
   // By the time when each is overdue; gone once it is answered.
@@ -114,7 +114,7 @@ class Watchdog final : public net::Pollable {
   std::size_t most_keys_ HOLDFAST_GUARDED_BY(keeper_.mutex) =
       RenewalBatch::kMostKeys;  // of a batch
   // A proxy takes keys of one slot only, and this client does not know the slots.
-  TimePoint alone_until_ HOLDFAST_GUARDED_BY(keeper_.mutex){};
+  TimePoint alone_until_ HOLDFAST_GUARDED_BY(keeper_.mutex) = TimePoint{};
   SharedAtomic<bool> paused_{false};
 };
 

@@ -38,10 +38,10 @@ TEST_F(KeeperTest, TheEndOfAClientNeverNamesItsOwnKey) {
     scheduler.heading = "seed " + std::to_string(seed);
     const auto keeper =
         std::make_shared<lease::Keeper>(world, loop_, "client", std::make_shared<NoEvents>());
-    keeper->notes().set_up(
-        {"what it says", Millis(3000), sync::client_key_recipe().holding(), Millis(1000), false});
+    keeper->notes.set_up(
+        {"what it says", Millis(3000), sync::client_key_recipe().holding, Millis(1000), false});
     std::vector<std::string> named;
-    scheduler.add("first call", [&] { (void)keeper->notes().keep_client_key(); });
+    scheduler.add("first call", [&] { (void)keeper->notes.keep_client_key(); });
     scheduler.add("close", [&] {
       keeper->begin_close([] {});
       named = keeper->close({});

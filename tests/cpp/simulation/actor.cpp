@@ -197,8 +197,8 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
     request.timeout = random.between({}, Millis(600));
   }
   ++acquisitions_;
-  const bool listens = recipe(lock).waiting() != sync::Waiting::kBackOff;
-  channel_ = listens ? recipe(lock).channel(lock, field()).bytes() : std::string();
+  const bool listens = recipe(lock).traits.waiting != sync::Waiting::kBackOff;
+  channel_ = listens ? recipe(lock).channel(lock, field()) : std::string();
   Hold& held = hold(lock);
   held.left = {};  // from now on the server's word may be about this one
   held.leased = !request.lease.renewed || held.may_be_leased();
@@ -210,7 +210,7 @@ void Actor::acquire(const LockName& lock, bool may_block_for_ever) {
 // The same for all calls, so that its commands are encoded once.
 const sync::SynchronizerPtr& Actor::of(const LockName& lock) {
   for (const auto& known : synchronizers_) {
-    if (known->name() == lock) return known;
+    if (known->name == lock) return known;
   }
   const auto& options = stage_.script.acquire_options;
   return synchronizers_.emplace_back(synchronizer(recipe(lock), lock, options));

@@ -124,7 +124,7 @@ class Actor final : public sync::Completion, public std::enable_shared_from_this
   void begin_round();
   const LockName* held_one();
   const sync::SynchronizerPtr& of(const LockName& lock);
-  bool returns() const { return recipe(stage_.script.locks.front()).owners_return(); }
+  bool returns() const { return !recipe(stage_.script.locks.front()).traits.has_permits; }
   void become_another();
   void think(Duration most);
   void start(sync::ExchangePtr operation, Asked asked);

@@ -258,16 +258,16 @@ class DoubleTest : public ::testing::Test {
     switch (random_.below(9)) {
       case 0:
       case 1:
-        recipe.acquire(out, attempt);
+        recipe.steps.acquire.write(out, attempt);
         break;
       case 2:
       case 3:
         recipe.release(out, step);
         break;
       case 4:
-        if (recipe.transfers()) {
+        if (recipe.steps.transfer) {
           step.next = "me:3";
-          recipe.steps().transfer.write(out, step);
+          recipe.steps.transfer.write(out, step);
           break;
         }
         [[fallthrough]];
@@ -275,7 +275,7 @@ class DoubleTest : public ::testing::Test {
         renew_some(out, recipe, name, owner);
         break;
       case 6:
-        recipe.steps().extend.write(out, {name, owner, 0, kLease / 2, options});
+        recipe.steps.extend.write(out, {name, owner, 0, kLease / 2, options});
         break;
       default:
         ask_something(out, step, kind);
@@ -297,15 +297,15 @@ class DoubleTest : public ::testing::Test {
     const sync::LockRecipe* const lock = kind.lock_recipe(step.name);
     switch (lock == nullptr ? 0 : random_.below(6)) {
       case 0:
-        return kind.recipe(step.name).steps().check.write(out, step);
+        return kind.recipe(step.name).steps.check.write(out, step);
       case 1:
-        return lock->steps().locked.write(out, step);
+        return lock->steps.locked.write(out, step);
       case 2:
-        return lock->steps().ttl.write(out, step);
+        return lock->steps.ttl.write(out, step);
       case 3:
-        return lock->steps().hold_count.write(out, step);
+        return lock->steps.hold_count.write(out, step);
       default:
-        return lock->steps().force_release.write(out, step);
+        return lock->steps.force_release.write(out, step);
     }
   }
 

@@ -229,7 +229,7 @@ void Ledger::check_turn(Entry& entry, const Holders& before, const std::string& 
   const bool changed = next != first || !before.empty();
   if (!book.holders.empty() || next.empty() || !changed) return;
   const LockName lock(name, kind_.sides().front());
-  if (published_.count(kind_.recipe(lock).channel(lock, next).bytes()) == 0) {
+  if (published_.count(kind_.recipe(lock).channel(lock, next)) == 0) {
     blame(script + " makes it the turn of " + next + ", and does not notify it");
   }
 }
@@ -245,10 +245,10 @@ std::string Ledger::first_in(const Line& line, const std::string& newcomer) cons
 // The waiters of a client pass on how long a grant lasts.
 void Ledger::pass_on(Entry& entry) {
   const LockName lock(entry.first, kind_.sides().front());
-  if (kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
+  if (kind_.recipe(lock).traits.waiting == sync::Waiting::kInLine) return;
   const std::optional<std::int64_t> end = kind_.free_at(entry.second.holders);
   if (!end) return;
-  std::int64_t& until = entry.second.beliefs[kind_.recipe(lock).channel(lock, {}).bytes()];
+  std::int64_t& until = entry.second.beliefs[kind_.recipe(lock).channel(lock, {})];
   until = std::max(until, *end);
 }
 
@@ -258,8 +258,8 @@ void Ledger::check_beliefs(Entry& entry, std::string_view script) {
   const auto& [name, book] = entry;
   const LockName lock(name, kind_.sides().front());
   const std::optional<std::int64_t> end = kind_.free_at(book.holders);
-  if (!end || kind_.recipe(lock).waiting() == sync::Waiting::kInLine) return;
-  const auto belief = book.beliefs.find(kind_.recipe(lock).channel(lock, {}).bytes());
+  if (!end || kind_.recipe(lock).traits.waiting == sync::Waiting::kInLine) return;
+  const auto belief = book.beliefs.find(kind_.recipe(lock).channel(lock, {}));
   if (belief == book.beliefs.end()) return;
   const bool known = book.unpublished && *end + kUntold >= *book.unpublished;
   if (!known && belief->second > *end + kUntold) {
@@ -273,7 +273,7 @@ void Ledger::apply_reply(Entry& entry, const std::string& owner, const sync::Ans
   if (said.kind == sync::Answer::Kind::kGranted) ++totals_.grants;
   if (said.kind != sync::Answer::Kind::kHeld) return;
   const std::int64_t time = said.ttl.count() < 0 ? kNoTtl : said.ttl.count();
-  std::int64_t& until = book.beliefs[kind_.recipe(lock).channel(lock, owner).bytes()];
+  std::int64_t& until = book.beliefs[kind_.recipe(lock).channel(lock, owner)];
   until = std::max(until, server_.milliseconds() + time);
 }
 

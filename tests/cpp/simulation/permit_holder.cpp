@@ -100,7 +100,7 @@ void PermitHolder::give_together() {
     std::swap(asked_[i - 1], asked_[world().random.below(i)]);
   }
   asked_.resize(1 + world().random.below(asked_.size()));
-  const auto lost = client_->keeper().releases().begin_together(stage_.name, asked_);
+  const auto lost = client_->keeper().releases.begin_together(stage_.name, asked_);
   if (!lost) return start(release_many(), false, true);
   expect(history_.lost(lost->owner), "a release names a loss that was not reported");
   drop(lost->owner);
@@ -125,7 +125,7 @@ sync::ExchangePtr PermitHolder::release_many() {
   };
   release.answered = [keeper = context->keeper, name = stage_.name, owners = asked_](
                          const std::optional<std::int64_t>& value, const client::Sent& /*sent*/) {
-    keeper->releases().end_together(name, owners, value.value_or(0) > 0);
+    keeper->releases.end_together(name, owners, value.value_or(0) > 0);
   };
   return std::make_shared<sync::StepRelease>(context, stage_.name, request->slot,
                                              std::move(release));
@@ -193,7 +193,7 @@ void PermitHolder::cancelled() {
 // They are not renewed any more, and may go back in the background.
 void PermitHolder::leave() {
   for (const OwnerNumber number : asked_) {
-    client_->keeper().releases().leave_to_lease(stage_.name, number, Millis(0));
+    client_->keeper().releases.leave_to_lease(stage_.name, number, Millis(0));
     doubted_.insert(permit(number));
     drop(number);
   }

@@ -247,7 +247,7 @@ void Schedule::check_effort() {
 int Schedule::most_heads() const {
   const bool together =
       std::any_of(script_.locks.begin(), script_.locks.end(), [&](const LockName& lock) {
-        return script_.kind.recipe(lock).waiting() == sync::Waiting::kTogether;
+        return script_.kind.recipe(lock).traits.waiting == sync::Waiting::kTogether;
       });
   constexpr int kOwnersOfAClient = 3;
   return together ? kOwnersOfAClient : 1;

@@ -43,8 +43,9 @@ class Taker final : public CounterUser {
     const Millis memory = sync::request_memory(*client_->context());
     wanted_ = 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(most_)));
     const auto in_slot = client_->context()->slots->take();
-    request_ = sync::request_key(stage_.name, owner_field(client_->plan().id, in_slot->slot)) +
-               '#' + std::to_string(in_slot->number);
+    request_ = sync::keys::kRequest.of(stage_.name) +
+               owner_field(client_->plan().id, in_slot->slot) + '#' +
+               std::to_string(in_slot->number);
     sync::AcquireRequest request{synchronizer(sync::semaphore().recipe, stage_.name),
                                  {in_slot->slot, {memory, false}}};
     request.slot = in_slot;

@@ -52,7 +52,7 @@ std::vector<Subject> subjects() {
     all.push_back(locks(*kind, "", {}));
     all.push_back(locks(*kind, "_that_a_replica_confirms", {1}));
     all.push_back(locks(*kind, "_of_callers_that_leave", {0, 0, true}));
-    const bool returns = kind->recipe(LockName("a")).owners_return();
+    const bool returns = !kind->recipe(LockName("a")).traits.has_permits;
     if (returns) all.push_back(locks(*kind, "_of_deferred_releases", {0, 700}));
     using Beside = Schedule::Beside;
     if (RedissonSteps::has(*kind)) {

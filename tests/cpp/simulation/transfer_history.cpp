@@ -46,7 +46,7 @@ class TransferHistory::Courier final : public CounterUser {
   std::string field() const { return owner_field(client_->plan().id, owner_); }
   // That of the ticket, once a detach was begun; else empty.
   std::string other_field() const {
-    const auto detached = client_->keeper().releases().detached(name(), owner_);
+    const auto detached = client_->keeper().releases.detached(name(), owner_);
     return detached ? detached->field : std::string();
   }
 
@@ -148,11 +148,11 @@ class TransferHistory::Courier final : public CounterUser {
 
   void detached(Verdict verdict) {
     lease::Keeper& keeper = client_->keeper();
-    const auto detached = keeper.releases().detached(name(), owner_);
+    const auto detached = keeper.releases.detached(name(), owner_);
     const bool done =
-        verdict == Verdict::kGranted && detached && keeper.releases().end_detach(name(), owner_);
+        verdict == Verdict::kGranted && detached && keeper.releases.end_detach(name(), owner_);
     if (done) {
-      const auto kind = std::string(recipe().ticket_kind());
+      const auto kind = std::string(recipe().traits.ticket);
       const Millis sure = lease_ * 98 / 100 - Millis(2);
       history_.post({{kind, detached->field, {}, detached->lease, detached->minimum, name().text()},
                      after(since_, sure)});

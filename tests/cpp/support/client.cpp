@@ -97,8 +97,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
     if (const auto strong = weak.lock()) strong->watchdog().changed(changes);
   };
   const auto topology = std::make_shared<Topology>(world, network, loop, setup);
-  client->hub_->set_on_lost(setup.on_lost);
-  client->hub_->set_topology(topology);
+  client->hub_->set_up(topology, setup.on_lost);
   keeper->watchdog().set_topology(topology, plan.command_timeout);
   std::shared_ptr<sync::ReplicaAcknowledger> acknowledger;
   if (plan.replicas > 0) {
@@ -107,7 +106,7 @@ std::shared_ptr<Client> Client::make(World& world, Network& network, SteppedLoop
   }
   client->context_ = std::shared_ptr<const sync::Context>(new sync::Context{
       world, plan.id, plan.command_timeout, topology, keeper,
-      std::shared_ptr<wait::WaitRegistry>(client->hub_, &client->hub_->registry()),
+      std::shared_ptr<wait::WaitRegistry>(client->hub_, &client->hub_->registry),
       std::make_shared<sync::Timers>(world, loop), std::move(acknowledger), stats});
   return client;
 }

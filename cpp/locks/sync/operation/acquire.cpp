@@ -53,13 +53,13 @@ void Acquire::write(script::Writer& out) const {
   const AcquireRequest& request = this->request();
   const StepOptions options = request.step_options();
   sent_setup_ = options.setup;
-  recipe().acquire(
+  recipe().steps.acquire.write(
       out, {name(), {context().client_id, request.owner}, count_, request.lease.time, options});
 }
 
 // Permits are no holds of an owner that observers could follow.
 Exchange::About Acquire::about() {
-  return {recipe().kind(), recipe().has_permits() ? OwnerNumber{} : request().owner};
+  return {recipe().traits.kind, recipe().traits.has_permits ? OwnerNumber{} : request().owner};
 }
 
 bool Acquire::granted(resp::Reply& reply, const client::Sent& sent) {
@@ -133,7 +133,7 @@ void Acquire::time_is_up(TimePoint now) {
 bool Acquire::stopped_by(Interrupt& interrupt) {
   if (!request().excludes_owner()) return interrupt.pending();
   lease::Attempt call(*context().keeper, name(), request().owner, lease::Attempt::Kind::kAround);
-  call.enter_beside();
+  (void)call.enter(true);
   return interrupt.pending();
 }
 
@@ -147,13 +147,13 @@ Acquire::Contended& Acquire::contend() {
 lease::AttemptPlan Acquire::begin_attempt() {
   lease::AttemptPlan plan = attempt_.begin();
   if (request_.again) plan.count = std::max(plan.count - 1, 1);  // it is not a further hold
-  const HoldRecipe* const holds = recipe().holding();
+  const HoldRecipe* const holds = recipe().holding;
   // The release by a guard's record would not keep the lock closed.
   if (context().keeper->recorded && holds != nullptr && request_.at_least() == Millis(0)) {
     attempt_.record(*holds, longest_lease(), request_.amount);
   }
   if (plan.noted && !request_.purpose) {
-    send_beside(context().keeper->notes().remove(name(), request_.owner));
+    send_beside(context().keeper->notes.remove(name(), request_.owner));
   }
   return plan;
 }
@@ -166,8 +166,8 @@ bool Acquire::held_up() const {
 
 bool Acquire::keep(int count, TimePoint sent, std::optional<std::int64_t> token, TimePoint now) {
   lease::Keeper& keeper = *context().keeper;
-  const HoldRecipe* const holds = recipe().holding();
-  if (holds == nullptr) return !recipe().takes() || !keeper.is_closing();
+  const HoldRecipe* const holds = recipe().holding;
+  if (holds == nullptr) return recipe().taking == nullptr || !keeper.is_closing();
   lease::Grant granted{
       name(), request_.owner,      count, request_.lease,    sent, holds, request_.listener,
       token,  request_.at_least(), now,   request_.counted()};
@@ -180,7 +180,7 @@ bool Acquire::keep(int count, TimePoint sent, std::optional<std::int64_t> token,
 
 client::RequestPtr Acquire::note(bool granted) const {
   if (!request_.purpose || request_.again) return nullptr;
-  return context().keeper->notes().say(
+  return context().keeper->notes.say(
       {name(), request_.owner, request_.purpose, longest_lease(), request_.amount, granted});
 }
 
@@ -195,7 +195,7 @@ void Acquire::take_back(int remaining) {
 // With `again`, another acquisition gives the hold back.
 void Acquire::give_back() const {
   if (request_.again) return;
-  if (!recipe().makes_holds()) {
+  if (recipe().holding == nullptr) {
     // Counted until they are given: see AcquireStats::granted().
     const bool taken = request_.counted() && !recipe().grants_end();
     if (taken) context().stats->add(Stats::Counter::kTaken, -request_.amount);
@@ -212,7 +212,7 @@ void Acquire::give_back() const {
 }
 
 void Acquire::send_release(OwnerNumber owner, int remaining, std::int64_t amount) const {
-  const TakingRecipe* const taking = recipe().taking();
+  const TakingRecipe* const taking = recipe().taking;
   if (taking == nullptr) return;
   StepOptions options = request_.step_options();
   options.amount = amount;

@@ -12,7 +12,7 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
                                         TimePoint begun) {
   AcquireMachine::Options options;
   const Recipe& recipe = request.recipe();
-  const Waiting waiting = recipe.waiting();
+  const Waiting waiting = recipe.traits.waiting;
   options.blocking = request.waits();
   const CallersTime time = request.time(begun);
   options.deadline = time.deadline();
@@ -24,26 +24,22 @@ AcquireMachine::Options machine_options(const AcquireRequest& request, const Con
   options.seed = std::hash<std::string>()(context.client_id) ^
                  static_cast<std::uint64_t>(begun.time_since_epoch().count());
   if (waiting == Waiting::kBackOff) {
-    options.backoff.emplace(request.synchronizer->options().backoff, options.seed);
+    options.backoff.emplace(request.synchronizer->options.backoff, options.seed);
   }
   // With `again`, the grant has been confirmed before.
-  options.confirms = context.acknowledger && recipe.takes() && !request.again;
-  options.lease = recipe.makes_holds() ? request.lease.time : Millis(0);
-  options.has_permits = recipe.has_permits();
+  options.confirms = context.acknowledger && recipe.taking != nullptr && !request.again;
+  options.lease = recipe.holding != nullptr ? request.lease.time : Millis(0);
+  options.has_permits = recipe.traits.has_permits;
   options.yields = options.blocking && waiting_for(recipe, request.name()) == Waiting::kInTurn;
   options.sets_up = request.setup != nullptr;
-  options.undone_for_good = recipe.undone_for_good();
+  options.undone_for_good = recipe.traits.undone_for_good;
   options.connect_deadline = request.connect_deadline.value_or(time.connect_deadline());
   return options;
 }
 
-bool by_count(const Recipe& recipe, const LockName& name) {
-  return recipe.has_permits() && !shares_channels(name);
-}
-
 Waiting waiting_for(const Recipe& recipe, const LockName& name) {
-  const bool shared = recipe.waiting() == Waiting::kInTurn && shares_channels(name);
-  return shared ? Waiting::kTogether : recipe.waiting();
+  const bool shared = recipe.traits.waiting == Waiting::kInTurn && shares_channels(name);
+  return shared ? Waiting::kTogether : recipe.traits.waiting;
 }
 
 }  // namespace holdfast::sync

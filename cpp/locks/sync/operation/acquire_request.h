@@ -48,6 +48,8 @@ struct AcquireArguments {
   // Of a kind that is built on another one: its caller gets the server's reply as it is, of a grant
   // or an objection. Else null.
   std::shared_ptr<const Terms> terms{};
+  // How many permits, all or none: the owner is the first one's; the numbers of the others follow.
+  std::int64_t amount = 1;
 
   bool part() const { return whole != 0; }
   // A caller without time does not wait.
@@ -60,16 +62,14 @@ struct AcquireArguments {
 struct AcquireRequest : AcquireArguments {
   AcquireRequest(SynchronizerPtr of, const AcquireArguments& arguments)
       : AcquireArguments(arguments), synchronizer(std::move(of)) {
-    if (!purpose && !part()) purpose = synchronizer->options().purpose;
+    if (!purpose && !part()) purpose = synchronizer->options.purpose;
   }
 
-  const Recipe& recipe() const { return synchronizer->recipe(); }
-  const LockName& name() const { return synchronizer->name(); }
+  const Recipe& recipe() const { return synchronizer->recipe; }
+  const LockName& name() const { return synchronizer->name; }
   // A caller that does not wait takes no place in the server's queue.
-  Millis queue_timeout() const {
-    return waits() ? synchronizer->options().queue_timeout : Millis(0);
-  }
-  Millis at_least() const { return part() ? Millis(0) : synchronizer->options().at_least; }
+  Millis queue_timeout() const { return waits() ? synchronizer->options.queue_timeout : Millis(0); }
+  Millis at_least() const { return part() ? Millis(0) : synchronizer->options.at_least; }
   StepOptions step_options() const {
     StepOptions options{queue_timeout(), slot ? lease.time : Millis(0), amount};
     if (slot) options.request = slot->number;
@@ -82,11 +82,10 @@ struct AcquireRequest : AcquireArguments {
     return callers_time.value_or(CallersTime(blocking, timeout, begun)).within(latest);
   }
   // It is of a lock, whose owner must not use it meanwhile.
-  bool excludes_owner() const { return recipe().makes_holds() && !part(); }
+  bool excludes_owner() const { return recipe().holding != nullptr && !part(); }
   // It is of a lock or of permits, and not a repeated one: the figures of the client have it.
-  bool counted() const { return recipe().takes() && !again; }
+  bool counted() const { return recipe().taking != nullptr && !again; }
   SynchronizerPtr synchronizer;
-  std::int64_t amount = 1;  // how many permits
   // The request to a counter, whose slot is the owner, and which the server remembers for `lease`.
   CounterRequestPtr slot{};
   SetupPtr setup{};
@@ -147,10 +146,6 @@ class AcquireStats {
 // The machine's options for a request that began then.
 AcquireMachine::Options machine_options(const AcquireRequest& request, const Context& context,
                                         TimePoint begun);
-
-// Whether waiters for this name are woken for as many permits as a message, or a refusal, says that
-// there are. Of two names that share a channel, it does not say whose permits: each tries.
-bool by_count(const Recipe& recipe, const LockName& name);
 
 // How waiters for this name wait. A queue belongs to one channel: if two names share a channel,
 // only the waiters of the first queue up.

@@ -17,7 +17,7 @@ std::shared_ptr<Release> return_to(const std::shared_ptr<const Context>& context
   const std::string field = owner_field(context->client_id, from);
   auto write = [recipe = &recipe, name = LockName(name), field, to = ticket.field,
                 lease = ticket.lease](script::Writer& out) {
-    recipe->steps().move.write(out, {name, field, 1, lease, {}, to});
+    recipe->steps.move.write(out, {name, field, 1, lease, {}, to});
   };
   return std::make_shared<StepRelease>(context, name, from, StepRelease::Command{std::move(write)});
 }
@@ -52,7 +52,7 @@ void AttachOperation::send() {
 }
 
 void AttachOperation::write(script::Writer& out) const {
-  recipe_.steps().move.write(
+  recipe_.steps.move.write(
       out, {name(), ticket_.field, 1, recipient_.lease.time, {}, field(recipient_.owner)});
 }
 
@@ -123,7 +123,7 @@ void AttachOperation::give_back(const std::shared_ptr<const Context>& context,
                                 const LockRecipe& recipe, const LockName& name,
                                 const Ticket& ticket, OwnerNumber owner) {
   const std::shared_ptr<Release> release = return_to(context, recipe, name, ticket, owner);
-  const lease::ReleasePlan plan = context->keeper->releases().begin_giving_back(
+  const lease::ReleasePlan plan = context->keeper->releases.begin_giving_back(
       name, owner, {lease::Ending::How::kAll}, {release});
   if (plan.kind == lease::ReleasePlan::Kind::kFinal) release->run_alone(plan.until);
 }

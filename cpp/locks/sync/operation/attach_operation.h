@@ -27,7 +27,7 @@ class AttachOperation final : public Operation {
   AttachOperation(std::shared_ptr<const Context> context, const LockRecipe& recipe, LockName name,
                   Ticket ticket, const Recipient& recipient);
 
-  About about() override { return {recipe_.kind(), recipient_.owner}; }
+  About about() override { return {recipe_.traits.kind, recipient_.owner}; }
   // It may still be executed; it is not sent again.
   void cancel() override;
   void complete(Result<resp::Reply> reply, const client::Sent& sent) override;

@@ -19,7 +19,7 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
   return call_of(std::move(context),
                  {name,
                   [recipe = &recipe, name, field, lease](script::Writer& out) {
-                    recipe->steps().extend.write(out, {name, field, 0, lease});
+                    recipe->steps.extend.write(out, {name, field, 0, lease});
                   },
                   [keeper, name, owner, number, lease](std::optional<std::int64_t> value,
                                                        const client::Sent& sent) {
@@ -35,18 +35,18 @@ ExchangePtr extend(std::shared_ptr<const Context> context, const HoldRecipe& rec
 ExchangePtr detach(std::shared_ptr<const Context> context, const HoldRecipe& recipe,
                    const LockName& name, OwnerNumber owner, Millis lease) {
   const auto keeper = context->keeper;
-  std::string ticket = keeper->releases().begin_detach(name, owner, lease);
+  std::string ticket = keeper->releases.begin_detach(name, owner, lease);
   if (ticket.empty()) return nullptr;
   const std::string field = owner_field(context->client_id, owner);
   Query query{name, [recipe = &recipe, name, field, ticket = std::move(ticket),
                      lease](script::Writer& out) {
-                recipe->steps().move.write(out, {name, field, 1, lease, {}, ticket});
+                recipe->steps.move.write(out, {name, field, 1, lease, {}, ticket});
               }};
   query.answered = [keeper, name, owner](std::optional<std::int64_t> value,
                                          const client::Sent& /*sent*/) {
     if (!value) keeper->lose(name, owner, lease::kGone);
   };
-  query.releases = Exchange::About{recipe.kind(), owner};
+  query.releases = Exchange::About{recipe.traits.kind, owner};
   return call_of(std::move(context), std::move(query));
 }
 
@@ -54,7 +54,7 @@ ExchangePtr force_release(std::shared_ptr<const Context> context, const LockReci
                           const LockName& name, OwnerNumber by) {
   const auto keeper = context->keeper;
   lease::excuse(*keeper, name, by, true);
-  Query query = query_of(recipe.steps().force_release, name);
+  Query query = query_of(recipe.steps.force_release, name);
   query.answered = [keeper, name, by](std::optional<std::int64_t> value, const client::Sent& sent) {
     // The other side of a read-write lock may stay held.
     const bool removed = value == 1 || name.side() == Side::kWhole;

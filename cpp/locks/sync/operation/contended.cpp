@@ -28,8 +28,11 @@ Acquire::Contended::Contended(Acquire& acquire, bool sent)
       stats_(*context().stats, request()) {
   request().synchronizer->waiter = request().owner;
   const Recipe& recipe = acquire.recipe();
-  if (!recipe.granting_message().empty()) since = acquire.begun_;
-  if (by_count(recipe, acquire.name())) wants = request().amount;
+  if (!recipe.traits.granting_message.empty()) since = acquire.begun_;
+  // It is woken for as many permits as a message, or a refusal, says that there are. Of two names
+  // that share a channel, that does not say whose permits: each tries.
+  const bool by_count = recipe.traits.has_permits && !shares_channels(acquire.name());
+  if (by_count) wants = request().amount;
   if (sent) machine_.sent({acquire.count_, acquire.plan_.takes_over});
 }
 
@@ -91,7 +94,7 @@ void Acquire::Contended::notify(void (AcquireMachine::*event)(TimePoint, Takes..
 }
 
 void Acquire::Contended::on_message(std::string_view payload) {
-  const std::string_view granting = acquire_.recipe().granting_message();
+  const std::string_view granting = acquire_.recipe().traits.granting_message;
   if (granting.empty() || granting != payload) return on_signal();
   notify(&AcquireMachine::answered, Response{{Answer::Kind::kGranted, Millis(0)}});
 }
@@ -194,7 +197,7 @@ Status Acquire::Contended::probe() {
 Status Acquire::Contended::confirm() {
   acquire_.wake_at(acquire_.time_.latest());
   return context().acknowledger->confirm(
-      {acquire_.name(), acquire_.recipe().taking(), terms().owner_field, request().lease.time,
+      {acquire_.name(), acquire_.recipe().taking, terms().owner_field, request().lease.time,
        acquire_.time_.latest()},
       acknowledged());
 }
@@ -251,7 +254,7 @@ void Acquire::Contended::take_back(int remaining, bool anew) {
 void Acquire::Contended::settled() { acquire_.attempt_.answered(); }
 
 void Acquire::Contended::report(const Answer& refusal) {
-  const lease::Subject subject{acquire_.name(), request().owner, acquire_.recipe().kind()};
+  const lease::Subject subject{acquire_.name(), request().owner, acquire_.recipe().traits.kind};
   lease::Notices& notices = context().keeper->notices;
   refusal.foreign ? notices.foreign(subject) : notices.overlong(subject, refusal.ttl);
 }
@@ -269,7 +272,7 @@ void Acquire::Contended::finish(Outcome outcome, const AcquireMachine::Rest& res
   if (granted) {
     acquire_.send_beside(acquire_.note(true));
   } else if (acquire_.attempt_.under_way() && request().purpose && !request().again) {
-    lease::Notes& notes = context().keeper->notes();
+    lease::Notes& notes = context().keeper->notes;
     acquire_.send_beside(notes.remove(acquire_.name(), request().owner, request().amount));
   }
   acquire_.attempt_.end();

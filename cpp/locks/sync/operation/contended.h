@@ -35,7 +35,7 @@ class Acquire::Contended final : public wait::Waiter,
     notify(&AcquireMachine::failed, unreachable_status(why, acquire_.name()), true);
   }
   std::shared_ptr<wait::NextWaiter> next_waiter() override {
-    return request().recipe().transfers() ? self() : nullptr;
+    return request().recipe().steps.transfer ? self() : nullptr;
   }
 
   bool accept_offer(const std::function<void()>& send) override;

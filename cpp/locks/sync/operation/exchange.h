@@ -92,8 +92,8 @@ class Exchange : public Timed {
     const MutexLock lock(mutex_);
     return finished();
   }
-  // The Keepings of the client whose exchange it is.
-  Keepings& keepings() const { return *context_->keepings; }
+  // That of the client whose exchange it is.
+  const Context& context() const { return *context_; }
   // Its caller may look for the reply before it sleeps: counted here. Null: it may not.
   Stats* busy_polls() const { return context_->busy_poll ? context_->stats.get() : nullptr; }
   // In a child of fork(): it is the parent's.
@@ -109,10 +109,6 @@ class Exchange : public Timed {
     std::vector<bool> scored{};  // of those in `all`: members with scores, in RESP3 as pairs
   };
   virtual const Replies* replies() const { return nullptr; }
-  // The servers, for messages.
-  std::string servers() const { return context_->topology->text(); }
-  // The id of the client whose exchange it is.
-  std::string_view client_id() const { return context_->client_id; }
 
   // For observers, before its beginning and after its end: of an acquisition and a release of a
   // lock, which kind of lock, and whose.
@@ -130,7 +126,7 @@ class Exchange : public Timed {
     std::string title;  // of a member of a lock made of several, as messages have it; else empty
   };
   virtual std::vector<Part> parts() const {
-    return {{std::string(client_id()), std::string(name().bytes()), {}}};
+    return {{context_->client_id, std::string(name().bytes()), {}}};
   }
 
  protected:
@@ -156,7 +152,6 @@ class Exchange : public Timed {
   static void wake(Parker* parker);
 
   client::ServeControl& control() { return control_; }  // of that thread, or of the reader
-  const Context& context() const { return *context_; }
   const std::shared_ptr<const Context>& shared_context() const { return context_; }
   TimePoint now() const { return context_->clock.now(); }
 

@@ -11,16 +11,16 @@ namespace holdfast::sync {
 
 HoldRelease::HoldRelease(std::shared_ptr<const Context> context, SynchronizerPtr synchronizer,
                          Order order)
-    : Release(std::move(context), synchronizer->name(), order.owner, Role::kRelease),
+    : Release(std::move(context), synchronizer->name, order.owner, Role::kRelease),
       synchronizer_(std::move(synchronizer)),
-      recipe_(*synchronizer_->recipe().holding()),
+      recipe_(*synchronizer_->recipe.holding),
       order_(order) {}
 
 std::optional<int> HoldRelease::give_back(std::shared_ptr<const Context> context,
                                           SynchronizerPtr synchronizer, Order order) {
   const auto release =
       std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), order);
-  lease::Releases& releases = release->context().keeper->releases();
+  lease::Releases& releases = release->context().keeper->releases;
   release->follow(
       releases.begin_giving_back(release->name(), order.owner, order.ending, {release}));
   if (!release->is(Plan::Kind::kPartial)) return std::nullopt;
@@ -32,7 +32,7 @@ void HoldRelease::release_held(std::shared_ptr<const Context> context, Synchroni
                                OwnerNumber owner) {
   const auto release =
       std::make_shared<HoldRelease>(std::move(context), std::move(synchronizer), Order{owner});
-  lease::Releases& releases = release->context().keeper->releases();
+  lease::Releases& releases = release->context().keeper->releases;
   if (const auto plan = releases.begin_of_held(release->name(), owner, {release})) {
     release->follow(*plan);
   }
@@ -48,7 +48,7 @@ void HoldRelease::follow(const Plan& plan) {
 // lock in the same step.
 bool HoldRelease::begin(TimePoint now) {
   using Leaves = lease::Releases::Caller;
-  lease::Releases& releases = context().keeper->releases();
+  lease::Releases& releases = context().keeper->releases;
   lease::ReleaseStart start{shared_from_this(),
                             order_.deferred ? Leaves::kMayLeave : Leaves::kAwaits, now};
   plan_ = order_.block ? releases.end_block(name(), owner_, order_.ending, std::move(start))
@@ -128,10 +128,10 @@ void HoldRelease::written() {
 
 // New operations of this client must not overtake waiters of other clients that the release wakes.
 void HoldRelease::defer() {
-  if (!context().keeper->releases().defer(name(), owner_, plan_)) return;
+  if (!context().keeper->releases.defer(name(), owner_, plan_)) return;
   life_ = Life::kLeft;
   wait::WaitRegistry& waits = *context().waits;
-  const bool yields = recipe_.waiting() == Waiting::kInTurn && !waits.idle();
+  const bool yields = recipe_.traits.waiting == Waiting::kInTurn && !waits.idle();
   in_flight_ = yields && waits.release_begins(channel());
   finish({});
   caller_ = {};
@@ -152,7 +152,7 @@ wait::Calls HoldRelease::take_calls() {
 // Not for a hold that may be under another field by now, nor for a lock that has to stay closed.
 bool HoldRelease::hand_over() {
   const bool plain = plan_.other.empty() && plan_.closed_for(now()) == Millis(0);
-  if (!plain || !recipe_.transfers() || shares_channels(name())) return false;
+  if (!plain || !recipe_.steps.transfer || shares_channels(name())) return false;
   const wait::WaiterPtr waiter = context().waits->next_waiter(channel(), now());
   next_waiter_ = waiter ? waiter->next_waiter() : nullptr;
   sends_text = SendsText::kNever;  // it might come behind what the waiter sends when it gives up
@@ -191,7 +191,7 @@ void HoldRelease::cancel() {
 
 Exchange::About HoldRelease::about() {
   const MutexLock lock(mutex_);
-  return {recipe_.kind(), owner_, plan_.remaining == 0};
+  return {recipe_.traits.kind, owner_, plan_.remaining == 0};
 }
 
 void HoldRelease::time_is_up(TimePoint now) {
@@ -213,7 +213,7 @@ void HoldRelease::write(script::Writer& out) const {
     const wait::NextWaiter::Terms terms = next_waiter_->terms();
     step.next = terms.owner_field;
     step.lease = terms.lease;
-    return terms.recipe.steps().transfer.write(out, step);
+    return terms.recipe.steps.transfer.write(out, step);
   }
   if (step.count == 0) {  // one that leaves holds says no more than their number
     step.other = plan_.other;
@@ -264,7 +264,7 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
   // since, the first sending has released it. A release that leaves holds leaves the field, too.
   const bool done_before = is(Plan::Kind::kFinal) && sent_before_ && now() < plan_.trusted;
   if (reply.is_nil() && !done_before) {
-    context().keeper->releases().done(name(), owner_, plan_, lease::kGone);
+    context().keeper->releases.done(name(), owner_, plan_, lease::kGone);
     return gone(lease::kGone);
   }
   report_done();
@@ -273,7 +273,7 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
   wait::WaitRegistry& waits = *context().waits;
   const std::int64_t received = reply.integer();
   const bool others = !next_waiter_ && received >= 1 && (received > 1 || !waits.idle());
-  const Waiting waiting = recipe_.waiting();
+  const Waiting waiting = recipe_.traits.waiting;
   const bool one_goes_on = waiting == Waiting::kInTurn || waiting == Waiting::kBackOff;
   if (others && one_goes_on) {
     calls_ = waits.published(channel(), received - 1, context().clock.now());
@@ -282,8 +282,9 @@ void HoldRelease::answered(const resp::Reply& reply, const client::Sent& /*sent*
 }
 
 void HoldRelease::gone(const std::string& reason) {
-  // The loss stays visible until the owner's next grant, if there can be one.
-  if (!recipe_.owners_return()) lease::owner_ended(*context().keeper, owner_);
+  // The loss stays visible until the owner's next grant, if there can be one: each permit has
+  // another owner number.
+  if (recipe_.traits.has_permits) lease::owner_ended(*context().keeper, owner_);
   const Status why = Status::invalid(reason);
   finish({Verdict::kGone, why});
 }
@@ -319,7 +320,7 @@ void HoldRelease::leave_pending(const Status& why) {
     return finish({});
   }
   if (life_ == Life::kLeft) {
-    context().keeper->releases().report_trouble(name(), owner_, plan_, why.message());
+    context().keeper->releases.report_trouble(name(), owner_, plan_, why.message());
   }
   next_waiter_.reset();
   Release::leave_pending(why);

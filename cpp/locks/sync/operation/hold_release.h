@@ -101,7 +101,7 @@ class HoldRelease final : public Release {
 
   bool is(Plan::Kind kind) const { return plan_.kind == kind; }
   std::string channel() const { return synchronizer_->channel(context(), owner_); }
-  void report_done() { context().keeper->releases().done(name(), owner_, plan_); }
+  void report_done() { context().keeper->releases.done(name(), owner_, plan_); }
 
   const SynchronizerPtr synchronizer_;
   const HoldRecipe& recipe_;

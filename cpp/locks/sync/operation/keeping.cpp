@@ -13,15 +13,16 @@ void Keepings::close() {
   {
     const MutexLock lock(mutex_);
     for (Keeping* each = first_; each != nullptr; each = each->next_) {
-      if (each->in_use_ || !each->acquire_->over()) continue;
+      if (each->in_use_ || !each->acquire->over()) continue;
       each->closed_ = true;
-      granted.push_back(each->acquire_);
+      granted.push_back(each->acquire);
     }
   }
   for (const ExchangePtr& each : granted) each->cancel();
 }
 
-Keeping::Keeping(ExchangePtr acquire) : acquire_(std::move(acquire)), all_(acquire_->keepings()) {
+Keeping::Keeping(ExchangePtr its_acquire)
+    : acquire(std::move(its_acquire)), all_(*acquire->context().keepings) {
   const MutexLock lock(all_.mutex_);
   next_ = std::exchange(all_.first_, this);
   if (next_ != nullptr) next_->here_ = &next_;
@@ -51,7 +52,7 @@ void Keeping::undo() {
   kept_ = false;
   if (std::exchange(over_, true) || inherited()) return;
   unlink();
-  acquire_->cancel();
+  acquire->cancel();
 }
 
 void Keeping::unlink() {

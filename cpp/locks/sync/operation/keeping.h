@@ -30,12 +30,12 @@ class Keepings {
 // its last reference, or when the client is closed. pass_on(): the context ends well, and the call
 // that made it keeps the grant; keep(): the last thing that such a call does. So a caller that is
 // interrupted or cancelled between any two of its exchanges, or whose later exchange fails, leaves
-// nothing behind. begin_use(): until end_use() a program works under the grant, and close() leaves
+// nothing behind. use(true): until use(false) a program works under the grant, and close() leaves
 // it to its lease, as it does a hold. In a child of fork() it gives back nothing. One thread at a
 // time uses it, but for Keepings::close().
 class Keeping {
  public:
-  explicit Keeping(ExchangePtr acquire);
+  explicit Keeping(ExchangePtr its_acquire);
   Keeping(const Keeping&) = delete;
   Keeping& operator=(const Keeping&) = delete;
   ~Keeping() {
@@ -46,12 +46,13 @@ class Keeping {
     }
   }
 
-  const ExchangePtr& acquire() const { return acquire_; }
+  const ExchangePtr acquire;
+
   void pass_on() { passed_on_ = true; }
   // False: the client is being closed, and the grant was given back.
   bool keep();
-  bool begin_use() { return use(true); }
-  void end_use() { (void)use(false); }
+  // False: closed() by then.
+  bool use(bool now);
   bool kept() const { return kept_; }
   bool closed() const;
   // At the end of the context.
@@ -68,10 +69,8 @@ class Keeping {
   friend class Keepings;
 
   bool inherited() const { return epoch_ != fork_epoch(); }
-  bool use(bool now);
   void unlink();
 
-  const ExchangePtr acquire_;
   Keepings& all_;
   const std::uint64_t epoch_ = fork_epoch();
   bool passed_on_ = false;

@@ -23,7 +23,7 @@ void Release::run_alone(TimePoint until) {
 void Release::take_back(Millis lease) {
   const TimePoint start = now();
   const TimePoint until = surely_over(start, after(start, lease));
-  lease::Releases& releases = context().keeper->releases();
+  lease::Releases& releases = context().keeper->releases;
   if (releases.take_back(name(), owner_, shared_from_this(), until)) run_alone(until);
 }
 
@@ -84,7 +84,7 @@ void Release::judge(const Result<resp::Reply>& reply, const client::Sent& sent) 
 }
 
 void Release::ended(End how, const std::string& why) {
-  context().keeper->releases().ended(name(), owner_, this, how, why);
+  context().keeper->releases.ended(name(), owner_, this, how, why);
 }
 
 void Release::refused(std::string_view text) {
@@ -132,7 +132,7 @@ bool StepRelease::begin(TimePoint now) {
       command_.lease > Millis(0) ? command_.lease : context().command_timeout + command_.memory;
   until_ = after(now, lasts);
   deadline = give_up_ = after(now, context().command_timeout);
-  (void)context().keeper->releases().take_back(name(), owner_, shared_from_this(), until_);
+  (void)context().keeper->releases.take_back(name(), owner_, shared_from_this(), until_);
   return true;
 }
 

@@ -15,20 +15,16 @@ namespace holdfast::sync {
 // name share one.
 class Synchronizer {
  public:
-  Synchronizer(const Recipe& recipe, LockName name, const AcquireOptions& options = {})
-      : recipe_(recipe), name_(std::move(name)), options_(options) {}
-
-  const Recipe& recipe() const { return recipe_; }
-  const LockName& name() const { return name_; }
-  const AcquireOptions& options() const { return options_; }
+  Synchronizer(const Recipe& its_recipe, LockName its_name, const AcquireOptions& its_options = {})
+      : recipe(its_recipe), name(std::move(its_name)), options(its_options) {}
 
   // The channel of its releases; where the server keeps the queue (Waiting::kInLine), each owner
   // has another one, and this is the one of no owner.
-  std::string channel() const { return recipe_.channel(name_, {}).bytes(); }
+  std::string channel() const { return recipe.channel(name, {}); }
   // The one whose messages wake `owner`.
   std::string channel(const Context& with, OwnerNumber owner) const {
-    const bool in_line = recipe_.waiting() == Waiting::kInLine;
-    return recipe_.channel(name_, in_line ? owner_field(with.client_id, owner) : "").bytes();
+    const bool in_line = recipe.traits.waiting == Waiting::kInLine;
+    return recipe.channel(name, in_line ? owner_field(with.client_id, owner) : "");
   }
 
   // Whether no waiter of this client, of `owner` in line, is or should be ahead of a newcomer.
@@ -40,16 +36,14 @@ class Synchronizer {
     return !with.waits->idle() && with.waits->has_waiters(channel(with, owner));
   }
 
+  const Recipe& recipe;
+  const LockName name;
+  const AcquireOptions options;
   // For the texts of errors and warnings; written by acquisitions that have to wait or are refused:
   // the owner whose first attempt was the last of these, 0: there was none; and whether the last
   // refusal was `foreign`, as of Answer.
   mutable std::atomic<OwnerNumber> waiter{OwnerNumber(0)};
   mutable std::atomic<bool> foreign{false};
-
- private:
-  const Recipe& recipe_;
-  const LockName name_;
-  const AcquireOptions options_;
 };
 using SynchronizerPtr = std::shared_ptr<const Synchronizer>;
 

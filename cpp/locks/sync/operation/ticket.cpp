@@ -67,7 +67,7 @@ std::optional<Ticket> parsed(std::string_view text) {
   }
   const auto& [version, kind, uuid, owner, token, lease, minimum] = parts;
   const auto has_it = [word = kind](const LockKind& each) {
-    return each.recipe().ticket_kind() == word;
+    return each.recipe().traits.ticket == word;
   };
   if (version != kVersion || kind.empty()) return std::nullopt;
   if (std::none_of(kLockKinds.begin(), kLockKinds.end(), has_it)) return std::nullopt;

@@ -117,7 +117,9 @@ constexpr std::int64_t kNotHeld = -2;
 constexpr std::int64_t kNoLimit = -1;
 constexpr std::int64_t kEndless = std::numeric_limits<std::int64_t>::max();
 
-Outcome common(const QuorumRule& rule, const Answers& answers, std::int64_t none) {
+}  // namespace
+
+Outcome common_number(const QuorumRule& rule, const Answers& answers, std::int64_t none) {
   if (std::optional<Outcome> failed = too_many_failed(rule, answers)) return *failed;
   std::vector<std::int64_t> numbers;
   for (const std::optional<Outcome>& answer : answers) {
@@ -129,14 +131,8 @@ Outcome common(const QuorumRule& rule, const Answers& answers, std::int64_t none
   return {Verdict::kGranted, {}, numbers[rule.needed - 1]};
 }
 
-}  // namespace
-
-Outcome common_number(const QuorumRule& rule, const Answers& answers) {
-  return common(rule, answers, 0);
-}
-
 Outcome common_ttl(const QuorumRule& rule, const Answers& answers) {
-  Outcome outcome = common(rule, answers, kNotHeld);
+  Outcome outcome = common_number(rule, answers, kNotHeld);
   if (outcome.value == kEndless) outcome.value = kNoLimit;
   return outcome;
 }

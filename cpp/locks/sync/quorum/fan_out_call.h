@@ -60,8 +60,9 @@ class FanOutCall final : public Composite {
 // The outcomes of all members as the outcome of the whole.
 // The largest number that the required number of members reach: the least, if all are required.
 // Failed members count as zero, if they are no more than the spare ones.
-Outcome common_number(const QuorumRule& rule, const Answers& answers);  // nil: 0
-Outcome common_ttl(const QuorumRule& rule, const Answers& answers);     // -1: endless, -2: not held
+// `none`: that of a member without one.
+Outcome common_number(const QuorumRule& rule, const Answers& answers, std::int64_t none = 0);
+Outcome common_ttl(const QuorumRule& rule, const Answers& answers);  // -1: endless, -2: not held
 // 1 when at least `needed` members answered 1 or more, else 0.
 Outcome common_yes(const QuorumRule& rule, std::size_t needed, const Answers& answers);
 // What a release comes to: kBusy when no member had a hold; kGone when the remaining holds were no

@@ -66,12 +66,11 @@ QuorumMachine::Action QuorumMachine::call(Action::Verb verb, std::vector<std::si
 }
 
 QuorumMachine::Action QuorumMachine::answered(Input input, TimePoint now) {
-  members_.trust(std::move(input.trusted));
-  members_.answered(input.member, input.verdict, input.why);
+  members_.answered(input.member, input.verdict, input.why, std::move(input.trusted));
   if (state_ == State::kFirst) {
     const MemberState state = members_.state(first_);
     if (state == MemberState::kGranted) {
-      return members_.size() == 1 ? round_over(now) : call_others(now);
+      return options_.rule.members == 1 ? round_over(now) : call_others(now);
     }
     if (options_.rule.one_first) return not_enough(now);
     // A majority can do without this one.

@@ -45,7 +45,9 @@ void QuorumRound::call(const Places& members) {
   }
 }
 
-void QuorumRound::answered(std::size_t place, Verdict verdict, const Status& why) {
+void QuorumRound::answered(std::size_t place, Verdict verdict, const Status& why,
+                           std::vector<TimePoint> trusted) {
+  if (!trusted.empty()) trusted_ = std::move(trusted);
   Member& member = members_[place];
   member.why = why;
   if (verdict == Verdict::kGone || why.code() == Code::kLost) {
@@ -76,10 +78,6 @@ void QuorumRound::answered(std::size_t place, Verdict verdict, const Status& why
       member.state = State::kFailed;
       break;
   }
-}
-
-void QuorumRound::trust(std::vector<TimePoint> trusted) {
-  if (!trusted.empty()) trusted_ = std::move(trusted);
 }
 
 void QuorumRound::give_up_silent() {

@@ -53,15 +53,14 @@ class QuorumRound {
   // These members are called; the one in `place` has answered so. `trusted`: the end of each
   // member's validity; empty: as before.
   void call(const Places& members);
-  void answered(std::size_t place, Verdict verdict, const Status& why);
-  void trust(std::vector<TimePoint> trusted);
+  void answered(std::size_t place, Verdict verdict, const Status& why,
+                std::vector<TimePoint> trusted);
   // A majority does not wait for the members that have not answered in their time.
   void give_up_silent();
   // The next round is to begin: the members that may have granted this one.
   Places take_back();
   void forget(std::size_t member) { members_[member] = {}; }
 
-  std::size_t size() const { return members_.size(); }
   State state(std::size_t member) const { return members_[member].state; }
   const Status& why(std::size_t member) const { return members_[member].why; }
   TimePoint trusted(std::size_t member) const { return trusted_[member]; }

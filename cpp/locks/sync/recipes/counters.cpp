@@ -33,7 +33,7 @@ constexpr Traits kSemaphoreTraits = [] {
 
 class Semaphore final : public TakingRecipe {
  public:
-  Semaphore() : TakingRecipe(kSemaphoreSteps, kSemaphoreTraits) {}
+  using TakingRecipe::TakingRecipe;
 
   std::vector<const script::Script*> scripts() const override {
     return {&lua::semaphore_acquire, &lua::semaphore_undo, &lua::semaphore_add_permits};
@@ -83,7 +83,7 @@ constexpr Traits kLatchTraits = [] {
 
 class CountDownLatch final : public Recipe {
  public:
-  CountDownLatch() : Recipe(kLatchSteps, kLatchTraits) {}
+  using Recipe::Recipe;
 
   Answer acquired(const resp::Reply& reply) const override {
     const bool open = reply.is_nil() || reply.integer() <= 0;
@@ -117,7 +117,7 @@ constexpr Traits kObservationTraits = [] {
 
 class Revision final : public Recipe {
  public:
-  explicit Revision(const Traits& traits) : Recipe(kRevisionSteps, traits) {}
+  using Recipe::Recipe;
 
   // A refusal says when the state may change without a message: with the lease of its owner.
   Answer acquired(const resp::Reply& reply) const override {
@@ -129,7 +129,7 @@ class Revision final : public Recipe {
 }  // namespace
 
 const CounterKind& semaphore() {
-  static const Semaphore recipe;
+  static const Semaphore recipe(kSemaphoreSteps, kSemaphoreTraits);
   static const CounterKind kind{"semaphore",
                                 recipe,
                                 {{"release", kAddPermits, true, kGiven},
@@ -142,7 +142,7 @@ const CounterKind& semaphore() {
 }
 
 const CounterKind& count_down_latch() {
-  static const CountDownLatch recipe;
+  static const CountDownLatch recipe(kLatchSteps, kLatchTraits);
   static const CounterKind kind{"count_down_latch",
                                 recipe,
                                 {{"try_set_count", kTrySetCount},
@@ -152,13 +152,13 @@ const CounterKind& count_down_latch() {
 }
 
 const CounterKind& revision() {
-  static const Revision recipe(kRevisionTraits);
+  static const Revision recipe(kRevisionSteps, kRevisionTraits);
   static const CounterKind kind{"revision", recipe, {}};
   return kind;
 }
 
 const CounterKind& observation() {
-  static const Revision recipe(kObservationTraits);
+  static const Revision recipe(kRevisionSteps, kObservationTraits);
   static const CounterKind kind{"observation", recipe, {}};
   return kind;
 }

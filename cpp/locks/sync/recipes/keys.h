@@ -64,10 +64,6 @@ inline constexpr std::string_view kReadTimeoutEnd = ":rwlock_timeout:1";
 
 }  // namespace keys
 
-inline std::string request_key(const LockName& name, std::string_view field) {
-  return keys::kRequest.of(name).append(field);
-}
-
 // Its channels are those of another name, too: of `n`, where it is `{n}`.
 inline bool shares_channels(const LockName& name) {
   const std::string_view bytes = name.bytes();

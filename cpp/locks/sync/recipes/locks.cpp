@@ -74,8 +74,8 @@ class FairLock final : public LockRecipe {
  public:
   using LockRecipe::LockRecipe;
 
-  Channel channel(const LockName& name, const std::string& owner) const override {
-    return Channel(keys::kLockChannel.of(name) + ':' + owner);
+  std::string channel(const LockName& name, const std::string& owner) const override {
+    return keys::kLockChannel.of(name) + ':' + owner;
   }
 
   Answer acquired(const resp::Reply& reply) const override {
@@ -178,8 +178,7 @@ constexpr Steps kWriteSteps = [] {
 
 class ReadLock final : public LockRecipe {
  public:
-  ReadLock() : LockRecipe(kReadSteps, {"read", keys::kSidesChannel, Waiting::kTogether}) {}
-
+  using LockRecipe::LockRecipe;
   std::vector<std::int64_t> renewed(const resp::Reply& reply, std::size_t holds) const override {
     std::vector<std::int64_t> left(holds);
     for (std::size_t i = 0; i < holds; ++i) left[i] = reply.integer_at(i);
@@ -238,7 +237,7 @@ const LockRecipe& leader_recipe() {
 }
 
 const LockRecipe& read_lock_recipe() {
-  static const ReadLock recipe;
+  static const ReadLock recipe(kReadSteps, {"read", keys::kSidesChannel, Waiting::kTogether});
   return recipe;
 }
 

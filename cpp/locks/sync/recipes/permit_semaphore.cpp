@@ -83,8 +83,8 @@ constexpr Row kReleaseTogether{lua::permit_semaphore_release_many,
 template <typename Base>
 class Permit : public Base {
  public:
-  Permit(const Steps& steps, std::string_view kind)
-      : Base(steps, {kind, keys::kSemaphoreChannel, Waiting::kInTurn, {}, true, true}) {}
+  Permit(const Steps& its_steps, std::string_view kind)
+      : Base(its_steps, {kind, keys::kSemaphoreChannel, Waiting::kInTurn, {}, true, true}) {}
 
   Answer acquired(const resp::Reply& reply) const override {
     if (!reply.is_array()) return {Answer::Kind::kHeld, Millis(reply.integer())};
@@ -105,7 +105,7 @@ class LeasedPermit : public Permit<TakingRecipe> {
   using Permit::Permit;
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const override {
-    steps().renew.write_each(out, {{&name, owner}}, lease);
+    steps.renew.write_each(out, {{&name, owner}}, lease);
   }
   bool written_again(const resp::Reply& reply) const override { return reply.size() == 0; }
 };

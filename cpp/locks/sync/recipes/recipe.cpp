@@ -3,17 +3,17 @@
 namespace holdfast::sync {
 
 std::vector<const script::Script*> Recipe::scripts() const {
-  std::vector<const script::Script*> scripts;
+  std::vector<const script::Script*> all;
   for (const Row* const row :
-       {&steps_.acquire, &steps_.release, &steps_.transfer, &steps_.renew, &steps_.check,
-        &steps_.extend, &steps_.force_release, &steps_.locked, &steps_.hold_count, &steps_.ttl}) {
-    if (row->script() != nullptr) scripts.push_back(row->script());
+       {&steps.acquire, &steps.release, &steps.transfer, &steps.renew, &steps.check, &steps.extend,
+        &steps.force_release, &steps.locked, &steps.hold_count, &steps.ttl}) {
+    if (row->script() != nullptr) all.push_back(row->script());
   }
-  return scripts;
+  return all;
 }
 
-Channel Recipe::channel(const LockName& name, const std::string& /*owner*/) const {
-  return Channel(traits_.channel.of(name));
+std::string Recipe::channel(const LockName& name, const std::string& /*owner*/) const {
+  return traits.channel.of(name);
 }
 
 Answer Recipe::transferred(const resp::Reply& reply) const {
@@ -22,15 +22,14 @@ Answer Recipe::transferred(const resp::Reply& reply) const {
 }
 
 void TakingRecipe::release(script::Writer& out, const Step& step) const {
-  const Steps& of = steps();
-  if (step.stays > Millis(0) && of.retain) return of.retain.write(out, step);
-  const bool either = !step.other.empty() && of.release_either;
-  (either ? of.release_either : of.release).write(out, step);
+  if (step.stays > Millis(0) && steps.retain) return steps.retain.write(out, step);
+  const bool either = !step.other.empty() && steps.release_either;
+  (either ? steps.release_either : steps.release).write(out, step);
 }
 
 void TakingRecipe::write_again(script::Writer& out, const LockName& name, const std::string& owner,
                                Millis lease) const {
-  steps().write_again.write(out, {name, owner, 0, lease});
+  steps.write_again.write(out, {name, owner, 0, lease});
 }
 
 Answer LockRecipe::acquired(const resp::Reply& reply) const {

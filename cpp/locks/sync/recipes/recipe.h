@@ -72,8 +72,9 @@ struct Steps {
   Row renew{};  // Row::write_each()
   Row check{};
   Row extend{};  // sets the lease anew, shorter or longer. Replies 1, or 0: not held
-  // Hands the lock to Step::next, another owner of this client. Replies nil: the owner does not
-  // hold it.
+  // Hands the lock to Step::next, another owner of this client and a waiter (kInTurn) for any such
+  // kind: by the next waiter's recipe, not the owner's. Not of a kind whose grant or release says
+  // more. Replies nil: the owner does not hold it.
   Row transfer{};
   // Gives the hold of the owner, a ticket or not, to Step::next, for Step::lease. Replies the ms
   // that were left before, -1: not known; nil: neither of them holds it. A repetition has the same
@@ -108,61 +109,43 @@ class HoldRecipe;
 
 // A kind of synchronizer: its commands, and the meaning of replies. Recipes are stateless: one
 // object for each kind, shared by all. The classes below stand for the abilities of a kind; code
-// for any kind checks them by taking() and holding().
+// for any kind checks them by `taking` and `holding`.
 class Recipe {
  public:
-  Recipe(const Steps& steps, const Traits& traits) : steps_(steps), traits_(traits) {}
+  Recipe(const Steps& its_steps, const Traits& its_traits) : steps(its_steps), traits(its_traits) {}
   virtual ~Recipe() = default;
   Recipe(const Recipe&) = delete;
   Recipe& operator=(const Recipe&) = delete;
-
-  const Steps& steps() const { return steps_; }
-  std::string_view kind() const { return traits_.kind; }
-  Waiting waiting() const { return traits_.waiting; }
-  bool has_permits() const { return traits_.has_permits; }
-  std::string_view ticket_kind() const { return traits_.ticket; }
-  // An owner may hand it over to a waiter (kInTurn) of this client, of any such kind: by the next
-  // waiter's recipe, not the owner's. Not of a kind whose grant or release says more.
-  bool transfers() const { return bool(steps_.transfer); }
 
   // The scripts that a caller waits for.
   virtual std::vector<const script::Script*> scripts() const;
   // Empty: there is none.
   std::string channel_beside(const LockName& name) const {
-    return traits_.beside == nullptr ? std::string() : traits_.beside->of(name);
+    return traits.beside == nullptr ? std::string() : traits.beside->of(name);
   }
   // The channel on which `owner` (a field) waits.
-  virtual Channel channel(const LockName& name, const std::string& owner) const;
-  void acquire(script::Writer& out, const Step& step) const { steps_.acquire.write(out, step); }
+  virtual std::string channel(const LockName& name, const std::string& owner) const;
   virtual Answer acquired(const resp::Reply& reply) const = 0;
   // By the reply to Steps::transfer.
   virtual Answer transferred(const resp::Reply& reply) const;
 
-  // Not null: an attempt may change something on the server.
-  const TakingRecipe* taking() const { return taking_; }
-  // Not null: a grant is a hold with a lease, which the client records.
-  const HoldRecipe* holding() const { return holding_; }
-  bool takes() const { return taking() != nullptr; }
-  bool makes_holds() const { return holding() != nullptr; }
-
   // A grant ends with its lease, whether the client records it or not.
-  bool grants_end() const { return makes_holds() || traits_.grants_end; }
-  bool undone_for_good() const { return traits_.undone_for_good; }
-  std::string_view granting_message() const { return traits_.granting_message; }
+  bool grants_end() const { return holding != nullptr || traits.grants_end; }
 
- protected:
-  const TakingRecipe* taking_ = nullptr;
-  const HoldRecipe* holding_ = nullptr;
-
- private:
-  const Steps& steps_;
-  const Traits traits_;
+  const Steps& steps;
+  const Traits traits;
+  // Not null: an attempt may change something on the server.
+  const TakingRecipe* taking = nullptr;
+  // Not null: a grant is a hold with a lease, which the client records.
+  const HoldRecipe* holding = nullptr;
 };
 
 // A kind that takes something from the server, and can give it back.
 class TakingRecipe : public Recipe {
  public:
-  TakingRecipe(const Steps& steps, const Traits& traits) : Recipe(steps, traits) { taking_ = this; }
+  TakingRecipe(const Steps& its_steps, const Traits& its_traits) : Recipe(its_steps, its_traits) {
+    taking = this;
+  }
   // Chosen by the step's data, here only: Steps::release, release_either or retain.
   void release(script::Writer& out, const Step& step) const;
   // By the reply to Steps::write_again: it is there, or gone.
@@ -174,25 +157,23 @@ class TakingRecipe : public Recipe {
 // A kind with holds: each ends with a lease, which the client renews.
 class HoldRecipe : public TakingRecipe, public lease::Renewal {
  public:
-  HoldRecipe(const Steps& steps, const Traits& traits) : TakingRecipe(steps, traits) {
-    holding_ = this;
+  HoldRecipe(const Steps& its_steps, const Traits& its_traits)
+      : TakingRecipe(its_steps, its_traits) {
+    holding = this;
   }
   void write_again(script::Writer& out, const LockName& name, const std::string& owner,
                    Millis lease) const final {
     renew(out, {{&name, owner}}, lease);
   }
   bool written_again(const resp::Reply& reply) const final { return renewed(reply, 1)[0] != 0; }
-  // An owner may acquire again. Not of permits: each has another owner number.
-  bool owners_return() const { return !has_permits(); }
-
-  std::string_view word() const final { return kind(); }
+  std::string_view word() const final { return traits.kind; }
 
   void renew(script::Writer& out, const lease::HoldFields& holds, Millis lease) const final {
-    steps().renew.write_each(out, holds, lease);
+    steps.renew.write_each(out, holds, lease);
   }
-  std::size_t renewed_keys() const final { return steps().renew.keys_of_each(); }
+  std::size_t renewed_keys() const final { return steps.renew.keys_of_each(); }
   void check(script::Writer& out, const LockName& name, const std::string& owner) const final {
-    steps().check.write(out, {name, owner});
+    steps.check.write(out, {name, owner});
   }
 };
 

@@ -69,7 +69,7 @@ TEST(HashIndex, HasWhatAMapHasAfterAnyChanges) {
     ASSERT_EQ(index.size(), model.size());
   }
   std::multiset<const int*> seen;
-  for (const int* const value : index) seen.insert(value);
+  index.each([&](const int* value) { seen.insert(value); });
   std::multiset<const int*> expected;
   for (const auto& [hash, value] : model) {
     EXPECT_NE(index.find(hash, is(*value)), nullptr);

@@ -96,8 +96,7 @@ void visit_by_thread(const std::shared_ptr<Client>& client, Rooms& rooms, std::u
     rooms.enter(room);
     rooms.leave(room);
     const auto released =
-        (random.chance(500) ? lock.release_deferred(owner) : lock.release(owner, false))
-            ->wait(nullptr);
+        lock.release(owner, {/*all=*/false, /*deferred=*/random.chance(500)})->wait(nullptr);
     EXPECT_EQ(released->verdict, Verdict::kGranted) << released->why.message();
   }
 }
@@ -112,8 +111,7 @@ void visit_until_closed(const std::shared_ptr<Client>& client, std::uint64_t see
     const auto got = lock.acquire(attempt)->wait(nullptr);
     EXPECT_TRUE(got->verdict != Verdict::kFailed || client->closed()) << got->why.message();
     if (got->verdict != Verdict::kGranted) continue;
-    (void)(random.chance(500) ? lock.release_deferred(owner) : lock.release(owner, false))
-        ->wait(nullptr);
+    (void)lock.release(owner, {/*all=*/false, /*deferred=*/random.chance(500)})->wait(nullptr);
   }
 }
 
@@ -172,7 +170,8 @@ class LoopOfTasks {
     if (outcome.verdict != Verdict::kGranted) return begin();
     rooms_.enter(task.room);
     rooms_.leave(task.room);
-    start({task.owner, task.room, lock_of(client_, task.room).release(task.owner, false), true});
+    start({task.owner, task.room,
+           lock_of(client_, task.room).release(task.owner, Lock::ReleaseMode{}), true});
   }
 
   void cancel_one() {

@@ -57,9 +57,9 @@ TEST_F(AttemptTest, ItsOwnerReleasesNothingMeanwhile) {
   renewed(kAlice);
   Attempt attempt(keeper(), name, kAlice);
   EXPECT_TRUE(attempt.enter());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kUnderWay);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, Kind::kUnderWay);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
-  EXPECT_EQ(keeper().releases().begin_giving_back(name, kAlice, {}).kind, Kind::kFinal);
+  EXPECT_EQ(keeper().releases.begin_giving_back(name, kAlice, {}).kind, Kind::kFinal);
 }
 
 TEST_F(AttemptTest, ItMovesToAnObjectThatLivesLonger) {
@@ -110,11 +110,11 @@ TEST_F(AttemptTest, AnyNumberEndInAnyOrder) {
 TEST_F(AttemptTest, AReleaseThatLeavesHoldsCountsAtOnce) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
+  const ReleasePlan plan = keeper().releases.begin(name, kAlice, {});
   EXPECT_EQ(plan.kind, Kind::kPartial);
   EXPECT_EQ(attempt(kAlice).count, 2);
   renewed(kAlice, 2);
-  keeper().releases().done(name, kAlice, plan);
+  keeper().releases.done(name, kAlice, plan);
   EXPECT_EQ(keeper().count(name, kAlice), 2);
 }
 

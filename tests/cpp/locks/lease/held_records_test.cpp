@@ -137,8 +137,8 @@ TEST_F(HeldRecordsTest, AGrantOfSeveralPermitsKeepsTheirRecords) {
   ASSERT_TRUE(attempt.granted(grant));
   EXPECT_EQ(records(), 2U);
   const OwnerNumber second = owner_after(kAlice, 1);
-  const ReleasePlan plan = keeper().releases().begin(name, second, {});
-  keeper().releases().done(name, second, plan);
+  const ReleasePlan plan = keeper().releases.begin(name, second, {});
+  keeper().releases.done(name, second, plan);
   EXPECT_EQ(owners(), std::vector{kAlice});
 }
 
@@ -158,18 +158,18 @@ TEST_F(HeldRecordsTest, ANestedHoldHasOneRecordUntilTheLastRelease) {
 
 TEST_F(HeldRecordsTest, AReleaseEndsTheRecordOnceItIsAnswered) {
   renewed(kAlice);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
+  const ReleasePlan plan = keeper().releases.begin(name, kAlice, {});
   EXPECT_EQ(records(), 1U);
-  keeper().releases().done(name, kAlice, plan);
+  keeper().releases.done(name, kAlice, plan);
   EXPECT_EQ(records(), 0U);
 }
 
 TEST_F(HeldRecordsTest, ADeferredReleaseEndsTheRecordOnceItIsAnswered) {
   renewed(kAlice);
-  ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
-  EXPECT_TRUE(keeper().releases().defer(name, kAlice, plan));
+  ReleasePlan plan = keeper().releases.begin(name, kAlice, {});
+  EXPECT_TRUE(keeper().releases.defer(name, kAlice, plan));
   EXPECT_EQ(records(), 1U);
-  keeper().releases().ended(name, kAlice, plan.command, Releases::End::kDone);
+  keeper().releases.ended(name, kAlice, plan.command, Releases::End::kDone);
   EXPECT_EQ(records(), 0U);
 }
 
@@ -211,9 +211,9 @@ TEST_F(HeldRecordsTest, AHoldThatIsLostIsNotRecorded) {
 
 TEST_F(HeldRecordsTest, AHoldThatWasDetachedIsNotRecorded) {
   renewed(kAlice);
-  (void)keeper().releases().begin_detach(name, kAlice, kLease);
+  (void)keeper().releases.begin_detach(name, kAlice, kLease);
   EXPECT_EQ(records(), 1U);
-  keeper().releases().end_detach(name, kAlice);
+  keeper().releases.end_detach(name, kAlice);
   EXPECT_EQ(records(), 0U);
 }
 
@@ -225,7 +225,7 @@ TEST_F(HeldRecordsTest, WhatAnEndedOwnerHeldStaysRecorded) {
 
 TEST_F(HeldRecordsTest, AHoldLeftToItsLeaseIsRecordedForAsLong) {
   renewed(kAlice);
-  keeper().releases().leave_to_lease(name, kAlice, 2 * kLease);
+  keeper().releases.leave_to_lease(name, kAlice, 2 * kLease);
   EXPECT_EQ(records(), 1U);
   EXPECT_EQ(until(), world.now() + 2 * kLease);
 }

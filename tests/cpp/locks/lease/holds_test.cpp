@@ -205,7 +205,7 @@ TEST_F(HoldsTest, AnEntryIsOfOneNameAndOwnerAndEndsWithWhatItHas) {
   EXPECT_EQ(holds.of(kAlice), std::vector<Holds::Entry*>{&of_alice});
   of_alice.attempts = 0;
   holds.tidy(of_alice);
-  EXPECT_TRUE(holds.empty());
+  EXPECT_EQ(holds.size(), 0U);
   EXPECT_TRUE(holds.of(kAlice).empty());
 }
 

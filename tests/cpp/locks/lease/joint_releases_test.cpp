@@ -14,10 +14,8 @@ namespace {
 
 class JointReleasesTest : public LeaseKeeperTest {
  protected:
-  std::optional<Releases::Lost> begin() {
-    return keeper().releases().begin_together(name, {kAlice});
-  }
-  void end(bool released) { keeper().releases().end_together(name, {kAlice}, released); }
+  std::optional<Releases::Lost> begin() { return keeper().releases.begin_together(name, {kAlice}); }
+  void end(bool released) { keeper().releases.end_together(name, {kAlice}, released); }
   void remove() { (void)server.execute(Command{{"DEL", name.text()}}); }
 };
 

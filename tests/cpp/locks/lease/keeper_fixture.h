@@ -73,7 +73,7 @@ class LeaseKeeperTest : public ::testing::Test {
     const std::string field = owner_field("client", owner);
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    sync::lock_recipe().acquire(writer, {name, field, count, lease.time});
+    sync::lock_recipe().steps.acquire.write(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     Attempt attempt(keeper(), name, owner);
     (void)attempt.begin();
@@ -88,13 +88,13 @@ class LeaseKeeperTest : public ::testing::Test {
 
   // And a release.
   void release(OwnerNumber owner) {
-    const ReleasePlan plan = keeper().releases().begin(name, owner, {});
+    const ReleasePlan plan = keeper().releases.begin(name, owner, {});
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
     const std::string field = owner_field("client", owner);
     sync::lock_recipe().release(writer, {name, field, plan.remaining, Millis(0)});
     execute(bytes);
-    keeper().releases().done(name, owner, plan);
+    keeper().releases.done(name, owner, plan);
   }
 
   std::string execute(const std::string& bytes) {

@@ -248,14 +248,14 @@ TEST_F(LeaseKeeperTest, WhatIsHeldWhenItIsClosedIsLostAtItsDeadline) {
   const TimePoint begin = world.now();
   renewed(kAlice);
   EXPECT_EQ(keeper().close(), Strings{"lock"});
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, ReleasePlan::Kind::kNotOwned);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, ReleasePlan::Kind::kNotOwned);
   EXPECT_FALSE(keeper().known(name, kAlice).lost);
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{"lock of 1 lost: its client was closed"});
   EXPECT_LE(lost_at - begin, kLease);
   EXPECT_EQ(keeper().known(name, kAlice).loss, "its client was closed");
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, ReleasePlan::Kind::kLost);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, ReleasePlan::Kind::kLost);
 }
 
 TEST_F(LeaseKeeperTest, WhatItReportsWhenClosedIsKeptUntilTheLastLoss) {
@@ -308,7 +308,7 @@ TEST_F(LeaseKeeperTest, AForcedReleaseIsALossForEverybodyButWhoReleases) {
   EXPECT_TRUE(attempt.enter());
   EXPECT_TRUE(
       attempt.granted({name, kBob, 1, {kLease, true}, world.now(), &sync::lock_recipe(), 0}));
-  (void)keeper().releases().begin(name, kBob, {});
+  (void)keeper().releases.begin(name, kBob, {});
   forced(keeper(), name, world.now());
   EXPECT_EQ(events, Strings{"lock of 1 lost: it was released by force"});
 }

@@ -89,7 +89,7 @@ TEST_F(NoteBookTest, KeyThatWasMadeAgainGetsEveryNoteAgain) {
   book.key_made(std::vector<const Entry*>{&entry});
   const NoteBook::Work work = book.work(after(kNow, kPeriod));
   ASSERT_EQ(work.written.size(), 1U);
-  EXPECT_EQ(work.written.front().purpose->text(), "nightly");
+  EXPECT_EQ(work.written.front().purpose->text, "nightly");
   EXPECT_TRUE(work.written.front().keeps);
   EXPECT_EQ(work.within, NoteBook::kWithin);
 }

@@ -31,7 +31,7 @@ class OpenBlocksTest : public LeaseKeeperTest {
   }
   void enter() { take(name, true); }
   void acquire() { take(name, false); }
-  Released leave() { return keeper().releases().end_block(name, kAlice, {}).kind; }
+  Released leave() { return keeper().releases.end_block(name, kAlice, {}).kind; }
   void lose() { keeper().lose(name, kAlice, kReason); }
   void force() {
     excuse(keeper(), name, kAlice, true);
@@ -66,7 +66,7 @@ TEST_F(OpenBlocksTest, OutsideOfBlocksALossRefusesOnce) {
 TEST_F(OpenBlocksTest, AReleaseThatRaisedTheLossLeavesNothingToRefuse) {
   acquire();
   lose();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Released::kLost);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, Released::kLost);
   EXPECT_FALSE(refused());
 }
 
@@ -98,7 +98,7 @@ TEST_F(OpenBlocksTest, TheSidesOfANameAreOneOwner) {
   keeper().lose(read, kAlice, kReason);
   Attempt writes(keeper(), write, kAlice);
   EXPECT_EQ(writes.begin().kind, Attempted::kLost);
-  EXPECT_EQ(keeper().releases().end_block(read, kAlice, {}).kind, Released::kLost);
+  EXPECT_EQ(keeper().releases.end_block(read, kAlice, {}).kind, Released::kLost);
   EXPECT_EQ(writes.begin().kind, Attempted::kBegun);
 }
 
@@ -119,7 +119,7 @@ TEST_F(OpenBlocksTest, ItsLossRefusesUntilItsEndWhateverHasRaisedIt) {
   acquire();
   lose();
   EXPECT_TRUE(refused());
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Released::kLost);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, Released::kLost);
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());
@@ -141,8 +141,8 @@ TEST_F(OpenBlocksTest, TheEndOfALaterBlockLeavesTheEarlierOneLost) {
 
 TEST_F(OpenBlocksTest, AReleaseThatFindsNothingLeavesItsBlockLost) {
   enter();
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
-  keeper().releases().done(name, kAlice, plan, kReason);
+  const ReleasePlan plan = keeper().releases.begin(name, kAlice, {});
+  keeper().releases.done(name, kAlice, plan, kReason);
   EXPECT_TRUE(refused());
   EXPECT_EQ(leave(), Released::kLost);
   EXPECT_FALSE(refused());
@@ -156,7 +156,7 @@ TEST_F(OpenBlocksTest, ABlockThatEndsBesideAnAttemptIsOver) {
     EXPECT_EQ(leave(), Released::kUnderWay);
   }
   lose();
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Released::kLost);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, Released::kLost);
   EXPECT_FALSE(refused());
 }
 
@@ -165,7 +165,7 @@ TEST_F(OpenBlocksTest, ALostBlockThatEndsBesideAnAttemptLeavesItsGrant) {
   force();
   Attempt again(keeper(), name, kAlice);
   ASSERT_EQ(again.begin().kind, Attempted::kBegun);
-  const ReleasePlan plan = keeper().releases().end_block(name, kAlice, {});
+  const ReleasePlan plan = keeper().releases.end_block(name, kAlice, {});
   EXPECT_EQ(plan.kind, Released::kLost);
   EXPECT_TRUE(plan.held_again);
 }
@@ -174,7 +174,7 @@ TEST_F(OpenBlocksTest, AGrantWithoutACallerOpensNoBlock) {
   acquire();
   enter();
   Attempt(keeper(), name, kAlice).forget_block();
-  keeper().releases().begin_giving_back(name, kAlice, {});
+  keeper().releases.begin_giving_back(name, kAlice, {});
   lose();
   EXPECT_TRUE(Attempt(keeper(), name, kAlice).refuse());
   EXPECT_FALSE(refused());
@@ -210,10 +210,9 @@ TEST_F(OpenBlocksTest, ALostBlockLeavesALaterReleaseThatIsUnderWay) {
   enter();
   force();
   acquire();
-  ReleasePlan later =
-      keeper().releases().begin(name, kAlice, {}, {{}, Releases::Caller::kMayLeave});
-  ASSERT_TRUE(keeper().releases().defer(name, kAlice, later));
-  const ReleasePlan plan = keeper().releases().end_block(name, kAlice, {});
+  ReleasePlan later = keeper().releases.begin(name, kAlice, {}, {{}, Releases::Caller::kMayLeave});
+  ASSERT_TRUE(keeper().releases.defer(name, kAlice, later));
+  const ReleasePlan plan = keeper().releases.end_block(name, kAlice, {});
   EXPECT_EQ(plan.kind, Released::kLost);
   EXPECT_TRUE(plan.held_again);
 }

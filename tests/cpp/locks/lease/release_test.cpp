@@ -24,24 +24,24 @@ class Sending final : public client::Request {
 class ReleaseTest : public LeaseKeeperTest {
  protected:
   ReleasePlan begin_release(const std::shared_ptr<Sending>& command = {}) {
-    return keeper().releases().begin(name, kAlice, {}, {command});
+    return keeper().releases.begin(name, kAlice, {}, {command});
   }
   const std::shared_ptr<Sending> sending = std::make_shared<Sending>();
 };
 
 TEST_F(ReleaseTest, AnOwnerWithoutAHoldReleasesNothing) {
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kNotOwned);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, Kind::kNotOwned);
   renewed(kAlice);
-  EXPECT_EQ(keeper().releases().begin(name, kBob, {}).kind, Kind::kNotOwned);
+  EXPECT_EQ(keeper().releases.begin(name, kBob, {}).kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
+  const ReleasePlan plan = keeper().releases.begin(name, kAlice, {});
   EXPECT_EQ(plan.kind, Kind::kPartial);
   EXPECT_EQ(plan.remaining, 1);
-  keeper().releases().done(name, kAlice, plan);
+  keeper().releases.done(name, kAlice, plan);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
   pass(Millis(10000));
   EXPECT_EQ(events, Strings{});
@@ -51,29 +51,29 @@ TEST_F(ReleaseTest, APartialReleaseKeepsTheHold) {
 TEST_F(ReleaseTest, AllHoldsCanBeReleasedAtOnce) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {Ending::How::kAll});
+  const ReleasePlan plan = keeper().releases.begin(name, kAlice, {Ending::How::kAll});
   EXPECT_EQ(plan.kind, Kind::kFinal);
   EXPECT_EQ(plan.remaining, 0);
 }
 
 TEST_F(ReleaseTest, WhatItsOwnerHasBegunToReleaseIsNotReleasedByAnother) {
   renewed(kAlice);
-  const std::optional<ReleasePlan> first = keeper().releases().begin_of_held(name, kAlice);
+  const std::optional<ReleasePlan> first = keeper().releases.begin_of_held(name, kAlice);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->kind, Kind::kFinal);
-  EXPECT_FALSE(keeper().releases().begin_of_held(name, kAlice));
+  EXPECT_FALSE(keeper().releases.begin_of_held(name, kAlice));
 }
 
 TEST_F(ReleaseTest, NoRenewalFollowsAFinalRelease) {
   renewed(kAlice);
   pass(Millis(1500));
   renewals.clear();
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
+  const ReleasePlan plan = keeper().releases.begin(name, kAlice, {});
   EXPECT_EQ(keeper().count(name, kAlice), 0);
   pass(Millis(10000));
   EXPECT_EQ(renewals.size(), 0U);
   EXPECT_EQ(events, Strings{});
-  keeper().releases().done(name, kAlice, plan);
+  keeper().releases.done(name, kAlice, plan);
   EXPECT_FALSE(keeper().known(name, kAlice).lost);
 }
 
@@ -84,7 +84,7 @@ TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
   break_connection();
   pass(Millis(5));
   renewals.clear();
-  (void)keeper().releases().begin(name, kAlice, {});
+  (void)keeper().releases.begin(name, kAlice, {});
   pass(Millis(5000));
   EXPECT_EQ(renewals.size(), 0U);
 }
@@ -92,16 +92,16 @@ TEST_F(ReleaseTest, ARenewalOnItsWayIsNotSentAfterAFinalRelease) {
 TEST_F(ReleaseTest, ALostHoldIsReportedByOneRelease) {
   fixed(kAlice, Millis(100));
   pass(Millis(200));
-  const ReleasePlan plan = keeper().releases().begin(name, kAlice, {});
+  const ReleasePlan plan = keeper().releases.begin(name, kAlice, {});
   EXPECT_EQ(plan.kind, Kind::kLost);
   EXPECT_EQ(plan.reason, "its lease ran out");
-  EXPECT_EQ(keeper().releases().begin(name, kAlice, {}).kind, Kind::kNotOwned);
+  EXPECT_EQ(keeper().releases.begin(name, kAlice, {}).kind, Kind::kNotOwned);
 }
 
 TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
   renewed(kAlice);
-  EXPECT_FALSE(keeper().releases().begin(name, kAlice, {}).repeated);
-  const ReleasePlan again = keeper().releases().begin(name, kAlice, {});
+  EXPECT_FALSE(keeper().releases.begin(name, kAlice, {}).repeated);
+  const ReleasePlan again = keeper().releases.begin(name, kAlice, {});
   EXPECT_TRUE(again.repeated);
   EXPECT_EQ(again.kind, Kind::kFinal);
 }
@@ -109,8 +109,8 @@ TEST_F(ReleaseTest, ARepeatedFinalReleaseSaysSo) {
 TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  (void)keeper().releases().begin(name, kAlice, {Ending::How::kAll});
-  const ReleasePlan again = keeper().releases().begin(name, kAlice, {});
+  (void)keeper().releases.begin(name, kAlice, {Ending::How::kAll});
+  const ReleasePlan again = keeper().releases.begin(name, kAlice, {});
   EXPECT_EQ(again.kind, Kind::kFinal);
   EXPECT_EQ(again.remaining, 0);
 }
@@ -118,7 +118,7 @@ TEST_F(ReleaseTest, OnceFinalAReleaseStaysFinal) {
 TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().releases().ended(name, kAlice, plan.command, End::kDone);
+  keeper().releases.ended(name, kAlice, plan.command, End::kDone);
   EXPECT_EQ(begin_release().kind, Kind::kDone);
   EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
 }
@@ -126,7 +126,7 @@ TEST_F(ReleaseTest, ALateReleaseIsReportedByTheNextOne) {
 TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().releases().ended(name, kAlice, plan.command, End::kExpired);
+  keeper().releases.ended(name, kAlice, plan.command, End::kExpired);
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(begin_release().kind, Kind::kLost);
 }
@@ -134,7 +134,7 @@ TEST_F(ReleaseTest, ALateReleaseThatCameToNothingIsALoss) {
 TEST_F(ReleaseTest, AReleaseThatIsRefusedForGoodIsAskedAgainByTheNextOne) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release(sending);
-  keeper().releases().ended(name, kAlice, plan.command, End::kRefused);
+  keeper().releases.ended(name, kAlice, plan.command, End::kRefused);
   EXPECT_TRUE(keeper().is_idle());
   const ReleasePlan again = begin_release();
   EXPECT_EQ(again.kind, Kind::kFinal);
@@ -148,8 +148,8 @@ TEST_F(ReleaseTest, AnOldReleaseDoesNotTouchANewHold) {
   EXPECT_EQ(attempt(kAlice).count, 1);
   EXPECT_TRUE(sending->revoked());
   renewed(kAlice);
-  keeper().releases().done(name, kAlice, plan);
-  keeper().releases().ended(name, kAlice, plan.command, End::kExpired);
+  keeper().releases.done(name, kAlice, plan);
+  keeper().releases.ended(name, kAlice, plan.command, End::kExpired);
   EXPECT_EQ(keeper().count(name, kAlice), 1);
 }
 
@@ -157,7 +157,7 @@ TEST_F(ReleaseTest, APartialReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   renewed(kAlice, 2);
   const ReleasePlan plan = begin_release();
-  keeper().releases().done(name, kAlice, plan, "it is gone");
+  keeper().releases.done(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
@@ -169,7 +169,7 @@ TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
   const ReleasePlan plan = begin_release();
   forced(keeper(), name, world.now());
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
-  keeper().releases().done(name, kAlice, plan, "it is gone");
+  keeper().releases.done(name, kAlice, plan, "it is gone");
   EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
   EXPECT_EQ(events.size(), 1U);
 }
@@ -177,7 +177,7 @@ TEST_F(ReleaseTest, ALossThatIsFoundBesideAPartialReleaseIsReportedByIt) {
 TEST_F(ReleaseTest, ALastReleaseThatFindsNothingReportsTheLoss) {
   renewed(kAlice);
   const ReleasePlan plan = begin_release();
-  keeper().releases().done(name, kAlice, plan, "it is gone");
+  keeper().releases.done(name, kAlice, plan, "it is gone");
   EXPECT_TRUE(keeper().known(name, kAlice).lost);
   EXPECT_EQ(events.size(), 1U);
   EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
@@ -201,10 +201,10 @@ TEST_F(ReleaseTest, AReleaseIsSentUntilNoRenewalUnderWayCanKeepTheHold) {
 }
 
 TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
-  (void)keeper().releases().take_back(name, kAlice, sending, kNever);
+  (void)keeper().releases.take_back(name, kAlice, sending, kNever);
   const auto other = std::make_shared<Sending>();
   const LockName side(name.text(), Side::kWrite);
-  (void)keeper().releases().take_back(side, kAlice, other, kNever);
+  (void)keeper().releases.take_back(side, kAlice, other, kNever);
   EXPECT_FALSE(attempt(kBob).takes_over);
   EXPECT_TRUE(attempt(kAlice).takes_over);
   EXPECT_TRUE(sending->revoked());
@@ -214,10 +214,10 @@ TEST_F(ReleaseTest, AnAttemptTakesOverWhatItsOwnerHasPendingForTheName) {
 }
 
 TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
-  EXPECT_TRUE(keeper().releases().take_back(name, kAlice, sending, kNever));
+  EXPECT_TRUE(keeper().releases.take_back(name, kAlice, sending, kNever));
   EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
   EXPECT_FALSE(keeper().is_idle());
-  keeper().releases().ended(name, kAlice, sending.get(), End::kDone);
+  keeper().releases.ended(name, kAlice, sending.get(), End::kDone);
   EXPECT_TRUE(keeper().is_idle());
   EXPECT_EQ(begin_release().kind, Kind::kNotOwned);
 }
@@ -225,7 +225,7 @@ TEST_F(ReleaseTest, ATakenBackGrantDoesNotChangeTheNextRelease) {
 TEST_F(ReleaseTest, AReleaseSaysByItselfWhatIsLeft) {
   renewed(kAlice);
   renewed(kAlice, 2);
-  (void)keeper().releases().take_back(name, kAlice, sending, kNever);
+  (void)keeper().releases.take_back(name, kAlice, sending, kNever);
   EXPECT_EQ(begin_release().kind, Kind::kPartial);
   EXPECT_TRUE(sending->revoked());
   EXPECT_TRUE(keeper().is_idle());
@@ -251,7 +251,7 @@ TEST_F(ReleaseTest, WhatIsGrantedWhileTheClientIsClosedIsNotRecorded) {
 
 TEST_F(ReleaseTest, CloseNamesWhatIsHeldAndWhatIsPending) {
   renewed(kAlice);
-  (void)keeper().releases().take_back(LockName("pending"), kBob, sending, kNever);
+  (void)keeper().releases.take_back(LockName("pending"), kBob, sending, kNever);
   bool idle = false;
   keeper().begin_close([&idle] { idle = true; });
   EXPECT_FALSE(idle);

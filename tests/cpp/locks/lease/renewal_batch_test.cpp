@@ -36,7 +36,7 @@ class RenewalBatchTest : public LeaseKeeperTest {
     const std::string field = owner_field("client", kAlice);
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    recipe.acquire(writer, {what, field, 1, lease.time});
+    recipe.steps.acquire.write(writer, {what, field, 1, lease.time});
     (void)execute(bytes);
     Attempt attempt(keeper(), what, kAlice);
     (void)attempt.begin();
@@ -173,7 +173,7 @@ TEST_F(RenewalBatchTest, AHoldThatIsReleasedBeforeItsBatchGoesOutIsLeftOut) {
   server.restart(true, Millis(100), {});
   break_connection();
   pass(Millis(5));
-  ASSERT_EQ(keeper().releases().begin(lock(2), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
+  ASSERT_EQ(keeper().releases.begin(lock(2), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
   renewed_keys.clear();
   pass(Millis(400));
   EXPECT_EQ(renewed_keys.count("lock2"), 0U);
@@ -187,7 +187,7 @@ TEST_F(RenewalBatchTest, ABatchWhoseHoldsAreAllReleasedRenewsNothing) {
   server.restart(true, Millis(100), {});
   break_connection();
   pass(Millis(5));
-  for (const int each : {0, 1}) (void)keeper().releases().begin(lock(each), kAlice, {});
+  for (const int each : {0, 1}) (void)keeper().releases.begin(lock(each), kAlice, {});
   renewed_holds = 0;
   pass(kLease);
   EXPECT_EQ(renewed_holds, 0);
@@ -197,9 +197,9 @@ TEST_F(RenewalBatchTest, ABatchWhoseHoldsAreAllReleasedRenewsNothing) {
 TEST_F(RenewalBatchTest, TheAnswerToABatchIsNothingToAHoldThatWasReleasedMeanwhile) {
   hold_locks(3);
   begin_for_all();
-  const ReleasePlan plan = keeper().releases().begin(lock(1), kAlice, {});
+  const ReleasePlan plan = keeper().releases.begin(lock(1), kAlice, {});
   command({"DEL", "lock1"});
-  keeper().releases().done(lock(1), kAlice, plan);
+  keeper().releases.done(lock(1), kAlice, plan);
   resume();
   EXPECT_EQ(events, Strings{});
   EXPECT_FALSE(keeper().known(lock(1), kAlice).lost);
@@ -222,7 +222,7 @@ TEST_F(RenewalBatchTest, ABatchPromisesNoMoreThanAnExtensionThatHasBegunMeanwhil
 TEST_F(RenewalBatchTest, ABatchThatMeetsAHoldBeingPassedOnIsNoLoss) {
   hold_locks(3);
   begin_for_all();
-  const std::string ticket = keeper().releases().begin_detach(lock(1), kAlice, Millis(2000));
+  const std::string ticket = keeper().releases.begin_detach(lock(1), kAlice, Millis(2000));
   command({"HDEL", "lock1", owner_field("client", kAlice)});
   command({"HSET", "lock1", ticket, "1"});
   resume();
@@ -232,11 +232,11 @@ TEST_F(RenewalBatchTest, ABatchThatMeetsAHoldBeingPassedOnIsNoLoss) {
 TEST_F(RenewalBatchTest, AHoldWhoseDetachHasNoAnswerIsLeftToTheShorterLease) {
   hold_locks(2);
   const TimePoint until = after(world.now(), Millis(2000));
-  (void)keeper().releases().begin_detach(lock(1), kAlice, Millis(2000));
+  (void)keeper().releases.begin_detach(lock(1), kAlice, Millis(2000));
   EXPECT_EQ(keeper().begin_extension(lock(1), kAlice, kLease), 0U);
   pass(Millis(1900));
   EXPECT_EQ(keeper().count(lock(1), kAlice), 1);
-  (void)keeper().releases().begin_detach(lock(1), kAlice, kLease);
+  (void)keeper().releases.begin_detach(lock(1), kAlice, kLease);
   EXPECT_LE(after(world.now(), *keeper().known(lock(1), kAlice).left), until);
   pass(Millis(200));
   EXPECT_EQ(keeper().count(lock(1), kAlice), 0);
@@ -276,7 +276,7 @@ TEST_F(RenewalBatchTest, AServerThatDoesNotAnswerCostsAllTheHoldsOfABatch) {
 TEST_F(RenewalBatchTest, ARenewalWhoseConnectionFailedMayArriveUntilTheCommandTimeOut) {
   hold_locks(2);
   begin_for_all();
-  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
+  ASSERT_EQ(keeper().releases.begin(lock(0), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
   EXPECT_TRUE(keeper().renewal_on_wire(lock(0), kAlice));
   break_connection();
   resume();
@@ -292,7 +292,7 @@ TEST_F(RenewalBatchTest, ARenewalThatWasNotWrittenBeforeTheReleaseIsNotOnItsWay)
   pass(Millis(5));
   keeper().watchdog().verify();
   pass(Millis(1));
-  ASSERT_EQ(keeper().releases().begin(lock(0), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
+  ASSERT_EQ(keeper().releases.begin(lock(0), kAlice, {}).kind, ReleasePlan::Kind::kFinal);
   EXPECT_FALSE(keeper().renewal_on_wire(lock(0), kAlice));
 }
 

@@ -17,7 +17,7 @@ class ShortenedLeaseTest : public LeaseKeeperTest {
     const std::string field = owner_field("client", owner);
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    sync::read_lock_recipe().acquire(writer, {name, field, count, lease.time});
+    sync::read_lock_recipe().steps.acquire.write(writer, {name, field, count, lease.time});
     ASSERT_EQ(execute(bytes), "$-1\r\n");
     Attempt attempt(keeper(), name, owner);
     (void)attempt.begin();

@@ -285,7 +285,7 @@ TEST_F(HoldTrackingTest, AHoldThatIsReleasedIsNotLost) {
 
 TEST_F(HoldTrackingTest, AHoldThatIsBeingPassedOnIsNotLookedAt) {
   grant(kAlice, 1, {Millis(240), true});  // its renewal and the first look fall due together
-  (void)keeper().releases().begin_detach(name, kAlice, Millis(60000));
+  (void)keeper().releases.begin_detach(name, kAlice, Millis(60000));
   pass(Millis(150));
   EXPECT_EQ(looks() + lock_renewals(), 0);
   EXPECT_EQ(tracked(), 0U);

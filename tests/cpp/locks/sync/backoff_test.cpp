@@ -162,7 +162,7 @@ class SpinningTest : public ::testing::Test {
   void held_by_another(Millis lease) {
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    spin_lock_recipe().acquire(writer, {name_, "another:1", 1, lease});
+    spin_lock_recipe().steps.acquire.write(writer, {name_, "another:1", 1, lease});
     execute(bytes);
   }
   void released_by_the_other() {

@@ -169,21 +169,20 @@ class CallFixture : public ::testing::Test {
 
   Verdict verdict() const { return outcome.value().verdict; }
   lease::Keeper& keeper() const { return *context->keeper; }
-  int count(OwnerNumber owner = kAlice) const { return keeper().count(lock->name(), owner); }
+  int count(OwnerNumber owner = kAlice) const { return keeper().count(lock->name, owner); }
   std::int64_t total(Stats::Counter counter) const { return context->stats->total(counter); }
   // The commands that the recipe writes, by `owner`.
   std::string acquire_command(OwnerNumber owner = kAlice, int holds = 1) const {
     std::string command;
     script::Writer writer(command, false, "publish");
-    lock->recipe().acquire(
-        writer,
-        {lock->name(), {"client", owner}, holds, kLease.time, {lock->options().queue_timeout}});
+    lock->recipe.steps.acquire.write(
+        writer, {lock->name, {"client", owner}, holds, kLease.time, {lock->options.queue_timeout}});
     return command;
   }
   std::string release_command(OwnerNumber owner = kAlice, int left = 0) const {
     std::string command;
     script::Writer writer(command, false, "publish");
-    lock->recipe().taking()->release(writer, {lock->name(), {"client", owner}, left});
+    lock->recipe.taking->release(writer, {lock->name, {"client", owner}, left});
     return command;
   }
 

@@ -17,10 +17,10 @@ class CallTest : public CallFixture,
  protected:
   CallTest() { set_up(std::get<0>(GetParam()), std::get<1>(GetParam())); }
 
-  bool returns() const { return lock->recipe().holding()->owners_return(); }
-  bool in_turn() const { return lock->recipe().waiting() == Waiting::kInTurn; }
+  bool returns() const { return !lock->recipe.holding->traits.has_permits; }
+  bool in_turn() const { return lock->recipe.traits.waiting == Waiting::kInTurn; }
   // Whether a release lets other clients go first.
-  bool yields() const { return in_turn() || lock->recipe().waiting() == Waiting::kBackOff; }
+  bool yields() const { return in_turn() || lock->recipe.traits.waiting == Waiting::kBackOff; }
   std::string field(OwnerNumber owner) const { return owner_field("client", owner); }
 };
 
@@ -52,7 +52,7 @@ TEST_P(CallTest, AGrantIsAmongTheFiguresOfLocks) {
   const auto acquired = total(Stats::Counter::kAcquired);
   acquire({granted});
   release({kReleased});
-  EXPECT_EQ(total(Stats::Counter::kAcquired), acquired + (lock->recipe().takes() ? 1 : 0));
+  EXPECT_EQ(total(Stats::Counter::kAcquired), acquired + (lock->recipe.taking != nullptr ? 1 : 0));
 }
 
 TEST_P(CallTest, HeldByAnotherACallerThatDoesNotWaitIsRefused) {
@@ -84,7 +84,7 @@ TEST_P(CallTest, ANestedHoldAndAPartialReleaseAreOneCommandEach) {
 
 TEST_P(CallTest, AServerThatDoesNotKnowTheScriptGetsItsText) {
   std::string loaded;  // preloading the kind's scripts
-  for (std::size_t i = 0; i < lock->recipe().scripts().size(); ++i) loaded += "+loaded\r\n";
+  for (std::size_t i = 0; i < lock->recipe.scripts().size(); ++i) loaded += "+loaded\r\n";
   acquire({kNoScript, loaded + granted});
   EXPECT_EQ(verdict(), Verdict::kGranted);
   EXPECT_GE(script.count("\r\nEVAL\r\n"), 1);
@@ -177,7 +177,7 @@ TEST_P(CallTest, AHoldThatIsGoneIsLostByItsRelease) {
   acquire({granted});
   release({kNil});
   EXPECT_EQ(verdict(), Verdict::kGone);
-  EXPECT_EQ(keeper().known(lock->name(), kAlice).lost, returns());
+  EXPECT_EQ(keeper().known(lock->name, kAlice).lost, returns());
 }
 
 TEST_P(CallTest, AHoldThatRanOutIsLostByItsRelease) {
@@ -248,7 +248,7 @@ TEST_P(CallTest, AReleaseWithoutAReplyFailsAndGoesOn) {
 
 TEST_P(CallTest, WhileItsOwnerIsAcquiringAnotherCallOfTheOwnerIsRefused) {
   if (!returns()) return;
-  lease::Attempt attempt(keeper(), lock->name(), kAlice);
+  lease::Attempt attempt(keeper(), lock->name, kAlice);
   EXPECT_TRUE(attempt.enter());
   acquire({});
   EXPECT_EQ(verdict(), Verdict::kFailed);
@@ -302,7 +302,7 @@ TEST_F(ThreadCallTest, AnExceptionLeavesNothingBehind) {
   EXPECT_THROW(acquire({}), std::bad_alloc);
   script.on_writing = nullptr;
   EXPECT_FALSE(lease::acquiring(keeper()));
-  EXPECT_FALSE(keeper().acquiring(lock->name(), kAlice));
+  EXPECT_FALSE(keeper().acquiring(lock->name, kAlice));
   EXPECT_EQ(count(), 0);
 }
 
@@ -317,10 +317,10 @@ TEST_F(ThreadCallTest, AReleaseThatComesBackDoesNotGoBehindANewerHold) {
   acquire({granted});
   script.on_writing = [this] {  // as a signal handler would
     script.on_writing = nullptr;
-    lease::Attempt attempt(keeper(), lock->name(), kAlice);
+    lease::Attempt attempt(keeper(), lock->name, kAlice);
     (void)attempt.begin();
     EXPECT_TRUE(
-        attempt.granted({lock->name(), kAlice, 1, kLease, script.clock.now(), &lock_recipe()}));
+        attempt.granted({lock->name, kAlice, 1, kLease, script.clock.now(), &lock_recipe()}));
   };
   script.got.clear();
   release({kNoScript});
@@ -338,9 +338,9 @@ TEST_F(ThreadCallTest, AForcedReleaseThatWasSentBeforeItsCommandLeavesItsGrant) 
   };
   acquire({granted});
   ASSERT_NE(forced_at, TimePoint{});
-  lease::forced(keeper(), lock->name(), forced_at);  // its reply is judged
+  lease::forced(keeper(), lock->name, forced_at);  // its reply is judged
   EXPECT_EQ(count(), 1);
-  EXPECT_FALSE(keeper().known(lock->name(), kAlice).lost);
+  EXPECT_FALSE(keeper().known(lock->name, kAlice).lost);
 }
 
 class Later final : public Clock {  // no thread sleeps on the clock of the test: it moves on

@@ -137,7 +137,8 @@ class Crowd {
     const Client& client = clients_[i];
     if (client.signalled && !client.stand_back.under_way()) return attempt(i, true);
     sleep(i, client.stand_back.until(), [this, i] {
-      clients_[i].stand_back.end_by(now_);
+      StandBack& stand_back = clients_[i].stand_back;
+      if (now_ >= stand_back.until()) stand_back.end();
       wait(i);
     });
   }

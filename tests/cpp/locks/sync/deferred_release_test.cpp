@@ -93,7 +93,7 @@ TEST_P(DeferredHoldReleaseTest, ALossIsReportedByAnEvent) {
   read(kNil);  // it was not there
   EXPECT_EQ(reported(), std::vector<Kind>{Kind::kLostAfterRelease});
   EXPECT_TRUE(keeper().is_idle());
-  EXPECT_TRUE(keeper().known(lock->name(), kAlice).lost);
+  EXPECT_TRUE(keeper().known(lock->name, kAlice).lost);
 }
 
 TEST_P(DeferredHoldReleaseTest, ALossLeavesTheNextHoldAlone) {
@@ -101,7 +101,7 @@ TEST_P(DeferredHoldReleaseTest, ALossLeavesTheNextHoldAlone) {
   release_deferred();
   acquire_behind(kNil, granted);
   EXPECT_EQ(reported(), std::vector<Kind>{Kind::kLostAfterRelease});
-  EXPECT_FALSE(keeper().known(lock->name(), kAlice).lost);
+  EXPECT_FALSE(keeper().known(lock->name, kAlice).lost);
   EXPECT_EQ(count(), 1);
 }
 
@@ -152,7 +152,7 @@ TEST_P(DeferredHoldReleaseTest, ClosedItIsLeftInTheLedger) {
   release_deferred();
   context->topology->close(Status::closed("closed"));
   EXPECT_FALSE(keeper().is_idle());
-  EXPECT_EQ(keeper().close(), std::vector<std::string>{lock->name().text()});
+  EXPECT_EQ(keeper().close(), std::vector<std::string>{lock->name.text()});
 }
 
 TEST_P(DeferredHoldReleaseTest, ItsCallIsGoneWithItsReply) {
@@ -227,7 +227,7 @@ TEST_F(UnwrittenReleaseTest, OnceItIsWrittenItsThreadLeaves) {
 // For newcomers of this client, who are not to overtake the waiters of others.
 TEST_F(UnwrittenReleaseTest, OnceItIsWrittenItIsInFlightUntilItsReply) {
   wait::WaitRegistry& waits = *context->waits;
-  const std::string channel = lock->recipe().channel(lock->name(), {}).bytes();
+  const std::string channel = lock->recipe.channel(lock->name, {});
   waits.published(channel, 1, script.clock.now()).run();
   script.room = 5;
   script.on_reading = [this] { (void)context->timers->step(script.clock.now()); };
@@ -256,8 +256,7 @@ TEST_F(UnwrittenReleaseTest, WhatIsNeverWrittenFailsAndMayBeReleasedAgain) {
   EXPECT_EQ(verdict(), Verdict::kFailed);
   EXPECT_TRUE(events->all.empty()) << "its caller gets an error";
   EXPECT_FALSE(keeper().is_idle());
-  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).kind,
-            lease::ReleasePlan::Kind::kFinal);
+  EXPECT_EQ(keeper().releases.begin(lock->name, kAlice, {}).kind, lease::ReleasePlan::Kind::kFinal);
 }
 
 TEST_F(UnwrittenReleaseTest, AnInterruptedThreadHasLeft) {
@@ -265,7 +264,7 @@ TEST_F(UnwrittenReleaseTest, AnInterruptedThreadHasLeft) {
   script.stuck = true;
   leave(release_call(kAlice, true));
   EXPECT_FALSE(outcome);
-  EXPECT_EQ(keeper().releases().begin(lock->name(), kAlice, {}).kind,
+  EXPECT_EQ(keeper().releases.begin(lock->name, kAlice, {}).kind,
             lease::ReleasePlan::Kind::kNotOwned);
   script.room = std::string::npos;
   script.stuck = false;

@@ -48,12 +48,12 @@ class FanOutTest : public CallFixture {
   void begin(const QuorumRule& rule, Places first, Places second) {
     const auto start = [this](std::size_t place) {
       begun_members.push_back(place);
-      return members[place] = std::make_shared<Member>(context, lock->name());
+      return members[place] = std::make_shared<Member>(context, lock->name);
     };
     const auto next = [second = std::move(second)](const Answers&) { return second; };
     const auto combine = [rule](const Answers& answers) { return common_release(rule, answers); };
     FanOutCall::Plan plan{rule, std::move(first), start, next, combine};
-    call = std::make_shared<FanOutCall>(context, lock->name(), std::move(plan));
+    call = std::make_shared<FanOutCall>(context, lock->name, std::move(plan));
     kept = std::make_shared<KeptOutcome>();
     call->finish_to(kept, kId);
   }

@@ -37,7 +37,7 @@ TEST(PermitIdTest, IsWhatTheStepsSend) {
   const Step step{name, {kClient, OwnerNumber{7}}, 0, Millis(1)};
   std::string acquire;
   script::Writer acquires(acquire, false, "publish");
-  permit_kind().renewed.acquire(acquires, step);
+  permit_kind().renewed.steps.acquire.write(acquires, step);
   EXPECT_NE(acquire.find(permit), std::string::npos);
   std::string renew;
   script::Writer renews(renew, false);

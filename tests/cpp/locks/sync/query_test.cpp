@@ -19,7 +19,7 @@ class QueryTest : public CallFixture, public ::testing::WithParamInterface<Calle
   QueryTest() { set_up(GetParam(), kinds_with_holds().front()); }
 
   Query value() const {
-    return {lock->name(), [](script::Writer& out) {
+    return {lock->name, [](script::Writer& out) {
               out.command({"GET", "the lock"}, script::kNumberReplies);
             }};
   }

@@ -43,7 +43,7 @@ class ReleaseLifeTest : public CallFixture {
   void no_reply() { release->complete(Status::unreachable("no reply"), {}); }
   // Its owner's next attempt.
   void take_over() {
-    lease::Attempt attempt(keeper(), lock->name(), kAlice);
+    lease::Attempt attempt(keeper(), lock->name, kAlice);
     (void)attempt.begin();
     EXPECT_TRUE(release->revoked());
     release->complete(Status::revoked(), {});
@@ -150,7 +150,7 @@ TEST_F(ReleaseWithoutCallerTest, ItIsOverWithTheLease) {
   script.clock.advance(2 * kLease.time);
   no_reply();
   EXPECT_TRUE(keeper().is_idle());
-  EXPECT_TRUE(keeper().known(lock->name(), kAlice).lost);
+  EXPECT_TRUE(keeper().known(lock->name, kAlice).lost);
 }
 
 class PartialReleaseTest : public ReleaseLifeTest {

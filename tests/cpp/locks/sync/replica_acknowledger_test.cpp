@@ -22,7 +22,7 @@ using client::InFlightRequest;
 using Strings = std::vector<std::string>;
 
 // Its write is a PEXPIRE.
-const TakingRecipe& recipe() { return *semaphore().recipe.taking(); }
+const TakingRecipe& recipe() { return *semaphore().recipe.taking; }
 
 // Two servers, "old" and "new", that take writes; have() says later what the replicas have of them.
 class Servers final : public simulation::Peer {

@@ -62,10 +62,10 @@ TEST(StepTest, AWaiterForAChangeSaysWhichRevisionItKnows) {
   script::Writer out(bytes, false);
   Step step{kName};
   step.options.amount = -5;
-  revision().recipe.acquire(out, step);
+  revision().recipe.steps.acquire.write(out, step);
   EXPECT_EQ(bytes,
             command(script::lua::revision_changed, {"myLock", "holdfast_state:{myLock}", "-5"}));
-  EXPECT_FALSE(revision().recipe.takes());
+  EXPECT_EQ(revision().recipe.taking, nullptr);
 }
 
 TEST(StepTest, TheOwnerIsThatOfTheStepAfterAnyOther) {

@@ -30,10 +30,10 @@ TEST_F(TaskCallTest, AnAttemptCancelledBeforeItIsSentIsNotSent) {
 
 TEST_F(TaskCallTest, AGatheredCallThatIsCancelledBeforeItIsSentIsGone) {
   const auto query = [this](std::size_t) {
-    return call_of(context, query_of(lock_recipe().steps().locked, lock->name()));
+    return call_of(context, query_of(lock_recipe().steps.locked, lock->name));
   };
   auto call = std::make_shared<FanOutCall>(
-      context, lock->name(),
+      context, lock->name,
       FanOutCall::Plan{multi_lock_rule(1, kLease.time), {0}, query, {}, [](const Answers&) {
                          return Outcome{};
                        }});
@@ -47,7 +47,7 @@ TEST_F(TaskCallTest, AGatheredCallThatIsCancelledBeforeItIsSentIsGone) {
 
 TEST_F(TaskCallTest, ADetachIsAReleaseToObserversOnceItIsDone) {
   const auto detach = [this] {
-    return sync::detach(context, lock_recipe(), lock->name(), kAlice, kLease.time);
+    return sync::detach(context, lock_recipe(), lock->name, kAlice, kLease.time);
   };
   EXPECT_EQ(detach(), nullptr) << "nothing is held";
   for (const std::string& reply : {kNil, kReleased}) {
@@ -56,8 +56,8 @@ TEST_F(TaskCallTest, ADetachIsAReleaseToObserversOnceItIsDone) {
     EXPECT_FALSE(step->about().last);
     run(step, {reply});
     EXPECT_EQ(step->about().last, reply == kReleased);
-    EXPECT_EQ(keeper().known(lock->name(), kAlice).lost, reply == kNil);
-    keeper().forget_loss(lock->name(), kAlice);
+    EXPECT_EQ(keeper().known(lock->name, kAlice).lost, reply == kNil);
+    keeper().forget_loss(lock->name, kAlice);
   }
 }
 

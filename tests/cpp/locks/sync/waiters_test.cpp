@@ -54,7 +54,7 @@ class WaitersTest : public ::testing::Test {
   void held_by_another(Millis lease) {
     std::string bytes;
     script::Writer writer(bytes, true, "publish");
-    lock_recipe().acquire(writer, {name_, "another:1", 1, lease});
+    lock_recipe().steps.acquire.write(writer, {name_, "another:1", 1, lease});
     execute(bytes);
   }
   void released_by_the_other() {
@@ -73,7 +73,7 @@ class WaitersTest : public ::testing::Test {
       const std::string taker = "another:" + std::to_string(i);
       std::string taking;
       script::Writer taker_writer(taking, true, "publish");
-      permit_kind().leased.acquire(taker_writer, {name_, taker, 1, lease});
+      permit_kind().leased.steps.acquire.write(taker_writer, {name_, taker, 1, lease});
       execute(taking);
     }
   }
@@ -177,7 +177,7 @@ TEST_F(WaitersTest, ATurnThatComesTooLateIsForTheNext) {
   held_by_another(Millis(2000));
   wait(1, 3);
   (void)attempts_in(Millis(100));
-  const std::string channel = lock_recipe().channel(name_, "").bytes();
+  const std::string channel = lock_recipe().channel(name_, "");
   const wait::WaiterPtr first = registry().next_waiter(channel, TimePoint{});
   wait::Calls late = registry().leave(channel, *first, wait::LeaveReason::kGaveUp, kNever);
   waiter(1)->cancel();
