@@ -171,6 +171,40 @@ def test_an_extended_permit_that_is_gone_is_not_given_back(permits: Permits) -> 
     assert permits.do(semaphore.try_release, permit) is False
 
 
+def test_an_extended_permit_that_runs_out_is_reported(permits: Permits) -> None:
+    lost: list[str] = []
+    semaphore = permits.semaphore(1)._client.permit_semaphore(NAME, on_lost=lost.append)
+    permit = permits.take(semaphore)
+    assert permits.do(semaphore.extend, permit, SHORT) is True
+    assert semaphore.lost is False
+    eventually(lambda: lost == [permit])
+    assert semaphore.lost is True
+    with pytest.raises(holdfast.LockLostError, match="its lease ran out"):
+        permits.do(semaphore.release, permit)
+    assert semaphore.lost is False
+
+
+def test_an_extend_that_does_not_find_the_permit_reports_it(permits: Permits) -> None:
+    lost: list[str] = []
+    semaphore = permits.semaphore(1)._client.permit_semaphore(NAME, on_lost=lost.append)
+    permit = permits.take(semaphore)
+    permits.take_away(permit)
+    assert permits.do(semaphore.extend, permit, 100) is False
+    eventually(lambda: lost == [permit])
+    assert semaphore.lost is True
+    with pytest.raises(holdfast.LockLostError):
+        permits.do(semaphore.release, permit)
+
+
+def test_an_extended_permit_counts_as_held_until_it_is_released(permits: Permits) -> None:
+    semaphore = permits.semaphore(1)
+    permit, stats = permits.take(semaphore), semaphore._client.stats
+    permits.do(semaphore.extend, permit, 100)
+    assert (stats().held, stats().released) == (1, 0)
+    permits.do(semaphore.release, permit)
+    assert (stats().held, stats().released) == (0, 1)
+
+
 def test_extend_ends_renewal(permits: Permits) -> None:
     semaphore = permits.semaphore(1, lease=SHORT)
     permit = permits.take(semaphore)

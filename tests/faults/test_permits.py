@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import holdfast
-from tests.contract.permits import NAME, Permits
+from tests.contract.permits import NAME, UNKNOWN, Permits
 from tests.faults.conftest import IMPATIENT, LASTING, SHORT
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -259,3 +260,53 @@ def test_a_refusal_of_a_command_leaves_the_number(
     permits.server.inspect.delete(NAME)
     permits.do(semaphore.release, permits.take(semaphore))
     assert permits.do(semaphore.permits) == 5
+
+
+@pytest.fixture
+def impatient(permits: Permits, make_client: MakeClient, proxy: FaultProxy) -> Any:
+    """The semaphore with one permit and its reports, of a client with a short lease."""
+    permits.semaphore(1)
+    client = make_client(proxy.url, lease=KEPT, command_timeout=IMPATIENT)
+    reported: list[str] = []
+    return client.permit_semaphore(NAME, on_lost=reported.append), reported
+
+
+def _is_lost_at_its_end(permits: Permits, impatient: Any, permit: str) -> None:
+    semaphore, reported = impatient
+    assert semaphore.lost is False
+    eventually(lambda: reported == [permit])
+    assert semaphore.lost is True
+    with pytest.raises(holdfast.LockLostError, match="its lease ran out"):
+        permits.do(semaphore.release, permit)
+
+
+@pytest.mark.realtime
+def test_a_permit_whose_extension_fails_is_lost_at_its_end(
+    permits: Permits, impatient: Any, proxy: FaultProxy
+) -> None:
+    """The shorter of both leases counts, and nothing renews it any more."""
+    semaphore, _ = impatient
+    permit = permits.take(semaphore)
+    proxy.black_hole()
+    with pytest.raises(holdfast.ConnectionError, match=NAME):
+        permits.do(semaphore.extend, permit, LONG)
+    proxy.heal()
+    _is_lost_at_its_end(permits, impatient, permit)
+
+
+@pytest.mark.realtime
+@pytest.mark.flavours("asyncio")
+def test_a_permit_whose_extension_is_cancelled_is_lost_at_its_end(
+    permits: Permits, impatient: Any, proxy: FaultProxy
+) -> None:
+    semaphore, _ = impatient
+    permits.do(semaphore.extend, UNKNOWN, LONG)  # now the server knows the script
+    permit = permits.take(semaphore)
+    before = permits.end_of(permit)
+    proxy.deafen()
+    cancelled = permits.flavour.actor()
+    cancelled.begin(semaphore.extend, permit, LONG)
+    eventually(lambda: permits.end_of(permit) > before + 1000 * LONG / 2)
+    cancelled.cancel()
+    proxy.heal()
+    _is_lost_at_its_end(permits, impatient, permit)

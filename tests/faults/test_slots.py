@@ -10,10 +10,12 @@ import pytest
 
 import holdfast
 from holdfast._locks.slots import Taken
+from tests.contract.permits import UNKNOWN
 from tests.faults.conftest import IMPATIENT, SHORT
 from tests.support.owners import MakeClient
 from tests.support.processes import StartChild
 from tests.support.proxy import FaultProxy
+from tests.support.renewals import KEPT
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 
@@ -253,3 +255,68 @@ def test_a_server_that_loses_its_data_is_reported_and_set_up_again(
     eventually(lambda: lost == [slot])
     again = alice.do(slots.acquire)
     assert (again.index, again.token > slot.token) == (0, True)
+
+
+@pytest.fixture
+def reported() -> list[Any]:
+    """With what `on_lost` of the slots was called."""
+    return []
+
+
+@pytest.fixture
+def hasty(make_client: MakeClient, proxy: FaultProxy, reported: list[Any]) -> Any:
+    """The same slots, of a client through the proxy with a short lease."""
+    client = make_client(proxy.url, lease=KEPT, command_timeout=IMPATIENT)
+    return client.slots(NAME, 2, on_lost=reported.append)
+
+
+@pytest.mark.realtime
+def test_a_slot_whose_extension_fails_is_lost_at_its_end(
+    hasty: Any, alice: Any, proxy: FaultProxy, reported: list[Any]
+) -> None:
+    slot = alice.do(hasty.acquire)
+    proxy.black_hole()
+    with pytest.raises(holdfast.ConnectionError, match=NAME):
+        alice.do(slot.extend, 600)
+    proxy.heal()
+    assert not slot.lost
+    eventually(lambda: slot.lost)
+    eventually(lambda: reported == [slot])
+
+
+def _end_of(server: Server, slot: Any) -> float:
+    """When its lease ends, in ms since 1970."""
+    return float(server.inspect.zscore(TIMEOUTS, bytes.fromhex(slot._permit)))
+
+
+@pytest.mark.realtime
+@pytest.mark.flavours("asyncio")
+def test_a_slot_whose_extension_is_cancelled_is_lost_at_its_end(
+    hasty: Any, flavour: Any, server: Server, proxy: FaultProxy, reported: list[Any]
+) -> None:
+    alice = flavour.actor()
+    alice.do(hasty._semaphore.extend, UNKNOWN, 600)  # now the server knows the script
+    slot = alice.do(hasty.acquire)
+    before = _end_of(server, slot)
+    proxy.deafen()
+    cancelled = flavour.actor()
+    cancelled.begin(slot.extend, 600)
+    eventually(lambda: _end_of(server, slot) > before + 300_000)
+    cancelled.cancel()
+    proxy.heal()
+    assert not slot.lost
+    eventually(lambda: slot.lost)
+    eventually(lambda: reported == [slot])
+
+
+def test_a_slot_that_was_extended_is_lost_at_its_end_without_a_report(
+    hasty: Any, alice: Any, reported: list[Any]
+) -> None:
+    slot = alice.do(hasty.acquire)
+    assert alice.do(slot.extend, SHORT) is True
+    assert not slot.lost
+    eventually(lambda: slot.lost)
+    with pytest.raises(holdfast.LockLostError, match="slot 0 of 'mySlots'"):
+        alice.do(slot.release)
+    alice.do(alice.do(hasty.acquire).release)
+    assert reported == []

@@ -126,14 +126,14 @@ void PermitSemaphore::leave(const Permits& permits) const {
 sync::ExchangePtr PermitSemaphore::extend(const std::string& permit, Millis lease) const {
   const auto context = client_->started();
   const auto number = sync::permit_number(context->client_id, permit);
-  if (number && context->keeper->count(name_, *number) > 0) {
-    // From now on it is not renewed, even if this fails, but expires on the server.
-    context->keeper->releases.leave_to_lease(name_, *number, lease);
+  if (number && context->keeper->knows(name_, *number)) {
+    return sync::extend(context, kind_.renewed, name_, *number, lease);
   }
   sync::Query query{name_, [name = name_, permit, lease](script::Writer& out) {
                       sync::permit_steps().extend.write(out,
                                                         sync::about_permits(name, permit, lease));
                     }};
+  // It may have been this client's.
   query.held_up = [keeper = context->keeper, name = name_, number] {
     return number && keeper->renewal_on_wire(name, *number);
   };

@@ -50,7 +50,8 @@ class PermitSemaphore {
   // A permit that this client has taken is known to be gone, by its clock at the latest.
   bool known_lost(const std::string& permit) const;
 
-  // 1, or 0: it is not in use.
+  // 1, or 0: it is not in use. That of a permit of this client is like that of a lock: see
+  // sync::extend().
   sync::ExchangePtr extend(const std::string& permit, Millis lease) const;
   sync::ExchangePtr try_set_permits(std::int64_t permits) const;  // 1, or 0: set before
   sync::ExchangePtr set_permits(std::int64_t permits) const;

@@ -7,7 +7,6 @@ lowest slot that no permit in use has.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -31,7 +30,6 @@ from holdfast._engine.arguments import (
     checked_name,
     checked_timeout,
     instead_of,
-    milliseconds,
 )
 from holdfast._engine.errors import (
     HoldfastError,
@@ -57,9 +55,6 @@ else:
 MOST_SLOTS: Final = 1000
 #: Of each value, in bytes.
 LONGEST_VALUE: Final = 1024
-#: Of a lease that is not renewed, what its owner trusts: the rest is for clocks that differ.
-TRUSTED: Final = 0.99
-MARGIN: Final = 0.002
 
 #: The replies of lua/slots/acquire.lua that are no slot.
 OTHER_NUMBER: Final = -1
@@ -116,11 +111,6 @@ def _checked_value(what: str, value: Any) -> str:
     return value
 
 
-def _boot_time() -> float:
-    """Seconds that a suspended machine counts, too."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 def _shown(lines: str) -> str:
     """The values of slots, for a message."""
     return repr(lines.split("\n")) if lines else "none"
@@ -132,10 +122,10 @@ class BaseSlot:
     __slots__ = (
         "__weakref__",
         "_epoch",
+        "_extended",
         "_over",
         "_permit",
         "_slots",
-        "_until",
         "index",
         "token",
         "value",
@@ -155,8 +145,8 @@ class BaseSlot:
         self._epoch = epoch_now()
         #: It was released.
         self._over = False
-        #: After extend(): until when it is trusted.
-        self._until: float | None = None
+        #: It has had a fixed lease since: no loss of it is reported.
+        self._extended = False
         self.index = index
         self.value = table.values[index] if table.values else None
         self.token = int(token)
@@ -165,14 +155,12 @@ class BaseSlot:
     def lost(self) -> bool:
         """Whether the slot is known to be gone, and has not been released; no command is sent.
 
-        After ``extend()`` it is by the local clock alone; in a child of ``fork()`` it is.
+        By the local clock at the end of its lease; in a child of ``fork()`` it is.
         """
         if self._epoch != epoch_now():
             return True
         if self._over:
             return False
-        if self._until is not None:
-            return _boot_time() >= self._until
         semaphore = self._slots._semaphore
         # Of the client's clock, before the loss is reported; and of a loss that was reported.
         known: bool = semaphore._core.known_lost(bytes.fromhex(self._permit))
@@ -189,19 +177,9 @@ class BaseSlot:
             )
             raise NotOwnedError(msg)
 
-    def _extending(self, lease: Seconds) -> float:
-        """Check a new lease; until when it is trusted if it is granted now."""
-        seconds = milliseconds("lease", lease) / 1000
-        self._check_process()
-        return _boot_time() + max(seconds / 2, seconds * TRUSTED - MARGIN)
-
     def _released(self) -> None:
         self._over = True
         self._slots._taken.pop(self._permit, None)
-
-    def _extended(self, until: float) -> None:
-        self._slots._taken.pop(self._permit, None)
-        self._until = until
 
     def __repr__(self) -> str:
         which = f"{self.index}" if self.value is None else f"{self.index} ({self.value!r})"
@@ -287,8 +265,7 @@ class BaseSlots(Synchronizer):
         self._hash = key_beside("slots", self._key)
         self._table = Table(checked_slots("n_or_values", n_or_values))
         # By permit: the slot, and the epoch in which its last reference lets go of it, -1 for
-        # that of a block, which is there for `on_lost` only. A slot that was released, or
-        # extended, is not there.
+        # that of a block, which is there for `on_lost` only. A slot that was released is not there.
         self._taken: dict[str, tuple[ref[BaseSlot], int]] = {}
         self._semaphore = self._permits(
             client,
@@ -414,7 +391,9 @@ class BaseSlots(Synchronizer):
         """Of a permit that is lost, on the thread or loop of ``on_lost``."""
         known = self._taken.get(permit)
         slot = None if known is None else known[0]()
-        return self._on_lost(slot) if self._on_lost is not None and slot is not None else None
+        if self._on_lost is None or slot is None or slot._extended:
+            return None
+        return self._on_lost(slot)
 
 
 class SlotPermits(PermitSemaphore):
@@ -463,11 +442,12 @@ class Slot(BaseSlot):
     def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when the slot was released or has expired.
 
-        ``lease``: seconds. This client no longer renews it, and calls no ``on_lost`` for it.
+        ``lease``: seconds. This client no longer renews it, even if this fails. Once it is
+        extended no ``on_lost`` is called for it.
         """
-        until = self._extending(lease)
+        self._check_process()
         extended = self._slots._semaphore.extend(self._permit, lease)
-        self._extended(until if extended else 0.0)
+        self._extended = self._extended or extended
         return extended
 
 

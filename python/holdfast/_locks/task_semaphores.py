@@ -420,14 +420,15 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits, Block):
     async def extend(self, permit: str, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when it is unknown or has expired.
 
-        ``lease``: seconds. This client no longer renews it.
+        ``lease``: seconds. This client no longer renews it, even if this fails; then the shorter
+        one of both leases counts. At its end the permit is lost, as any other.
 
         Raises ``TypeError`` or ``ValueError`` for an invalid id or lease, ``ConnectionError`` when
         the server is out of reach.
         """
         raw, ms = checked_permit(permit), milliseconds("lease", lease)
-        self._forget(permit)  # from now on only the server knows whether it is in use
-        return await request(self._client, self._core.extend(raw, ms)) == 1
+        extended = await request(self._client, self._core.extend(raw, ms)) == 1
+        return extended and not self._core.known_lost(raw)
 
     async def lease_left(self, permit: str) -> float | None:
         """Seconds until a permit of any client expires; ``None`` when it is unknown or has expired.

@@ -63,11 +63,12 @@ class Slot(BaseSlot):
     async def extend(self, lease: Seconds) -> bool:
         """Set a new fixed lease from now on; ``False`` when the slot was released or has expired.
 
-        ``lease``: seconds. This client no longer renews it, and calls no ``on_lost`` for it.
+        ``lease``: seconds. This client no longer renews it, even if this fails. Once it is
+        extended no ``on_lost`` is called for it.
         """
-        until = self._extending(lease)
+        self._check_process()
         extended = await self._slots._semaphore.extend(self._permit, lease)
-        self._extended(until if extended else 0.0)
+        self._extended = self._extended or extended
         return extended
 
 
