@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import socket
+import weakref
 from contextlib import ExitStack, suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -237,6 +239,41 @@ def test_a_loss_is_reported_once_with_the_slot(users: Users) -> None:
     with pytest.raises(holdfast.LockLostError, match="slot 0 of 'mySlots'"):
         users.do(slot.release)
     assert not slot.lost
+
+
+def _enter(users: Users, slots: Any) -> weakref.ref[Any]:
+    """Begin a block in which no variable refers to the slot."""
+    users.do(getattr(slots, "__aenter__", None) or slots.__enter__)
+    users.do(slots.taken)  # the actor refers to the result of its latest call
+    [(slot, _)] = slots._taken.values()
+    return cast("weakref.ref[Any]", slot)
+
+
+def _leave(users: Users, slots: Any) -> None:
+    users.do(getattr(slots, "__aexit__", None) or slots.__exit__, None, None, None)
+
+
+def test_the_loss_of_a_block_without_a_variable_is_reported(users: Users) -> None:
+    lost: list[Any] = []
+    slots = users.slots(1, {"lease": SHORT}, on_lost=lost.append)
+    slot = _enter(users, slots)
+    users.server.inspect.delete(TIMEOUTS)
+    eventually(lambda: len(lost) == 1)
+    assert lost == [slot()]
+    assert lost[0].lost
+    with pytest.raises(holdfast.LockLostError):
+        _leave(users, slots)
+    assert not lost[0].lost
+
+
+def test_the_slot_of_a_block_is_kept_until_its_end(users: Users) -> None:
+    slots = users.slots(1, on_lost=str)
+    slot = _enter(users, slots)
+    gc.collect()
+    assert slot() is not None
+    _leave(users, slots)
+    eventually(lambda: gc.collect() is not None and slot() is None)
+    assert users.do(slots.taken) == {}
 
 
 def test_a_slot_is_lost_by_the_local_clock_before_that_is_reported(

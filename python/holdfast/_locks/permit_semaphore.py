@@ -64,9 +64,15 @@ def here() -> bytes:
 
 
 class PermitReporter:
-    """Has ``on_lost`` of a semaphore object called in the context of who took the permit."""
+    """Has ``on_lost`` of a semaphore object called in the context of who took the permit.
 
-    __slots__ = ("_context", "_semaphore")
+    It is there until the permit is released, or its loss forgotten.
+    """
+
+    __slots__ = ("_context", "_semaphore", "slot")
+
+    #: The slot of a block, to which no variable need refer.
+    slot: object
 
     def __init__(self, semaphore: BasePermitSemaphore) -> None:
         if not semaphore._client._asynchronous:
@@ -134,7 +140,7 @@ class Granting:
     ``acquire``: the exchange that takes them, all or none; ``label``: instead of the semaphore's.
     """
 
-    __slots__ = ("_first", "_semaphore", "_who", "acquire", "keeping", "permits")
+    __slots__ = ("_first", "_semaphore", "_who", "acquire", "keeping", "permits", "report")
 
     def __init__(
         self,
@@ -149,8 +155,8 @@ class Granting:
     ) -> None:
         self._semaphore = semaphore
         self._who: bytes | None = None
-        report = semaphore._reporter() if semaphore._on_lost is not None else None
-        given = semaphore._losses, time, label, terms, report
+        self.report = semaphore._reporter() if semaphore._on_lost is not None else None
+        given = semaphore._losses, time, label, terms, self.report
         made = granting(semaphore, count, waits, lease, *given)
         self.keeping, self.acquire, self.permits, self._first = made
 

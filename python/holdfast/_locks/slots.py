@@ -205,9 +205,10 @@ class Taken:
             if earlier() is None:  # of a block, or an interrupt came
                 slots._dropped(each)
         if self._block:
-            if slots._on_lost is not None:
+            if (report := self.grant.report) is not None:
                 # Without a function to call: in it an interrupt of the block would be lost.
                 slots._taken[permit] = ref(self.slot), -1
+                report.slot = self.slot
             slots._enter(self)
         else:
             slots._taken[permit] = ref(self.slot, partial(slots._dropped, permit)), epoch_now()
