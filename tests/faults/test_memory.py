@@ -90,3 +90,17 @@ def test_an_evicted_lock_is_reported_as_a_loss(
     with pytest.raises(holdfast.LockLostError):
         alice.do(lock.release)
     assert bob.do(lock.acquire, blocking=False)
+
+
+def test_a_resize_that_is_refused_changes_nothing(
+    alice: Any, private_server: Server, make_client: MakeClient
+) -> None:
+    """out-of-memory: slots are taken as before."""
+    slots = make_client(private_server.url).slots(NAME, ["a", "b"])
+    alice.do(alice.do(slots.acquire).release)
+    fill(private_server)
+    with pytest.raises(holdfast.ServerError, match="OOM"):
+        alice.do(slots.resize, 3)
+    private_server.inspect.config_set("maxmemory", 0)
+    slot = alice.do(slots.acquire)
+    assert (slot.index, slot.value) == (0, "a")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import holdfast
-from holdfast._locks.slots import Taken
+from holdfast._locks import slots as slots_module
+from holdfast._locks.slots import Table, Taken
 from tests.contract.permits import UNKNOWN
 from tests.faults.conftest import IMPATIENT, SHORT
 from tests.support.owners import MakeClient
@@ -320,3 +321,35 @@ def test_a_slot_that_was_extended_is_lost_at_its_end_without_a_report(
         alice.do(slot.release)
     alice.do(alice.do(hasty.acquire).release)
     assert reported == []
+
+
+def test_a_resize_whose_repeat_is_refused_may_have_changed_the_slots(
+    far: Any, alice: Any, proxy: FaultProxy
+) -> None:
+    """lost-reply: acquires are refused until it is called again."""
+    alice.do(far.resize, 2)  # now the server knows the scripts
+    lost = proxy.lose_reply()
+    proxy.replace_reply(b"-ERR refused\r\n")
+    with pytest.raises(holdfast.ServerError, match="refused"):
+        alice.do(far.resize, 3)
+    assert lost.is_set()
+    with pytest.raises(ValueError, match="has 2 slots, not 3"):
+        alice.do(far.acquire)
+    alice.do(far.resize, 3)
+    assert alice.do(far.acquire).index == 0
+
+
+def test_a_refused_resize_leaves_the_slots_of_a_later_one(
+    far: Any, alice: Any, proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later, step = Table(4), slots_module.step
+
+    def step_beside_another(*given: Any, **options: Any) -> Any:
+        far._table = later
+        return step(*given, **options)
+
+    monkeypatch.setattr(slots_module, "step", step_beside_another)
+    proxy.replace_reply(b"-ERR refused\r\n")
+    with pytest.raises(holdfast.ServerError, match="refused"):
+        alice.do(far.resize, 3)
+    assert far._table is later

@@ -72,7 +72,7 @@ PLAUSIBLE_MS: Final = (100, 2 * 60 * 60 * 1000)
 _doubts: set[str] = set()
 
 
-def _in_doubt(error: BaseException) -> bool:
+def in_doubt(error: BaseException) -> bool:
     """Whether the command that raised it may have been executed: it was interrupted, too."""
     if isinstance(error, ServerError):
         return error._repeated
@@ -187,7 +187,7 @@ class Permits(Synchronizer):
         try:
             yield
         except BaseException as error:
-            if change > 0 or not _in_doubt(error):
+            if change > 0 or not in_doubt(error):
                 self._core.expect_more(-change)
             raise
 
@@ -197,7 +197,7 @@ class Permits(Synchronizer):
         try:
             yield
         except BaseException as error:
-            change = self._core.expect(count) if _in_doubt(error) else 0
+            change = self._core.expect(count) if in_doubt(error) else 0
             if change > 0:
                 self._core.expect_more(-change)
             raise

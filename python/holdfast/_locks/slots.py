@@ -38,7 +38,7 @@ from holdfast._engine.errors import (
     quoted,
 )
 from holdfast._engine.process import AnyClient
-from holdfast._locks.base import Synchronizer, held_by
+from holdfast._locks.base import Synchronizer, held_by, in_doubt
 from holdfast._locks.fields import checked_text
 from holdfast._locks.kinds import key_beside
 from holdfast._locks.permit_semaphore import Granting, PermitSemaphore, here
@@ -317,8 +317,13 @@ class BaseSlots(Synchronizer):
         table = Table(checked_slots("n_or_values", n_or_values))
         core, permits = self._client._core, self._semaphore
         keys = (self._timeouts, self._hash)
-        self._table = table
-        yield step(core, without_limit(core), "slots/resize", keys, table.terms, name=self._key)
+        before, self._table = self._table, table
+        try:
+            yield step(core, without_limit(core), "slots/resize", keys, table.terms, name=self._key)
+        except BaseException as error:
+            if self._table is table and not in_doubt(error):
+                self._table = before
+            raise
         with permits._expecting(permits._core.expect(table.number)):
             yield permits._core.set_permits(table.number)
 
