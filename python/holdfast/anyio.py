@@ -33,6 +33,9 @@ class _Chosen:
         found: Loops = _asyncio
         if name == "trio":
             from holdfast._engine import trio_run as found
+            from holdfast._locks.trio_blocks import protect
+
+            protect()
         elif name != "asyncio":
             msg = f"holdfast works in tasks of asyncio and of trio, and this is a task of {name}"
             raise RuntimeError(msg)

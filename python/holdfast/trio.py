@@ -11,12 +11,15 @@ from holdfast import asyncio as _same
 from holdfast._clients import tasks as _clients
 from holdfast._engine import trio_run as _trio
 from holdfast._engine.arguments import Self
+from holdfast._locks import trio_blocks as _blocks
 
 if TYPE_CHECKING:
     from holdfast.asyncio import *  # noqa: F403  # pyright: ignore[reportWildcardImportFromLibrary, reportAssignmentType]
 
 __all__: list[str] = []
 __all__ += _same.__all__
+
+_blocks.protect()
 
 
 class Client(_clients.Client):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast._locks.task_semaphores import Entered
 from tests.contract.permits import NAME, UNKNOWN, Permits
 from tests.faults.conftest import IMPATIENT, LASTING, SHORT
 from tests.support.owners import MakeClient
@@ -310,3 +311,22 @@ def test_a_permit_whose_extension_is_cancelled_is_lost_at_its_end(
     cancelled.cancel()
     proxy.heal()
     _is_lost_at_its_end(permits, impatient, permit)
+
+
+@pytest.mark.flavours("asyncio")
+def test_an_interrupt_before_the_block_begins_gives_the_permit_back(
+    permits: Permits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """interrupted-acquire: a signal handler of the program raises."""
+    semaphore = permits.semaphore(1)
+    add = Entered.add
+
+    def interrupt(entered: Entered[Any], taken: Any) -> None:
+        add(entered, taken)
+        raise KeyError
+
+    monkeypatch.setattr(Entered, "add", interrupt)
+    with pytest.raises(KeyError):
+        permits.flavour.actor().inside(semaphore, lambda _: None)
+    eventually(lambda: permits.free == 1)
+    assert not semaphore._client._permits

@@ -170,6 +170,20 @@ class Granting:
             self._who = f"{self._semaphore._client._core.id}:{self._first}".encode() + here()
         return self._who
 
+    def keep(self) -> list[str]:
+        """The permits, which are the caller's from now on, unless the client has closed."""
+        try:
+            self.keeping.keep()
+        finally:
+            if not self.keeping.kept:
+                self.forget()
+        return self.permits
+
+    def undo(self) -> None:
+        """Give them back, as their caller does not get them; does not wait."""
+        self.keeping.undo()
+        self.forget()
+
     def forget(self) -> None:
         """They were not granted, or are given back: no loss of them is reported."""
         for permit in self.permits:
@@ -225,18 +239,18 @@ class BasePermitSemaphore(Permits):
 
     def _take(
         self, count: int, lease: LeaseTime, time: CallersTime, label: str | None
-    ) -> Steps[list[str] | None]:
-        """Take permits, all or none; their ids."""
+    ) -> Steps[Granting | None]:
+        """Take permits, all or none, to be kept by the caller; ``None``: not in time."""
         grant = Granting(self, count, lease, time, label=label)
+        taken: Granting | None = None
         try:
             with grant.keeping:
-                if not (yield grant.acquire):
-                    return None
-                grant.keeping.pass_on()
-                grant.keeping.keep()
-                return grant.permits
+                if (yield grant.acquire):
+                    grant.keeping.pass_on()
+                    taken = grant
+                return taken
         finally:
-            if not grant.keeping.kept:
+            if taken is None:
                 grant.forget()
 
     def _forget(self, permit: str) -> None:

@@ -320,13 +320,13 @@ class Lock(BaseLock, _core.TaskLock):
             del self._bodies[owner]
         return watcher
 
-    async def _exit_watched(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Carry out ``__aexit__``."""
+    def _exit_watched(
+        self, _type: object, exc: BaseException | None, _traceback: object
+    ) -> Coroutine[Any, Any, None]:
+        """Carry out ``__aexit__``; for Ctrl-C no coroutine function, as ``Block.__aexit__``."""
+        return self._end_watched(exc)
+
+    async def _end_watched(self, exc: BaseException | None) -> None:
         rest = exc
         if self._cancel_on_lost and (watcher := self._leave_body()) is not None:
             rest = watcher.leave_body(exc)

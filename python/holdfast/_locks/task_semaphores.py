@@ -29,6 +29,7 @@ from holdfast._engine.process import AnyClient
 from holdfast._locks.base import Permits, seconds_left
 from holdfast._locks.permit_semaphore import (
     BasePermitSemaphore,
+    Granting,
     PermitReporter,
     checked_many,
     checked_permit,
@@ -290,10 +291,10 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits, Block):
         self, blocking: bool, seconds: float, lease: LeaseTime, label: str | None, count: int
     ) -> list[str] | None:
         time = time_of(self._client._core, seconds, blocking=blocking)
-        permits = await drive(self._client, self._take(count, lease, time, label))
-        if blocking and permits is None:
+        grant = await drive(self._client, self._take(count, lease, time, label))
+        if blocking and grant is None:
             await self._check_number()
-        return permits
+        return grant.keep() if grant is not None else None
 
     async def _release(self, raw: bytes) -> None:
         permit = raw.hex()
@@ -306,11 +307,18 @@ class PermitSemaphore(BasePermitSemaphore, TaskPermits, Block):
 
     async def __aenter__(self) -> str:
         time = time_of(self._client._core, self._wait)
-        permits = await drive(self._client, self._take(1, self._lease, time, None))
-        if permits is None:
-            raise await self._timed_out()
-        self._entered.add(permits[0])
-        return permits[0]
+        grant: Granting | None = None
+        try:
+            grant = await drive(self._client, self._take(1, self._lease, time, None))
+            if grant is None:
+                raise await self._timed_out()
+            self._entered.add(grant.permits[0])
+            return grant.keep()[0]
+        except BaseException:  # an interrupt came before the block began
+            if grant is not None:
+                self._entered.drop(grant.permits[0])
+                grant.undo()
+            raise
 
     async def _at_end(self) -> None:
         permit = self._entered.take()

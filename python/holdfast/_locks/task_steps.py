@@ -70,14 +70,16 @@ class Block:
     def _at_end(self) -> Coroutine[Any, Any, None]:
         raise NotImplementedError
 
-    async def __aexit__(
+    def __aexit__(
         self,
         exc_type: type[BaseException] | None,
         exc: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
+    ) -> Coroutine[Any, Any, None]:
         """Release it.
 
         An error of the body is raised; one of the release is added to it as a note, and logged.
         """
-        await end_block(self, self._at_end(), exc)
+        # No coroutine function: in trio Ctrl-C of just before is found here, not by the caller
+        # that has the coroutine and has not begun it.
+        return end_block(self, self._at_end(), exc)
