@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
 import anyio
@@ -110,6 +111,21 @@ def parts(
     return str(key.decode())
 
 
+shown_locked = Depends(Locked("shown:{tenant}:{order_id}", wait=0))
+shown_router = APIRouter(dependencies=[shown_locked])
+
+
+@shown_router.get("/shown/{order_id}")
+@shown_router.get("/shown")
+def shown(order_id: int = 3, tenant: str = "none") -> list[str]:
+    """What locks are held; one function of four routes, with other parameters in the path."""
+    return sorted(key.decode() for key in connect().scan_iter("shown:*"))
+
+
+app.include_router(shown_router, prefix="/of/{tenant}")
+app.include_router(shown_router)
+
+
 @app.get("/failing/{order_id}", dependencies=[Depends(Locked("failing:{order_id}"))])
 async def failing(order_id: int, how: str) -> None:
     """Refuses, or fails."""
@@ -200,6 +216,18 @@ app.get("/tried/{number}", dependencies=[tried])(lambda number: {"at": number})
 
 
 app.include_router(router, prefix="/v1")
+
+@asynccontextmanager
+async def own_lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async with holdfast.asyncio.Client(os.environ["HOLDFAST_URL"]) as client:
+        app.state.holdfast = client
+        yield
+
+
+alone = FastAPI(lifespan=own_lifespan)
+alone.get("/pid")(pid)
+alone.get("/shown/{order_id}", dependencies=[shown_locked])(shown)
+alone.get("/shown", dependencies=[shown_locked])(shown)
 
 wrapped = FastAPI(lifespan=app.router.lifespan_context)
 wrapped.router.routes.extend(app.router.routes)

@@ -160,6 +160,20 @@ def test_parameters_of_routers_and_dependencies_are_in_the_name(port: int) -> No
     assert get(f"http://127.0.0.1:{port}/parts/-7?part=a")[0] == 422
 
 
+@pytest.mark.parametrize("application", ["app", "alone"])
+def test_a_function_of_several_routes_locks_by_the_parameters_of_each(
+    application: str, run: Run, server: Server
+) -> None:
+    port = free_port()
+    start(run, port, server.url, application=f"tests.frameworks.orders:{application}")
+    expected = {"/shown/7": "none:7", "/shown": "none:3", "/shown?order_id=8": "none:8"}
+    if application == "app":
+        expected |= {"/of/acme/shown/7": "acme:7", "/of/acme/shown?order_id=8": "acme:8"}
+    for path, name in [*expected.items(), *reversed(expected.items())]:
+        assert get(f"http://127.0.0.1:{port}{path}") == (200, f'["shown:{name}"]'), path
+    assert get(f"http://127.0.0.1:{port}/shown?tenant=acme")[1] == '["shown:acme:3"]'
+
+
 def test_an_error_of_the_function_frees_the_lock(port: int, server: Server) -> None:
     assert get(f"http://127.0.0.1:{port}/failing/7?how=refuse") == (409, '{"detail":"no"}')
     eventually(lambda: not server.inspect.exists("failing:7"))

@@ -11,7 +11,7 @@ async def change(order_id: int): ...
 # Annotations are not postponed here: FastAPI could not resolve those of a callable object.
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -51,6 +51,9 @@ LONGEST_REASON = 123
 
 #: Where a request's scope has its holds, by kind and name.
 HOLDS = "holdfast.holds"
+#: Where a request has its parameters, and a route what it knows of them.
+PATH = "path_params"
+QUERY = "query_params"
 #: Where FastAPI keeps what is closed when all dependencies of a request have ended.
 CLOSED_LAST = "fastapi_middleware_astack"
 
@@ -102,7 +105,8 @@ class Locked:
             self._options["permits"] = permits
         self._background = bool(background)
         self._cancel_on_lost = bool(cancel_on_lost)
-        self._parameters: dict[Any, list[_Parameter]] = {}  # by the function of the route
+        #: By the function of the route, and the field: the path and the query parameter.
+        self._parameters: dict[Any, dict[str, dict[str, _Parameter]]] = {}
         self._alone: dict[Any, bool] = {}  # likewise: no other dependency ends after the response
 
     async def __call__(
@@ -166,26 +170,32 @@ class Locked:
         alone = not any(map(_ends_late, below))
         self._alone[route.endpoint] = self._alone.get(route.endpoint, True) and alone
 
-    def _bind(self, endpoint: Any, dependant: Any, path: str) -> "list[_Parameter]":
-        found = {each.name: each for each in _parameters(dependant)}
+    def _bind(self, key: Any, dependant: Any, path: str) -> None:
+        """Note the parameters of a route: another may have the same function and other ones."""
+        found = list(_parameters(dependant))
+        names = dict.fromkeys(each.name for each in found)
         for field in self._fields:
-            if field not in found:
+            if field not in names:
                 msg = (
                     f"field {field!r} of the template {self._template!r} is no path or query "
-                    f"parameter of {path!r}; there are: {', '.join(found) or 'none'}"
+                    f"parameter of {path!r}; there are: {', '.join(names) or 'none'}"
                 )
                 raise ValueError(msg)
-        bound = self._parameters[endpoint] = [found[field] for field in self._fields]
-        return bound
+        bound = self._parameters.setdefault(key, {field: {} for field in self._fields})
+        for each in found:
+            if each.name in bound:
+                bound[each.name][each.where] = each
 
     def _parameters_of(self, connection: HTTPConnection) -> "list[_Parameter]":
-        endpoint = connection.scope["endpoint"]
-        bound = self._parameters.get(endpoint)
-        if bound is None:  # the application has another lifespan
-            path = "".join(f"/{{{name}}}" for name in connection.path_params)
-            dependant = get_dependant(path=path, call=endpoint)
-            bound = self._bind(endpoint, dependant, connection.url.path)
-        return bound
+        key = endpoint = connection.scope["endpoint"]
+        path_params = connection.path_params
+        if endpoint not in self._alone:  # the application has another lifespan
+            key = (endpoint, frozenset(path_params))
+            if key not in self._parameters:
+                path = "".join(f"/{{{name}}}" for name in path_params)
+                dependant = get_dependant(path=path, call=endpoint)
+                self._bind(key, dependant, connection.url.path)
+        return [_present(each, path_params) for each in self._parameters[key].values()]
 
     def _is_alone(self, connection: HTTPConnection) -> bool:
         """Whether nothing of the request is left to end once its response has been sent.
@@ -284,17 +294,26 @@ class _Parameter:
 
     def __init__(self, field: Any, where: str) -> None:
         self.name: str = field.name
+        self.alias: str = getattr(field, "validation_alias", None) or field.alias
+        self.where = where  # the attribute of the request
         self._field = field
-        self._where = where  # the attribute of the request
 
     def value(self, connection: HTTPConnection) -> Any:
         """The value for the route's function; 422, as by FastAPI, if there is none."""
-        values, errors = request_params_to_args([self._field], getattr(connection, self._where))
+        values, errors = request_params_to_args([self._field], getattr(connection, self.where))
         if errors and connection.scope["type"] == "websocket":
             raise WebSocketRequestValidationError(errors)
         if errors:
             raise RequestValidationError(errors)
         return values[self.name]
+
+
+def _present(both: dict[str, _Parameter], path_params: Mapping[str, Any]) -> _Parameter:
+    """Of a field of several routes: the path parameter if this one has it."""
+    path = both.get(PATH)
+    if path is None or (QUERY in both and path.alias not in path_params):
+        return both[QUERY]
+    return path
 
 
 def _dependants(dependant: Any) -> Iterator[Any]:
@@ -306,7 +325,7 @@ def _dependants(dependant: Any) -> Iterator[Any]:
 
 def _parameters(dependant: Any) -> Iterator[_Parameter]:
     for each in _dependants(dependant):
-        for where in ("query_params", "path_params"):
+        for where in (QUERY, PATH):
             for field in getattr(each, where):
                 yield _Parameter(field, where)
 
