@@ -126,6 +126,18 @@ app.include_router(shown_router, prefix="/of/{tenant}")
 app.include_router(shown_router)
 
 
+@app.get("/any", dependencies=[Depends(Locked("{name}"))])
+def any_name(name: str) -> str:
+    return name
+
+
+@app.websocket("/any")
+async def any_socket(
+    websocket: WebSocket, hold: Annotated[Any, Depends(Locked("{name}"))], name: str
+) -> None:
+    await websocket.accept()
+
+
 @app.get("/failing/{order_id}", dependencies=[Depends(Locked("failing:{order_id}"))])
 async def failing(order_id: int, how: str) -> None:
     """Refuses, or fails."""
@@ -216,6 +228,7 @@ app.get("/tried/{number}", dependencies=[tried])(lambda number: {"at": number})
 
 
 app.include_router(router, prefix="/v1")
+
 
 @asynccontextmanager
 async def own_lifespan(app: FastAPI) -> AsyncIterator[None]:

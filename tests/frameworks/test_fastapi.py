@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import urllib.request
 from collections.abc import Iterator
@@ -172,6 +173,16 @@ def test_a_function_of_several_routes_locks_by_the_parameters_of_each(
     for path, name in [*expected.items(), *reversed(expected.items())]:
         assert get(f"http://127.0.0.1:{port}{path}") == (200, f'["shown:{name}"]'), path
     assert get(f"http://127.0.0.1:{port}/shown?tenant=acme")[1] == '["shown:acme:3"]'
+
+
+def test_a_name_that_the_request_leaves_empty_is_422(port: int) -> None:
+    status, text = get(f"http://127.0.0.1:{port}/any?name=")
+    assert status == 422
+    assert json.loads(text)["detail"][0]["msg"] == "the lock's name must not be empty"
+    with pytest.raises(InvalidStatus) as caught, connect(f"ws://127.0.0.1:{port}/any?name="):
+        pass
+    assert caught.value.response.status_code == 403
+    assert get(f"http://127.0.0.1:{port}/any?name=x") == (200, '"x"')
 
 
 def test_an_error_of_the_function_frees_the_lock(port: int, server: Server) -> None:

@@ -11,7 +11,7 @@ async def change(order_id: int): ...
 # Annotations are not postponed here: FastAPI could not resolve those of a callable object.
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -38,7 +38,7 @@ from holdfast.contrib._locks import (
     purpose,
     seconds_to_retry,
 )
-from holdfast.integration import Seconds, about, is_busy, log_error, term
+from holdfast.integration import Seconds, about, checked_name, is_busy, log_error, term
 
 __all__ = ["Locked", "get_client", "lifespan"]
 
@@ -115,6 +115,10 @@ class Locked:
         """Called by FastAPI."""
         values = {each.name: each.value(connection) for each in self._parameters_of(connection)}
         name = self._template.format_map(values)
+        try:
+            checked_name("the lock's name", name)
+        except ValueError as error:
+            raise _invalid(connection, [_bad_name(name, str(error))]) from error
         holds = connection.scope.setdefault(HOLDS, {})
         if (self._kind, name) in holds:
             yield holds[self._kind, name]
@@ -301,11 +305,21 @@ class _Parameter:
     def value(self, connection: HTTPConnection) -> Any:
         """The value for the route's function; 422, as by FastAPI, if there is none."""
         values, errors = request_params_to_args([self._field], getattr(connection, self.where))
-        if errors and connection.scope["type"] == "websocket":
-            raise WebSocketRequestValidationError(errors)
         if errors:
-            raise RequestValidationError(errors)
+            raise _invalid(connection, errors)
         return values[self.name]
+
+
+def _invalid(connection: HTTPConnection, errors: Sequence[Any]) -> Exception:
+    """For a request with bad parameters, as FastAPI raises it."""
+    if connection.scope["type"] == "websocket":
+        return WebSocketRequestValidationError(errors)
+    return RequestValidationError(errors)
+
+
+def _bad_name(name: str, message: str) -> dict[str, Any]:
+    """The error of a name that the request's parameters have made."""
+    return {"type": "value_error", "loc": ("holdfast", "name"), "msg": message, "input": name}
 
 
 def _present(both: dict[str, _Parameter], path_params: Mapping[str, Any]) -> _Parameter:
