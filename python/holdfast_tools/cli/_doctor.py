@@ -28,7 +28,8 @@ WIDTH: Final = 9
 @click.option(
     "--name",
     type=NAME,
-    help="The name of the test lock, which nothing else uses.  [default: a random one]",
+    help="The name of the test lock, which nothing else uses: where keys of it are there, they are "
+    "not touched, and nothing is tried.  [default: a random one]",
 )
 @click.option(
     "--kind",
@@ -53,7 +54,8 @@ def doctor(settings: Settings, name: bytes | None, kinds: tuple[str, ...], wants
     tried = name or b"holdfast-doctor:%s:%d" % (uuid.uuid4().hex[:8].encode(), os.getpid())
     with settings.client() as client, settings.client() as other:
         findings: list[checks.Finding] = []
-        for finding in checks.examine(client, other, tried, kinds or checks.KINDS):
+        chosen = kinds or checks.KINDS
+        for finding in checks.examine(client, other, tried, chosen, is_new=name is None):
             findings.append(finding)
             if not wants_json:
                 _write([finding])

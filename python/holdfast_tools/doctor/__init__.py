@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from holdfast import ConnectionError, HoldfastError, ServerError, servers
+from holdfast.inspect import shown
 
 from ._certificate import check_certificate
 from ._configuration import CHECKS, Account
 from ._finding import LEVELS, Finding, bad, unknown
 from ._guard import check_guard
 from ._locking import check_messages, check_scripts
-from ._rights import KINDS, check_rights
+from ._rights import KINDS, check_rights, keys_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,13 +24,19 @@ __all__ = ["KINDS", "LEVELS", "Finding", "examine"]
 
 
 def examine(
-    client: Client, other: Client, name: bytes, kinds: Sequence[str] = KINDS
+    client: Client,
+    other: Client,
+    name: bytes,
+    kinds: Sequence[str] = KINDS,
+    *,
+    is_new: bool = False,
 ) -> Iterator[Finding]:
     """The findings, one check after the other.
 
     Two clients of one deployment are needed to see whether one wakes the other. ``name`` is locked
-    and released; ``kinds``: the kinds whose rights are checked. Raises ``ConnectionError`` when no
-    server answers, and ``ServerError`` when it refuses the connection.
+    and released; ``kinds``: the kinds whose rights are checked. Where keys of the name are there,
+    nothing is tried on them; ``is_new``: it was made up, and needs no look. Raises
+    ``ConnectionError`` when no server answers, and ``ServerError`` when it refuses the connection.
     """
     deployment = servers.of(client)
     try:
@@ -46,9 +53,7 @@ def examine(
         yield from _merged([(one.server.text, check(one)) for one in accounts])
     yield check_guard()
     yield from silent
-    yield check_scripts(client, name, deployment)
-    yield check_messages(client, other, name, deployment)
-    yield from _rights(deployment, name, kinds)
+    yield from _tried(client, other, name, kinds, is_new=is_new)
     addresses = deployment.primary_addresses() if deployment.tls else [("", 0)]
     yield from _certificates(deployment.tls, addresses)
 
@@ -82,12 +87,50 @@ def _uncovered(server: Server, error: ConnectionError) -> Finding:
     )
 
 
+def _tried(
+    client: Client, other: Client, name: bytes, kinds: Sequence[str], *, is_new: bool
+) -> Iterator[Finding]:
+    """What is tried on keys of the name."""
+    deployment = servers.of(client)
+    untried: str | None = None
+    obstacle: Finding | None = None
+    try:
+        in_use = [] if is_new else keys_in_use(deployment, name, kinds)
+        if in_use:
+            untried = f"these keys are there: {', '.join(map(shown, in_use))}"
+    except ServerError as error:
+        untried = f"whether keys of the test name exist cannot be found out: {error}"
+    except HoldfastError as error:
+        obstacle = _unusable(error)
+    if untried is not None:
+        yield from (_untried(check, untried) for check in ("scripts", "pub/sub", "rights"))
+        return
+    scripts = check_scripts(client, name, deployment)
+    yield scripts
+    messages = check_messages(client, other, name, deployment)
+    yield messages
+    if "unknown" in {scripts.level, messages.level}:  # it was locked meanwhile
+        obstacle = _untried("rights", scripts.found)
+    yield from _rights(deployment, name, kinds) if obstacle is None else [obstacle]
+
+
+def _untried(check: str, found: str) -> Finding:
+    means = "it was not tried: that could have changed or deleted what is there"
+    return unknown(
+        check, found, "choose a name that nothing uses with --name, or leave it out", means
+    )
+
+
 def _rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> list[Finding]:
     try:
         return check_rights(deployment, name, kinds)
     except HoldfastError as error:
-        do = "see the findings on the server; --name gives a name of another server"
-        return [unknown("rights", f"the test name cannot be used: {error}", do)]
+        return [_unusable(error)]
+
+
+def _unusable(error: HoldfastError) -> Finding:
+    do = "see the findings on the server; --name gives a name of another server"
+    return unknown("rights", f"the test name cannot be used: {error}", do)
 
 
 def _certificates(tls: Tls | None, addresses: Iterable[tuple[str, int]]) -> Iterator[Finding]:

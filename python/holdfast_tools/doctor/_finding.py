@@ -11,6 +11,7 @@ __all__ = ["LEVELS", "Finding", "bad", "good", "refused", "unknown", "warning"]
 
 LEVELS: Final = ("good", "warning", "bad", "unknown")
 NOTHING: Final = "nothing to do"
+UNASKED: Final = "it cannot be checked with this user's rights"
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ def bad(check: str, found: str, means: str, do: str) -> Finding:
     return Finding(check, "bad", found, means, do)
 
 
-def unknown(check: str, found: str, do: str) -> Finding:
-    return Finding(check, "unknown", found, "it cannot be checked with this user's rights", do)
+def unknown(check: str, found: str, do: str, means: str = UNASKED) -> Finding:
+    return Finding(check, "unknown", found, means, do)
 
 
 def refused(check: str, reply: object, command: str) -> Finding:

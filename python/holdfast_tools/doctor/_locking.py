@@ -32,13 +32,18 @@ def check_scripts(client: Client, name: bytes, deployment: Deployment) -> Findin
     start = time.perf_counter()
     try:
         if not lock.acquire(blocking=False):
-            return unknown("scripts", "the test name is locked", "choose another with --name")
+            return _locked("scripts")
         lock.release()
     except HoldfastError as error:
         found, do = _explained(error, deployment, name)
         return bad("scripts", found, "nothing can be locked", do or "see the error")
     took = (time.perf_counter() - start) * 1000
     return good("scripts", f"acquired and released in {took:.3f} ms", "locks work on this server")
+
+
+def _locked(check: str) -> Finding:
+    found, means = "the test name is locked", "it was not tried: another program has this lock"
+    return unknown(check, found, "choose another with --name", means)
 
 
 def check_messages(client: Client, other: Client, name: bytes, deployment: Deployment) -> Finding:
@@ -48,7 +53,7 @@ def check_messages(client: Client, other: Client, name: bytes, deployment: Deplo
     released = 0.0
     try:
         if not lock.acquire(blocking=False):
-            return unknown("pub/sub", "the test name is locked", "choose another with --name")
+            return _locked("pub/sub")
         waiter.start()
         _await_subscription(deployment, name, waiter)
         released = time.perf_counter()

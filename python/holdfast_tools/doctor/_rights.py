@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from holdfast.servers import Command, Deployment
 
-__all__ = ["KINDS", "check_rights", "is_unknown"]
+__all__ = ["KINDS", "check_rights", "is_unknown", "keys_in_use"]
 
 SCRIPT: Final = b"return 1"
 FIELD: Final = b"00000000-0000-8000-8000-000000000000:1"
@@ -71,6 +71,31 @@ def check_rights(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> l
         return findings
     means = f"these kinds work for this user: {', '.join(kinds)}"
     return [good("rights", f"all {len(asked)} commands that locks need are allowed", means)]
+
+
+def keys_in_use(deployment: Deployment, name: bytes, kinds: Sequence[str]) -> list[bytes]:
+    """Those keys that the check would write and remove, but that are there already.
+
+    A key that this user may not look at counts as none: the trials may not touch it either. Raises
+    ``ServerError`` where it may not look at any.
+    """
+    key = deployment.prefix + name
+    of_kinds = (servers.kind_of(part).keys_of(key, FIELD) for _, part in _parts(kinds))
+    keys = list(dict.fromkeys(one for some in of_kinds for one in some))
+    refusals: list[ServerError] = []
+    for command, none in ((b"EXISTS", 0), (b"PTTL", -2)):
+        replies = deployment.ask(key, [(command, one) for one in keys])
+        refusals += filter(_is_refused_itself, replies)
+        if not any(map(_is_refused_itself, replies)):
+            asked = zip(keys, replies, strict=True)
+            return [one for one, reply in asked if not _is_refusal(reply) and _sure(reply) != none]
+    raise refusals[0]
+
+
+def _sure(reply: Any) -> Any:
+    if isinstance(reply, Exception):
+        raise reply
+    return reply
 
 
 def _parts(kinds: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -352,6 +352,37 @@ def test_a_server_that_wants_a_password_is_69(run: Run, start_server: StartServe
     assert "give the client a password" in done.stderr
 
 
+@pytest.mark.parametrize("refused", [(), ("exists",), ("exists", "pttl")], ids=" ".join)
+def test_what_is_there_is_left_alone(
+    run: Run, server: Server, user: Any, refused: tuple[str, ...]
+) -> None:
+    url = user("+@all", "~*", "&*", *(f"-{command}" for command in refused))
+    server.inspect.set("text", "mine")
+    server.inspect.rpush("redisson_lock_queue:{queued}", "mine")
+    with holdfast.Client(server.url) as client, client.lock("held"):
+        for name in ("text", "queued", "held"):
+            done = run("--url", url, "doctor", "--json", "--name", name)
+            findings = {one["check"]: one for one in json.loads(done.stdout)["findings"]}
+            for check in ("scripts", "pub/sub", "rights"):
+                assert findings[check]["level"] == "unknown"
+                assert "it was not tried" in findings[check]["means"]
+                assert (name if "pttl" not in refused else "exists") in findings[check]["found"]
+            assert (done.returncode, done.stderr) == (0, "")
+        assert client.lock("held").locked()
+    assert server.inspect.get("text") == b"mine"
+    assert server.inspect.lrange("redisson_lock_queue:{queued}", 0, -1) == [b"mine"]
+
+
+def test_a_lock_that_is_taken_meanwhile_is_left_alone(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast_tools.doctor.keys_in_use", lambda *_: [])
+    with holdfast.Client(server.url) as client, client.lock("app:doctor") as lock:
+        found = levels(server.url, ["lock"])
+        assert found["scripts"] == found["pub/sub"] == found["rights"] == "unknown"
+        assert lock.locked()
+
+
 REFUSED = ("hset", "evalsha", "publish", "pexpire", "zadd", "rpush", "incr", "set", "decrby")
 
 
