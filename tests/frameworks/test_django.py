@@ -145,6 +145,44 @@ except holdfast.LockLostError as error:
     assert "'stock:tea' was lost after the commit: the transaction was committed" in " ".join(said)
 
 
+@pytest.mark.parametrize("how", ["set_rollback(True)", "atomic(savepoint=False)"])
+def test_a_hold_that_is_lost_after_a_rollback_says_that_it_was_one(
+    environment: dict[str, str], start_child: StartChild, server: Server, how: str
+) -> None:
+    """A caller that goes by `committed` would not repeat what was rolled back."""
+    child = start_child(
+        SETUP
+        + f"""
+from django.db import connection
+lost = threading.Event()
+theirs = connection.rollback
+def rollback():
+    theirs()
+    get_client().lock("stock:tea").force_release()
+    lost.wait()
+connection.rollback = rollback
+try:
+    with atomic_lock("stock:tea", on_lost=lambda lock: lost.set()):
+        Item.objects.update(count=5)
+        if {how!r}.startswith("set"):
+            transaction.set_rollback(True)
+        else:
+            try:
+                with transaction.atomic(savepoint=False):
+                    raise KeyError
+            except KeyError:
+                pass
+except holdfast.LockLostError as error:
+    say("lost", Item.objects.get().count, error.committed, error)
+""",
+        environment=environment,
+    )
+    said = child.expect("lost")
+    assert said[:2] == ["0", "False"]
+    words = "'stock:tea' was lost after the rollback: the transaction was rolled back"
+    assert words in " ".join(said)
+
+
 @pytest.mark.parametrize("how", ["with transaction.atomic():", "if not set_autocommit(False):"])
 def test_inside_a_transaction_it_raises_before_it_waits(
     environment: dict[str, str], start_child: StartChild, server: Server, how: str

@@ -116,18 +116,26 @@ class AsyncBlock(_BaseBlock):
 
 
 class Outcome:
-    """What came of the work under a lock."""
+    """What came of the work under a lock.
+
+    ``told``: ``commit`` is called by a hook of the commit, where the end of the work may as well be
+    a rollback; else the end without an error is the commit.
+    """
 
     #: The transaction was committed.
     committed = False
     #: The work has ended without an error: only the release is left.
     _ended = False
 
+    def __init__(self, *, told: bool = False) -> None:
+        self._told = told
+
     def commit(self) -> None:
         self.committed = True
 
     def end(self) -> None:
-        self.committed = self._ended = True
+        self._ended = True
+        self.committed = self.committed or not self._told
 
     def is_release(self, error: BaseException) -> bool:
         """Whether it is the release that failed; an error after the commit gets ``committed``."""

@@ -46,6 +46,8 @@ class Link:
     marks = ("%s", "%s")
     #: "postgresql" or "sqlite", as far as it is supported.
     vendor = "postgresql"
+    #: Whether ``transaction`` may end without an error by a rollback, and calls ``committed``.
+    tells_commit = False
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -260,6 +262,8 @@ class _Sqlite(Link):
 
 
 class _Django(Link):
+    tells_commit = True  # the block may have been marked for a rollback
+
     def __init__(self, connection: Any) -> None:
         super().__init__(connection)
         self.vendor = connection.vendor

@@ -272,7 +272,7 @@ def _is_for_tasks(lock: Any, fence: Any) -> bool:
 @contextmanager
 def _fenced(lock: Any, fence: SqlFence, link: Any, name: str) -> Iterator[Any]:
     link.refuse_open()
-    outcome = Outcome()
+    outcome = Outcome(told=link.tells_commit)
     mark, unmark = _MARKS.get(link.vendor, ("", ""))
     with held(lock, outcome):
         link.refuse_open()  # it may have been opened during the wait
@@ -290,7 +290,7 @@ def _fenced(lock: Any, fence: SqlFence, link: Any, name: str) -> Iterator[Any]:
 @asynccontextmanager
 async def _fenced_async(lock: Any, fence: SqlFence, link: Any, name: str) -> AsyncIterator[Any]:
     link.refuse_open()
-    outcome = Outcome()
+    outcome = Outcome(told=link.tells_commit)
     mark, unmark = _MARKS.get(link.vendor, ("", ""))
     async with held_async(lock, outcome):
         link.refuse_open()

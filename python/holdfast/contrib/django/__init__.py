@@ -214,7 +214,7 @@ class _AtomicLock(Block):
         label = self._options["label"]
         said = purpose(label, _caller() if label is None else "")
         lock = get_client().lock(self._name, **{**self._options, "label": said})
-        outcome = Outcome()
+        outcome = Outcome(told=True)
         block: Any = transaction.atomic(using=self._using, durable=True)  # or a decorator
         try:
             with held(lock, outcome, kept=LockLostError), block:
@@ -225,8 +225,9 @@ class _AtomicLock(Block):
         except LockLostError as error:
             if not outcome.is_release(error):
                 raise
-            lost = LockLostError(self._lost("after the commit", "was committed"))
-            lost.committed = True
+            ended = ("commit", "committed") if outcome.committed else ("rollback", "rolled back")
+            lost = LockLostError(self._lost(f"after the {ended[0]}", f"was {ended[1]}"))
+            lost.committed = outcome.committed
             raise lost from error
 
     def _refuse_another_transaction(self) -> None:
