@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from holdfast._locks.fields import number
 from holdfast.servers import listed
 
 from ._model import LockInfo, Owner
@@ -62,7 +63,7 @@ def known(owner: str, said: Said | None, clients: Clients) -> dict[str, Any]:
     about: dict[str, Any] = {"client": client, "connection": clients.connection(owner, said)}
     host, _, pid = (client.process or "" if client else "").rpartition(":")
     if pid:
-        about |= {"host": host, "pid": int(pid)}
+        about |= {"host": host, "pid": number(pid.encode())}
     words = ["label", "purpose", "host", "pid", "since", "renewed"]
     if about["connection"] != "not connected":  # a dead program notes no hold
         words.append("within")

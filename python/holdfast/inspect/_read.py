@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast._engine.errors import ServerError
+from holdfast._locks.fields import number
 from holdfast.servers import key_beside, listed, moved, script_text
 
 from . import _built as built
@@ -174,9 +175,13 @@ def _holds(fields: dict[bytes, bytes]) -> list[Hold] | None:
     owners = {owner: count for owner, count in fields.items() if owner != b"mode"}
     if not owners or mode not in {None, *MODES}:
         return None
-    if not all(OWNER.fullmatch(owner) and count.isdigit() for owner, count in owners.items()):
-        return None
-    return [_hold(owner, int(count), sided=mode is not None) for owner, count in owners.items()]
+    holds: list[Hold] = []
+    for owner, count in owners.items():
+        held = number(count)
+        if held is None or not OWNER.fullmatch(owner):
+            return None
+        holds.append(_hold(owner, held, sided=mode is not None))
+    return holds
 
 
 def _hold(field_name: bytes, count: int, *, sided: bool) -> Hold:
@@ -208,8 +213,8 @@ def _drop_dead_readers(ask: Ask, locks: Iterable[Held]) -> None:
 
 
 def _timeouts(name: bytes, hold: Hold) -> Iterator[bytes]:
-    for number in range(1, min(hold.count, MOST_OWNERS) + 1):
-        yield names.read_timeout(name, hold.owner, number)
+    for one in range(1, min(hold.count, MOST_OWNERS) + 1):
+        yield names.read_timeout(name, hold.owner, one)
 
 
 def read_permits(ask: Ask, name: bytes, timeouts: bytes, *, all_free: bool = False) -> Held | None:
@@ -275,11 +280,16 @@ def _are_permits(sample: Any) -> bool:
 
 def _permits_out(name: bytes, out: list[bytes], now_ms: int) -> Held:
     """With the permits that have not expired."""
-    expiries = dict(zip(out[::2], (int(float(score)) for score in out[1::2]), strict=True))
+    expiries = dict(zip(out[::2], map(_expiry, out[1::2]), strict=True))
     finite = [at for at in expiries.values() if now_ms < at != NEVER]
     ttl = (min(finite) - now_ms) / 1000 if finite else None
     holds = [Hold(permit.hex().encode(), 1) for permit, at in expiries.items() if at > now_ms]
     return Held(name, "permit_semaphore", holds, ttl, channel=key_beside("semaphore_channel", name))
+
+
+def _expiry(score: bytes) -> int:
+    """Milliseconds since 1970; a score may be infinite."""
+    return int(max(0.0, min(float(score), float(NEVER))))
 
 
 def read_semaphore(ask: Ask, name: bytes, *, taken: bool = False) -> Held | None:
@@ -309,4 +319,4 @@ def _counter(ask: Ask, name: bytes, kind: str, channel: str) -> Held | None:
 
 
 def is_number(text: bytes) -> bool:
-    return text.removeprefix(b"-").isdigit()
+    return len(text) <= COUNTER_BYTES and text.removeprefix(b"-").isdigit()

@@ -253,10 +253,10 @@ class Feed:
         began = asyncio.get_running_loop().time()
         try:
             locks = await in_thread(self._read)
-        except HoldfastError as error:
-            self._failure = error
-            self._publish(_Changes(), self._changed_status(str(error), None))
-            raise
+        except Exception as error:
+            self._failure = _failure_of(error)
+            self._publish(_Changes(), self._changed_status(str(self._failure), None))
+            raise self._failure from error
         self._failure = None
         ended = asyncio.get_running_loop().time()
         changes = self._compare([_seen(lock, began, ended) for lock in locks])
@@ -326,6 +326,13 @@ class Feed:
             events = (_event("lock", seen.lock) for seen in self._known.values())
             self._snapshot = b"".join(events)
         return self._snapshot
+
+
+def _failure_of(error: Exception) -> HoldfastError:
+    """Any other error is a fault of the reading: the next one may succeed."""
+    if isinstance(error, HoldfastError):
+        return error
+    return HoldfastError(f"cannot read the locks: {type(error).__name__}: {error}")
 
 
 def _event(kind: str, data: Json) -> bytes:

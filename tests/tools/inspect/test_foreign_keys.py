@@ -40,6 +40,30 @@ def test_nothing_but_locks_is_listed(server: Server, client: holdfast.Client) ->
     assert [(info.name, info.ttl) for info in inspect.locks(client)] == [("lock", None)]
 
 
+def test_numbers_that_no_client_writes_hide_no_lock(
+    server: Server, client: holdfast.Client
+) -> None:
+    """More digits than Python reads, and scores that are infinite."""
+    permits = {b"%016d" % place: score for place, score in enumerate(["inf", "1e300", 1e14])}
+    with server.connect() as connection:
+        few = {f"{OWNER[:-1]}{i}": "1" for i in range(9)}
+        connection.hset("digits", mapping={**few, OWNER: "1" * 4400})
+        connection.set("pool", 1)
+        connection.zadd("{pool}:timeout", permits | {b"gone".zfill(16): "-inf"})
+        connection.set("redisson_lock_token:{lock}", "9" * 5000)
+        connection.hset("lock", mapping={OWNER: "1"})
+    assert [info.name for info in inspect.locks(client)] == ["lock", "pool"]
+    found = inspect.lock(client, "lock")
+    assert found is not None
+    assert found.token is None
+    pool = inspect.lock(client, "pool")
+    assert pool is not None
+    assert (len(pool.owners), pool.permits) == (3, 2)
+    assert pool.ttl == pytest.approx(1e11, rel=0.05)
+    with pytest.raises(holdfast.LockError, match="'digits' is not a lock"):
+        inspect.lock(client, "digits")
+
+
 def test_what_is_left_out_of_a_large_lock_is_said(server: Server, client: holdfast.Client) -> None:
     with server.connect() as connection:
         connection.hset("wide", mapping={f"{OWNER}{i}": "1" for i in range(5000)})
