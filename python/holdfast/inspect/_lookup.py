@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from holdfast import servers
@@ -137,7 +139,7 @@ def _queue(deployment: Deployment, name: bytes, clients: Clients) -> tuple[Queue
     return tuple(
         QueuedOwner(
             owner,
-            max(0.0, (float(score) - now_ms) / 1000) if isinstance(score, bytes) else None,
+            _left(score, now_ms),
             **known(
                 owner, about[owner, name]._replace(within=None), clients
             ),  # only holds are noted
@@ -146,13 +148,20 @@ def _queue(deployment: Deployment, name: bytes, clients: Clients) -> tuple[Queue
     )
 
 
+def _left(score: Any, now_ms: int) -> float | None:
+    """The seconds until a waiter counts as dead."""
+    left = (float(score) - now_ms) / 1000 if isinstance(score, bytes) else math.inf
+    return None if math.isinf(left) and left > 0 else max(0.0, left)
+
+
 def _read_timeouts(lock: Held) -> list[bytes]:
-    return [
+    keys = (
         names.read_timeout(lock.name, hold.owner, number)
         for hold in lock.holds
         if hold.mode == "read"
-        for number in range(1, hold.count + 1)
-    ][:MOST_QUEUED]
+        for number in range(1, hold.count + 1)  # as another program has written it
+    )
+    return list(islice(keys, MOST_QUEUED))
 
 
 def _counter(deployment: Deployment, ask: Ask, key: bytes, kind: str | None) -> LockDetail | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 import holdfast
 from holdfast import inspect
 from tests.support.servers import Server
+from tests.tools.cli.conftest import Run, run
+
+__all__ = ["run"]
 
 pytestmark = pytest.mark.servers("redis")
 
@@ -62,6 +66,32 @@ def test_numbers_that_no_client_writes_hide_no_lock(
     assert pool.ttl == pytest.approx(1e11, rel=0.05)
     with pytest.raises(holdfast.LockError, match="'digits' is not a lock"):
         inspect.lock(client, "digits")
+
+
+def test_a_reader_of_any_number_of_holds_is_shown(server: Server, client: holdfast.Client) -> None:
+    """Its keys are not all named: there would be no memory for them."""
+    with server.connect() as connection:
+        connection.hset("sides", mapping={"mode": "read", OWNER: 10**17})
+    found = inspect.lock(client, "sides")
+    assert found is not None
+    assert [owner.holds for owner in found.owners] == [10**17]
+
+
+def test_a_waiter_that_never_counts_as_dead_has_no_time_left(
+    server: Server, client: holdfast.Client, run: Run
+) -> None:
+    others = [f"{OWNER[:-1]}{place}" for place in (2, 3)]
+    with server.connect() as connection:
+        connection.hset("fair", mapping={OWNER: "1"})
+        connection.rpush("redisson_lock_queue:{fair}", *others)
+        scores = dict(zip(others, ["inf", "-inf"], strict=True))
+        connection.zadd("redisson_lock_timeout:{fair}", scores)
+    found = inspect.lock(client, "fair")
+    assert found is not None
+    assert found.queue is not None
+    assert [one.timeout for one in found.queue] == [None, 0.0]
+    shown = json.loads(run("show", "--json", "fair").stdout, parse_constant=pytest.fail)
+    assert [one["timeout"] for one in shown["queue"]] == [None, 0.0]
 
 
 def test_what_is_left_out_of_a_large_lock_is_said(server: Server, client: holdfast.Client) -> None:
