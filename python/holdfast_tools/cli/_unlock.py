@@ -30,8 +30,9 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
     learns of the loss, and waiters wake. For a permit semaphore, all permits in use are released.
 
     Without --yes it shows who holds it and what is at stake, asks, and fails if there is no
-    terminal. Afterwards it says what was released. The status is 0 if the lock was held, 1 if it
-    was free, and 2 if it is not a lock or the answer was no.
+    terminal, or if another holds it by the time of the answer. Afterwards it says what was
+    released. The status is 0 if the lock was held, 1 if it was free, and 2 if it is not a lock, the
+    answer was no, or another holds it by then.
     """
     with settings.client() as client:
         name = written(client, name)
@@ -43,11 +44,20 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
         stays = f"'{found.name}' stays locked"
         if asks and not agreed(stays, _at_stake(found), "Release it by force?"):
             return Status.USAGE
+        now = inspect.lock(client, name) if asks else None
+        if now is not None and now.owners and _holders(now) != _holders(found):
+            owners = ", ".join(map(owner_details, now.owners))
+            complain(f"{stays}: it is held by {owners} now, which the question did not name")
+            return Status.USAGE
         if inspect.force_release(client, name):
             print(_done(found))
             return 0
         complain(f"'{found.name}' was released by its owner meanwhile")
         return Status.FREE
+
+
+def _holders(found: inspect.LockDetail) -> set[tuple[str, str | None]]:
+    return {(owner.id, owner.mode) for owner in found.owners}
 
 
 def _at_stake(found: inspect.LockDetail) -> Iterator[str]:

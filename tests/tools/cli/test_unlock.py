@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
@@ -21,10 +22,16 @@ pytestmark = [
 ]
 
 
-def answer(server: Server, text: str, *command: str) -> tuple[int, str]:
-    """Type an answer on a terminal; the status and what was shown."""
+def answer(
+    server: Server, text: str, *command: str, meanwhile: Callable[[], object] | None = None
+) -> tuple[int, str]:
+    """Type an answer on a terminal; the status and what was shown.
+
+    ``meanwhile``: called between the question and the answer.
+    """
     controller, terminal = pty.openpty()
-    os.write(controller, text.encode())
+    if meanwhile is None:
+        os.write(controller, text.encode())
     process = subprocess.Popen(
         [*COMMAND, "--url", server.url, *(command or ("unlock", "demo"))],
         stdin=terminal,
@@ -37,6 +44,10 @@ def answer(server: Server, text: str, *command: str) -> tuple[int, str]:
     try:
         while piece := os.read(controller, 4096):
             shown += piece
+            if meanwhile is not None and b"[y/n]" in shown:
+                meanwhile()
+                meanwhile = None
+                os.write(controller, text.encode())
     except OSError:  # the other side has ended
         pass
     finally:
@@ -95,6 +106,28 @@ def test_on_a_terminal_it_asks(server: Server, client: holdfast.Client) -> None:
     status, shown = answer(server, "y\n")
     assert status == 0, shown
     assert inspect.lock(client, "demo") is None
+
+
+def test_an_owner_that_it_has_not_asked_about_keeps_the_lock(
+    server: Server, client: holdfast.Client, other: holdfast.Client
+) -> None:
+    lock = client.lock("demo", lease=60)
+    lock.acquire()
+
+    def pass_on() -> None:
+        lock.release()
+        other.lock("demo", lease=60).acquire()
+
+    status, shown = answer(server, "y\n", meanwhile=pass_on)
+    assert status == 2
+    flat = " ".join(shown.split())
+    assert "'demo' stays locked: it is held by " in flat
+    assert f"{other.id}:" in flat
+    assert inspect.lock(client, "demo") is not None
+    status, shown = answer(server, "y\n", meanwhile=other.lock("demo").force_release)
+    assert (status, "released by its owner meanwhile" in " ".join(shown.split())) == (1, True)
+    other.lock("demo", lease=60).acquire()
+    assert answer(server, "y\n", meanwhile=lambda: None)[0] == 0
 
 
 def test_it_shows_what_is_at_stake(server: Server) -> None:
