@@ -46,10 +46,12 @@ def holdfast_server(request: pytest.FixtureRequest) -> Iterator[TestServer]:
     ``holdfast-locks[server]``, else redis-server or valkey-server from PATH. Without any the test
     is skipped.
     """
-    from ._server import NoServer, find
+    from ._server import NoServer, UnusableServer, find
 
     try:
         server = find()
+    except UnusableServer as reason:
+        pytest.fail(str(reason), pytrace=False)  # a traceback would show the URL's password
     except NoServer as reason:
         if request.config.getini(_REQUIRED):
             pytest.fail(str(reason), pytrace=False)

