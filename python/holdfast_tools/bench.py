@@ -12,13 +12,13 @@ import secrets
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from holdfast import Client, ConnectionError, ServerError, servers
+from holdfast import Client, ConnectionError, HoldfastError, ServerError, servers
 
 from .sockets import connect_to
 
@@ -32,6 +32,8 @@ RATE: Final = BATCH * 1000  # commands per second in a batch that takes 1 ms
 LEASE: Final = 30.0
 SUBSCRIPTION: Final = 1.0  # seconds that a waiter may take to subscribe
 PING: Final = b"PING\r\n"
+#: Before the error of the second process, in the place of a moment.
+FAILED: Final = "failed: "
 
 
 @dataclass(frozen=True)
@@ -132,9 +134,14 @@ def _waiter(url: str | None, name: str) -> Generator[Callable[[], float]]:
         assert back is not None
 
         def hear() -> float:
-            to.write(b"\n")
-            to.flush()
-            return float(back.readline())
+            with suppress(BrokenPipeError):  # it has said why it has ended
+                to.write(b"\n")
+                to.flush()
+            said = back.readline().decode().strip()
+            if not said or said.startswith(FAILED):
+                msg = f"the second process, which waits for the lock, failed: {said[len(FAILED) :]}"
+                raise ConnectionError(msg.rstrip(": "))
+            return float(said)
 
         try:
             to.write(json.dumps([url, name]).encode())  # it may have a password
@@ -147,6 +154,13 @@ def _waiter(url: str | None, name: str) -> Generator[Callable[[], float]]:
 def serve() -> None:
     """The second process's part: it acquires for a line, and prints a moment for each line."""
     url, name = json.loads(sys.stdin.readline())
+    try:
+        _serve(url, name)
+    except HoldfastError as error:
+        print(FAILED + " ".join(str(error).split()), flush=True)
+
+
+def _serve(url: str | None, name: str) -> None:
     with Client(url) as client:
         client.ping()
         print(time.monotonic(), flush=True)

@@ -6,7 +6,10 @@ import json
 
 import pytest
 
+import holdfast
+from holdfast_tools.bench import bench
 from tests.support.clusters import Cluster
+from tests.support.fixtures import StartServer
 from tests.support.servers import Server
 from tests.tools.cli.conftest import Run
 
@@ -46,3 +49,31 @@ def test_a_cluster_is_measured(run: Run) -> None:
         done = run("--url", cluster.url, "bench", "--seconds", "1", "--json")
         assert (done.returncode, done.stderr) == (0, "")
         check(done.stdout)
+
+
+def test_an_error_of_the_second_process_is_named(server: Server) -> None:
+    elsewhere = "redis://127.0.0.1:1?retries=0&command_timeout=0.5"
+    words = r"the second process, which waits for the lock, failed: .*127\.0\.0\.1:1"
+    with (
+        holdfast.Client(server.url) as client,
+        pytest.raises(holdfast.ConnectionError, match=words),
+    ):
+        list(bench(client, elsewhere, 1))
+
+
+def test_a_second_process_that_is_refused_is_69(run: Run, start_server: StartServer) -> None:
+    """It needs more connections than are left."""
+    server = start_server()
+    with holdfast.Client(server.url) as client:
+        client.ping()
+        found: set[int] = set()
+        for most in range(2, 16):
+            server.inspect.config_set("maxclients", most)
+            done = run("--url", f"{server.url}?retries=0", "bench", "--seconds", "1", "--json")
+            assert "could not convert" not in done.stderr
+            assert done.stderr.count("\n") == (done.returncode != 0)
+            found.add(done.returncode)
+            if "the second process" in done.stderr:
+                break
+    assert found == {69}
+    assert "the second process" in done.stderr
