@@ -148,7 +148,8 @@ def own_origins(host: str, allowed: Iterable[str], port: int) -> frozenset[str]:
     """The origins of an inspector's pages on `port`: at loopback, `host` and those allowed.
 
     An allowed host with a port, or with a scheme, is that of a proxy before the inspector: its
-    scheme is the one that is named, or that of its port; of another port either.
+    scheme is the one that is named, or that of its port; of another port either. ``ValueError`` for
+    what is no host.
     """
     own = {
         f"http://{host_with_port(name, port)}" for name in ("127.0.0.1", "localhost", "::1", host)
@@ -166,6 +167,9 @@ def own_origins(host: str, allowed: Iterable[str], port: int) -> frozenset[str]:
 
 def _allowed_origins(name: str, port: int) -> set[str]:
     scheme, separator, host = name.rpartition("://")
+    if not host or "/" in host or (separator and scheme not in DEFAULT_PORTS):
+        msg = f"--allow-host {name!r} is no host: write NAME, NAME:PORT or https://NAME"
+        raise ValueError(msg)
     if separator:
         return {
             f"{scheme}://{host}"

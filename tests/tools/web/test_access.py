@@ -10,7 +10,10 @@ import pytest
 from holdfast import servers
 from tests.support.servers import Server
 from tests.support.waiting import eventually
+from tests.tools.cli.conftest import Run, run
 from tests.tools.web.inspector import Inspector, owner
+
+__all__ = ["run"]
 
 PATHS = ("/", "/static/page.js", "/api/locks", "/api/events", "/api/server", "/nothing")
 
@@ -228,3 +231,11 @@ def test_open_puts_no_token_on_a_command_line(tmp_path: Path) -> None:
         inspector.end()
     opened = arguments().strip().removeprefix("file://")
     assert not Path(opened).exists()
+
+
+@pytest.mark.parametrize("allowed", ["ftp://tools.example", "https://", "", "tools.example/page"])
+def test_an_allowed_host_that_is_none_is_a_usage_error(run: Run, allowed: str) -> None:
+    done = run("inspect", "--port", "0", "--allow-host", allowed)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"holdfast: --allow-host {allowed!r} is no host: ")
+    assert done.stderr.count("\n") == 1
