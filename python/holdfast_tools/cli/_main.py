@@ -14,11 +14,11 @@ import click
 from click.shell_completion import shell_complete
 
 from holdfast_tools.interrupts import raise_for
+from holdfast_tools.streams import discard_output, prepare_streams
 
 from ._errors import Status, status_of
 from ._group import holdfast
 from ._shells import add_shells
-from ._streams import discard_output, prepare_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

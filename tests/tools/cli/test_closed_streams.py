@@ -56,6 +56,7 @@ def status(server: Server, closed: str, *words: str) -> int:
         (["doctor", "--kind", "lock", "--json"], 0),
         (["completion", "zsh"], 0),
         (["--version"], 0),
+        (["demo", "--help"], 0),
         (["show"], 2),
     ],
     ids=lambda words: " ".join(words) if isinstance(words, list) else None,

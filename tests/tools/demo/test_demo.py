@@ -11,6 +11,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -34,14 +35,16 @@ ENOUGH = 60.0
 class Demo:
     """One run of the command. All that it starts carries a mark in its environment."""
 
-    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, *words: str, stdout: IO[str] | int = subprocess.PIPE, **environment: str
+    ) -> None:
         self._mark = f"HOLDFAST_TEST_RUN={uuid.uuid4()}"
         self.folder = folder / uuid.uuid4().hex[:8]
         self.folder.mkdir()
         name, _, value = self._mark.partition("=")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "holdfast", "demo", *words],
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             env={
@@ -138,7 +141,7 @@ def test_a_broken_promise_is_reported(folder: Path, server: Server) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", [SCENES[0], SCENES[-1]])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_end_by_signal(folder: Path, scene: str, number: signal.Signals) -> None:
     """Ctrl-C ends it at once, without a traceback and without anything left running."""
     needs("redis-server")
@@ -146,7 +149,7 @@ def test_an_end_by_signal(folder: Path, scene: str, number: signal.Signals) -> N
     demo.read_until(scene)
     demo.process.send_signal(number)
     code, told, errors = demo.end()
-    assert (code, errors) == (130, "")
+    assert (code, errors) == (128 + number, "")
     assert "interrupted" in told
     assert demo.left_over() == []
 
@@ -248,5 +251,16 @@ def test_a_reader_that_goes_away(folder: Path) -> None:
     demo.process.stdout.close()
     demo.process.stdout = None
     code, _, errors = demo.end()
-    assert (code, errors) == (1, "")
+    assert (code, errors) == (141, "")
+    assert demo.left_over() == []
+
+
+@pytest.mark.parametrize("words", [(), ("--help",)], ids=["scenes", "help"])
+def test_what_cannot_be_written_is_one_line(folder: Path, words: tuple[str, ...]) -> None:
+    needs("redis-server")
+    with Path("/dev/full").open("w") as full:
+        demo = Demo(folder, *words, stdout=full)
+        code, _, errors = demo.end()
+    assert code == 74
+    assert errors == "holdfast: cannot write the output: No space left on device\n"
     assert demo.left_over() == []
