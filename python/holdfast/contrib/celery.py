@@ -27,7 +27,7 @@ from celery import Task, current_app, current_task, signals
 from celery.backends.base import DisabledBackend
 from celery.exceptions import Ignore, ImproperlyConfigured, Reject, Retry
 from celery.local import Proxy
-from celery.states import READY_STATES
+from celery.states import READY_STATES, RETRY
 from celery.utils.log import get_task_logger
 
 from holdfast import (
@@ -89,6 +89,8 @@ NOT_RECORDED = "whether the ticket of %s was used is not recorded on the server:
 _clients: dict[str, Client] = {}
 #: Of each thread or greenlet: the locks of the calls of ``single`` that it is in.
 _inside = threading.local()
+#: Of each thread or greenlet: the holds of tasks, by their ids, whose retry runs here at once.
+_retried = threading.local()
 _making = threading.Lock()
 
 
@@ -352,6 +354,10 @@ def _take_over(task: Any) -> None:
     headers = request.headers or {}
     if NAME not in headers:
         return
+    kept = _retried.__dict__.get("holds", {}).pop(request.id, None)
+    if kept is not None:
+        request.holdfast_hold = kept
+        return
     try:
         request.holdfast_hold = _hold_for(_client_of(task.app), task)
     except _Skipped as error:
@@ -489,12 +495,15 @@ def _seconds_until(eta: str | None) -> float:
 
 
 @signals.task_postrun.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
-def _after_run(task: Any = None, **_: Any) -> None:
+def _after_run(task: Any = None, state: str | None = None, **_: Any) -> None:
     """At the end of a task: release its hold."""
     hold = _hold_of(task)
     if hold is None:
         return
     task.request.holdfast_hold = None
+    if task.request.is_eager and state == RETRY:  # it runs next, and no message is sent
+        _retried.__dict__.setdefault("holds", {})[task.request.id] = hold
+        return
     try:
         hold.release()
     except HoldfastError as error:

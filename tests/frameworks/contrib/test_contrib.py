@@ -10,6 +10,7 @@ import pytest
 
 import holdfast
 from holdfast.contrib._locks import seconds_to_retry
+from tests.support.servers import Server
 
 PACKAGES = (
     "celery", "django", "fastapi", "opentelemetry", "prometheus_client", "pydantic", "pytest",
@@ -145,6 +146,39 @@ class TestCelery:
             enqueue_once(export, name="export", lease=0)
         with pytest.raises(ImproperlyConfigured, match=r"app\.conf\.holdfast_url"):
             enqueue_once(export, name="export")
+
+    @pytest.mark.servers("redis")
+    @pytest.mark.parametrize("propagates", [False, True])
+    def test_a_retry_that_runs_at_once_has_the_lock_of_the_task(
+        self, app: Any, server: Server, propagates: bool
+    ) -> None:
+        from celery.exceptions import Retry
+
+        from holdfast.contrib.celery import enqueue_once, single
+
+        app.conf.update(
+            task_always_eager=True, task_eager_propagates=propagates, holdfast_url=server.url
+        )
+        seen = []
+
+        @app.task(bind=True, max_retries=5)
+        @single("export:{user}", busy="wait", wait=0)
+        def export(self: Any, user: str) -> str:
+            seen.append(server.inspect.hkeys("export:ada"))
+            if self.request.retries < 2:
+                raise self.retry(countdown=0)
+            return "done"
+
+        if propagates:
+            with pytest.raises(Retry):
+                enqueue_once(export, ("ada",), name="export:ada")
+        else:
+            result = enqueue_once(export, ("ada",), name="export:ada")
+            assert result.get() == "done"
+            assert len(seen) == 3
+        assert all(len(owners) == 1 for owners in seen)
+        assert seen.count(seen[0]) == len(seen)
+        assert not server.inspect.exists("export:ada")
 
 
 def test_django_names_a_setting_that_is_missing_at_decoration() -> None:
