@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from redis import exceptions
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from holdfast.integration import Seconds
 
-__all__ = ["NO_LOCK", "Attempt", "answered", "completed", "is_busy"]
+__all__ = ["NO_LOCK", "Attempt", "answered", "begun", "completed", "is_busy"]
 
 #: The server's error for a key that is not a lock of holdfast: redis-py's are strings.
 NO_LOCK = "WRONGTYPE"
-#: Seconds for which a cancelled acquire waits for the server's answer.
+#: Seconds for which a cancelled acquire, or release, waits for the server's answer.
 WAIT = 1.0
+
+_T = TypeVar("_T")
 
 _steps: set[asyncio.Future[Any]] = set()
 
@@ -86,7 +88,18 @@ async def _freed(answer: Awaitable[Any], free: Callable[[], Awaitable[Any]]) -> 
             await free()
 
 
-async def completed(step: Awaitable[None]) -> None:
+async def begun(step: Awaitable[_T]) -> _T:
+    """The result of a step that goes on where its caller is cancelled."""
+    future = asyncio.ensure_future(step)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await completed(future)
+        raise
+
+
+async def completed(step: Awaitable[Any]) -> None:
     """Wait for a step, which goes on where this is cancelled, or the server does not answer."""
     future = asyncio.ensure_future(step)
     _steps.add(future)

@@ -28,7 +28,7 @@ from redis import exceptions
 import holdfast
 import holdfast.asyncio
 from holdfast.contrib import _redis_scripts
-from holdfast.contrib._redis_attempts import NO_LOCK, Attempt, answered, completed, is_busy
+from holdfast.contrib._redis_attempts import NO_LOCK, Attempt, answered, begun, completed, is_busy
 from holdfast.contrib._redis_clients import async_client_of, client_of
 from holdfast.integration import About, owner_of
 
@@ -512,7 +512,9 @@ class AsyncLock(_BaseLock):
 
     async def release(self) -> None:
         """Free the lock; errors as those of ``Lock.release``. Once begun it is completed."""
-        expected_token = self._known_token("released")
+        await begun(self._release(self._known_token("released")))
+
+    async def _release(self, expected_token: str | bytes) -> None:
         try:
             await self.do_release(expected_token)
         except exceptions.LockNotOwnedError:

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
@@ -25,7 +24,6 @@ import holdfast.inspect
 from holdfast.contrib.redis_py import AsyncLock, Lock, async_client_of, client_of
 from tests.frameworks.contrib.redis_py.stand_in import LEFT_OUT
 from tests.support.actors import PAUSE, Flavour
-from tests.support.proxy import FaultProxy
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, eventually
 from tools.lint.tree import ROOT
@@ -314,11 +312,6 @@ def _interrupted(flavour: Flavour, step: Any, when: str) -> Any:
     return cancelled if flavour.asyncio else stopped
 
 
-async def happens(condition: Callable[[], object]) -> None:
-    """As eventually(), while the loop goes on."""
-    await asyncio.to_thread(eventually, condition)
-
-
 async def _outcome(acquire: Any) -> None:
     """Raise KeyboardInterrupt, as in a thread, where the task that acquires is cancelled."""
     task = asyncio.ensure_future(acquire())
@@ -368,56 +361,6 @@ def test_an_acquire_that_is_interrupted_before_its_reply_leaves_the_lock_free(
     with pytest.raises(KeyboardInterrupt):
         lock.acquire(token=token)
     assert server.keys() == ({b"name"} if token else set())
-
-
-@pytest.mark.flavours("asyncio")
-@pytest.mark.parametrize("held", [False, True], ids=["free", "held by its token"])
-def test_an_acquire_that_is_cancelled_before_its_reply_takes_back_what_it_got(
-    server: Server, alice: Any, *, held: bool
-) -> None:
-    async def story(way: FaultProxy) -> None:
-        async with redis.asyncio.Redis(port=way.port) as r:
-            lock = r.lock("name", 10, lock_class=AsyncLock)
-            if held:
-                await lock.acquire(token="word")
-            before = way.scripts
-            way.delay(0.05)
-            acquiring = asyncio.ensure_future(lock.acquire(blocking=False, token="word"))
-            await happens(lambda: way.scripts > before and server.keys())
-            acquiring.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await acquiring
-            assert bool(server.keys()) is held
-            await async_client_of(r).close()
-
-    with FaultProxy(server.port) as way:
-        alice.do(story, way)
-
-
-@pytest.mark.flavours("asyncio")
-def test_a_cancelled_acquire_ends_soon_where_the_server_does_not_answer(
-    server: Server, alice: Any
-) -> None:
-    async def story(way: FaultProxy) -> None:
-        async with redis.asyncio.Redis(port=way.port) as r:
-            lock = r.lock("name", 10, lock_class=AsyncLock)
-            await lock.acquire()
-            await lock.release()
-            before = way.scripts
-            way.stall()
-            acquiring = asyncio.ensure_future(lock.acquire())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            acquiring.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asyncio.wait_for(acquiring, 10)
-            way.heal()
-            both = before + 2  # the acquire, and the release after it
-            await happens(lambda: way.scripts >= both and not server.keys())
-            await async_client_of(r).close()
-
-    with FaultProxy(server.port) as way:
-        alice.do(story, way)
 
 
 def test_a_name_prefix_applies_to_each_step_of_each_lock(
