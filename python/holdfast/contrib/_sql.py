@@ -184,6 +184,8 @@ class _Asyncpg(Link):
 
 #: Of a statement that begins or ends a transaction, to an authorizer; a constant of SQLite's C API.
 SQLITE_TRANSACTION = 22
+#: SQLite's error of a statement that its authorizer refuses.
+DENIED = "not authorized"
 
 
 class _Sqlite(Link):
@@ -246,7 +248,8 @@ class _Sqlite(Link):
         try:
             yield
         except sqlite3.DatabaseError as error:
-            if not refused:
+            # The block may have caught that error, and this is another one.
+            if not refused or DENIED not in str(error):
                 raise
             raise RuntimeError(REFUSED.format(refused[0])) from error
         finally:

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +269,20 @@ class TestFenced:
         with fenced(lock, SqlFence(), connection):
             connection.execute("INSERT INTO report VALUES ('again')")
         assert connect().execute("SELECT * FROM report").fetchall() == [("again",)]
+
+    def test_an_error_after_a_refused_commit_that_was_caught_is_its_own(
+        self, connect: Connect, client: holdfast.Client
+    ) -> None:
+        connection, lock = connect(), client.fenced_lock(NAME)
+
+        @fenced(lock, SqlFence(), connection)
+        def write() -> None:
+            with suppress(sqlite3.DatabaseError):
+                connection.commit()
+            connection.execute("INSERT INTO holdfast_fence VALUES (NULL, NULL)")
+
+        refused(sqlite3.IntegrityError, "NOT NULL", write)
+        assert not lock.locked()
 
     def test_after_the_commit_a_server_that_is_gone_is_a_record_and_no_error(
         self, connect: Connect, private_server: Server, caplog: pytest.LogCaptureFixture
