@@ -50,7 +50,13 @@ def is_asynchronous(lock: BaseLock) -> bool:
 
 
 def is_held(lock: BaseLock) -> bool:
-    """Whether the caller holds it, as far as its client knows; no command is sent."""
+    """Whether the caller holds it, as far as its client knows; no command is sent.
+
+    Raises ``TypeError`` for what is not owned by its caller, such as a semaphore.
+    """
+    if not hasattr(getattr(lock, "_core", None), "known_count"):
+        msg = f"lock must be a lock of a client, or a name, not {type(lock).__name__}"
+        raise TypeError(msg)
     return lock._core.known_count(lock._owner()) > 0
 
 

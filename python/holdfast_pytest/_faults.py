@@ -74,7 +74,8 @@ class Faults:
         With a lock of an asyncio client it is awaited, by the task that holds it. With a name, all
         owners in this process lose it, whichever thread or task they are; on the loop of a client
         for asyncio that is awaited, too. Raises ``NotOwnedError`` where the caller does not hold
-        the lock, or no client of this process the name.
+        the lock, or no client of this process the name; ``TypeError`` for a semaphore, a hold, and
+        what is built on locks.
         """
         if isinstance(lock, (str, bytes)):
             return self._lose_name(lock)

@@ -175,6 +175,8 @@ FAULTS = """
         lock = holdfast_client.lock("name", on_lost=told.append)
         with pytest.raises(holdfast.NotOwnedError):
             holdfast_faults.lose(lock)
+        with pytest.raises(TypeError, match="not PermitSemaphore"):
+            holdfast_faults.lose(holdfast_client.permit_semaphore("permits", permits=1))
         lock.acquire()
         holdfast_faults.lose(lock)
         assert lock.lost
