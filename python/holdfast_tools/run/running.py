@@ -47,6 +47,8 @@ ASKS = frozenset({signal.SIGTTIN, signal.SIGTTOU})
 STOPS = ASKS | {signal.SIGTSTP}
 FROM_KEYS = {128 + int(number): number for number in (signal.SIGINT, signal.SIGQUIT)}
 """By the status of a command that a key of the terminal has ended."""
+LATER = "; the release goes on in the background"
+"""What the error of a release says, which is not true of a process that ends."""
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 LOOK = 0.05
@@ -257,7 +259,8 @@ class _Run:
         except NotOwnedError:
             return False
         except HoldfastError as error:
-            self._job.complain(f"not released, it expires with its lease: {error}")
+            why = str(error).replace(LATER, "")
+            self._job.complain(f"not released, it expires with its lease: {why}")
             return True
         self._open = False
         self._job.tell(f"released {self._shown}")
