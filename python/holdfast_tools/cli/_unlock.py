@@ -45,7 +45,7 @@ def unlock(settings: Settings, name: bytes, yes: bool) -> int:
         if asks and not agreed(stays, _at_stake(found), "Release it by force?"):
             return Status.USAGE
         now = inspect.lock(client, name) if asks else None
-        if now is not None and now.owners and _holders(now) != _holders(found):
+        if now is not None and now.owners and _holders(now).isdisjoint(_holders(found)):
             owners = ", ".join(map(owner_details, now.owners))
             complain(f"{stays}: it is held by {owners} now, which the question did not name")
             return Status.USAGE
