@@ -79,7 +79,7 @@ PROMISES: tuple[Promise, ...] = (
         "suspended-machine forked-process interpreter-exit stalled-server client-clock-set "
         "process-limits",
         first=1749,
-        lines=1927,
+        lines=1873,
         added=(
             "descriptors of the engine have numbers from 3 on, and a child of `fork()` closes "
             "them; a record of the log says the kind of lock; "
@@ -95,7 +95,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/net/tls_transport.* redis/net/transport.* redis/net/endpoint.*",
         "connection-reset slow-link nothing-listens tls-mismatch several-addresses",
         first=964,
-        lines=1099,
+        lines=1059,
         added="a name whose first address is dead is connected to by the next one after 250 ms",
     ),
     Promise(
@@ -114,7 +114,7 @@ PROMISES: tuple[Promise, ...] = (
         "connection-reset silent-network restart-with-data passing-refusal lasting-refusal "
         "no-new-connection",
         first=709,
-        lines=744,
+        lines=738,
         added=(
             "a refused login, or protected mode, is one error with the server's words, "
             "and releases go on once a second"
@@ -129,7 +129,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/script/writer.*",
         "silent-network lost-reply lost-release script-flush",
         first=1599,
-        lines=1723,
+        lines=1705,
         added=(
             "replies of a stale server are held back until another has its place; a "
             "request whose reply mismatched twice is not sent again; "
@@ -142,7 +142,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/resp/* locks/sync/operation/command_replies.* redis/client/unknown_command.*",
         "stray-bytes lasting-refusal",
         first=531,
-        lines=896,
+        lines=893,
         added=(
             "every reply of a script and a plain command is checked, those of the tools, too, and "
             "the error names a command that the server does not know"
@@ -154,7 +154,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/client/reader_election.* redis/client/direct_exchange.* redis/client/busy_poll.*",
         "due-cancellation blocked-loop idle-loop",
         first=382,
-        lines=506,
+        lines=501,
         added=(
             "what says a purpose goes out in one piece with its acquire; a caller looks for its "
             "reply before it sleeps where that is quicker: half the time of a pair on an idle "
@@ -167,7 +167,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/client/subscri*",
         "lost-subscription lost-message slow-subscriber missing-commands",
         first=714,
-        lines=617,
+        lines=606,
         added=(
             "a subscription to a stale server is left with its other connections; none is made "
             "after a close"
@@ -178,14 +178,14 @@ PROMISES: tuple[Promise, ...] = (
         "redis/client/tracking.*",
         "changed-key",
         first=93,
-        lines=92,
+        lines=89,
     ),
     Promise(
         "A server that became a replica behind its address, or was replaced there, is left",
         "redis/topology/replacement.* redis/client/stale_signs.*",
         "hidden-failover replaced-node",
         first=0,
-        lines=237,
+        lines=230,
         added="a failover behind an address that stays, and a replaced node, end no lock",
     ),
     Promise(
@@ -193,14 +193,14 @@ PROMISES: tuple[Promise, ...] = (
         "redis/topology/sentinel*",
         "failover-with-lock failover-without-lock old-primary",
         first=642,
-        lines=625,
+        lines=610,
     ),
     Promise(
         "Cluster: each name goes to the server of its slot, also while slots move",
         "redis/topology/cluster* redis/topology/slot*",
         "moved-slot replaced-node",
         first=1134,
-        lines=1130,
+        lines=1118,
         added="a node that was replaced behind its address is left"
         "; nodes that redirect in circles end in an error",
     ),
@@ -209,7 +209,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/topology/server_links.* redis/topology/topology.*",
         "connection-reset hidden-failover",
         first=212,
-        lines=245,
+        lines=236,
         added="`READONLY` from `ping()`, and one look for all connections to a server",
     ),
     Promise(
@@ -221,7 +221,7 @@ PROMISES: tuple[Promise, ...] = (
         "server-clock-ahead server-clock-back expired-on-arrival forgotten-hold "
         "acquire-after-loss",
         first=1382,
-        lines=1372,
+        lines=1360,
         added=(
             "an undo beside a hold of its owner is the release of that hold; "
             "each hold is noted with its beginning and its end; what was taken for a lock made of "
@@ -234,7 +234,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/lease/note*",
         "lasting-refusal script-flush out-of-memory killed-process",
         first=0,
-        lines=427,
+        lines=426,
         added=(
             "`since` is the hold's beginning; a purpose costs no exchange, and ends with its hold; "
             "holds without one are noted once they last; one that ends meanwhile breaks no command"
@@ -246,7 +246,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/engine/loss_signals.* locks/engine/event_queue.*",
         "restart-without-data changed-key pending-release blocked-handler",
         first=411,
-        lines=478,
+        lines=474,
         added=(
             "waiters for permits learn at once that the server lost its data; a record of the "
             "log says the kind of lock"
@@ -257,7 +257,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/lease/watchdog.* locks/lease/renewal* locks/lease/look_budget.*",
         "busy-gil many-holds shortened-lease",
         first=673,
-        lines=745,
+        lines=743,
         added=(
             "a record of the log says the kind of lock; "
             "one command a second notes the holds that last"
@@ -270,7 +270,7 @@ PROMISES: tuple[Promise, ...] = (
         "error-in-block lost-release out-of-memory wrong-release interrupted-release "
         "pending-at-close deferred-loss unanswered-release greedy-client deferred-at-close",
         first=991,
-        lines=961,
+        lines=962,
         added=(
             "a release that is refused for a reason that passes goes on until the lease is over; "
             "a record of the log says the kind of lock; "
@@ -283,7 +283,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
-        lines=1254,
+        lines=1255,
         added=(
             "waiters for permits set up what the server has lost, and small crowds wait less; "
             "a grant that has waited is noted with its beginning; close() ends the waits for a "
@@ -301,7 +301,7 @@ PROMISES: tuple[Promise, ...] = (
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1279,
+        lines=1269,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
             "`close()` gives back what a call of several steps has been granted; "
@@ -315,7 +315,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/engine/permit_semaphore.* locks/engine/permit_setup.h",
         "lost-message minimum-hold-time shortened-lease",
         first=1594,
-        lines=1729,
+        lines=1675,
         added=(
             "permits are set up anew after the server lost them; a record of the log says the "
             "kind of lock; every kind takes a `label`; a permit tells the tools its program; "
@@ -352,7 +352,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/quorum/* locks/engine/quorum.*",
         "failed-members",
         first=1356,
-        lines=1382,
+        lines=1369,
         added=(
             "a red lock that lost its quorum releases its members though others hang; "
             "they take a `label`; what the other members have of a lost hold is released when the "
@@ -368,14 +368,14 @@ PROMISES: tuple[Promise, ...] = (
         "forgotten-client forked-process interpreter-exit pending-at-close grant-at-close "
         "process-limits",
         first=1017,
-        lines=989,
+        lines=970,
     ),
     Promise(
         "A killed process's locks are free in milliseconds: the client's half",
         "locks/engine/guarded.*",
         "killed-process missing-guard",
         first=152,
-        lines=150,
+        lines=149,
     ),
     Promise(
         "A killed process's locks are free in milliseconds: the guard's program",
@@ -394,10 +394,10 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/critical_section.h bindings/permits.*",
         "interrupted-acquire interrupted-release handler-during-acquire handler-during-release",
         first=1267,
-        lines=1087,
+        lines=1096,
         added=(
             "what a step has taken is given back when its caller is interrupted; "
-            "a `label` for one call"
+            "a `label` for one call; a child of `fork()` releases no permit of its parent"
         ),
     ),
     Promise(
@@ -405,10 +405,11 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/awaitable.* bindings/task_*",
         "interrupted-acquire interrupted-release blocked-loop due-cancellation idle-loop",
         first=870,
-        lines=927,
+        lines=953,
         added=(
             "a child of `fork()` that ends takes nothing of its parent's tasks; a task looks for "
-            "its reply where its loop would only sleep; the queue is that of all event loops"
+            "its reply where its loop would only sleep; the queue is that of all event loops; an "
+            "interrupt of one greenlet loses no answer of another"
         ),
     ),
     Promise(
@@ -428,12 +429,13 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1319,
+        lines=1329,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
             "a loss tells a task of trio, too, who has released the lock by force; "
             "slots, and an election with its value, are one step, and each call of what is built "
-            "on locks costs a quarter fewer instructions"
+            "on locks costs a quarter fewer instructions; an error while one result is made is "
+            "that caller's alone"
         ),
     ),
 )

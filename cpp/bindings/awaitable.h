@@ -57,7 +57,7 @@ struct Awaitable {
   PyObject* loop;
   PyObject* callback;  // the task's next step; null: it does not wait yet
   PyObject* context;
-  PyObject* message;  // of cancel(); may be null
+  PyObject* message;  // cancel()'s; may be null
   PyObject* looks;    // the coroutine that finds out why the hold was lost, or fail()'s; null: none
 
   bool done() const { return outcome || cancelled; }

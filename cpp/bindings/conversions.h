@@ -15,7 +15,7 @@ namespace holdfast::bindings {
 // The calling owner: the current greenlet where gevent has patched Python, else the thread.
 OwnerNumber calling_owner();
 
-constexpr double kNanos = 1e9;  // of a second
+constexpr double kNanos = 1e9;  // in a second
 
 // Converts seconds (checked in Python: finite, not negative; negative for a wait without limit) to
 // the engine's type.

@@ -18,7 +18,7 @@ void set_observer(const pybind11::object& observer);
 // call returns. With the GIL held.
 class Observation {
  public:
-  Observation() = default;  // of nothing
+  Observation() = default;  // observes nothing
   // Reports the beginning. If the observer raises an Exception, that is reported, and the exchange
   // is not observed; other exceptions are thrown, before the exchange has begun.
   explicit Observation(sync::Exchange& exchange) {

@@ -67,12 +67,12 @@ class Enrolment final : public lease::HeldRecords, public std::enable_shared_fro
 
   HeldPage page_;
   const std::shared_ptr<Guard> guard_;
-  const std::string number_;  // of the client, for the guard
+  const std::string number_;  // the client's, for the guard
   const std::string client_id_;
   const std::uint64_t epoch_;
   // Guarded by the lock of the keeper whose HeldRecords these are, as is page_.
-  std::string field_;         // of an owner: the client's part, and a number behind it
-  TimePoint next_reclaim_{};  // of slots in a full page
+  std::string field_;         // an owner's: the client's part, and a number behind it
+  TimePoint next_reclaim_{};  // when slots of a full page are reclaimed
   std::weak_ptr<topology::Topology> topology_;
 
   Mutex mutex_;

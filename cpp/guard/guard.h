@@ -98,7 +98,7 @@ class Guard {
 
   Descriptor socket_;
   std::atomic<int> pid_{0};         // once it has answered
-  Mutex mutex_;                     // of one that waits for an answer
+  Mutex mutex_;                     // held by a caller that waits for an answer
   std::optional<Process> process_;  // once it has answered; none where it cannot be known
 };
 

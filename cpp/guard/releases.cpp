@@ -72,7 +72,7 @@ void write_release(script::Writer& out, const HeldRecord& record) {
 
 struct RecordedHold {
   HeldRecord record;
-  Millis lease;  // of a renewal
+  Millis lease;  // what a renewal sets
   bool on_way = false;
   bool released = false;
   TimePoint due{};  // not before

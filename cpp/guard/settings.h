@@ -10,13 +10,13 @@
 
 namespace holdfast::guard {
 
-// What a guard needs to reach a client's servers as the client does; a record of its page.
+// A guard's means to reach a client's servers as the client does; a record of its page.
 struct Settings {
   // Without functions of Python: the newest credentials and addresses they have given instead. Of a
   // cluster the servers that the client is connected to come first, the newest first.
   net::Endpoint endpoint;
   std::string publish;                  // the command by which scripts publish
-  std::optional<net::Address> primary;  // of a service: the latest that the client was connected to
+  std::optional<net::Address> primary;  // a service's latest that the client was connected to
   // The client's connections for calls, as their servers know them (CLIENT INFO).
   std::vector<std::string> connections{};
 };

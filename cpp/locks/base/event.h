@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-// What a client reports to its application, of a hold or of a connection.
+// A client's report to its application, about a hold or a connection.
 struct Event {
   enum class Kind {
     kLost,              // the hold is gone: `reason` says how
@@ -20,17 +20,18 @@ struct Event {
     kReleased,          // a deferred release is done: nothing more is reported of the hold
     kUnreleased,        // a deferred release has failed, or goes on in the background: `reason`
     kAbandoned,         // its thread or task ended without releasing it: no longer renewed
-    kOverlong,       // another's, that the owner waits for, lasts suspiciously long: see `reason`
-    kForeign,        // the owner was refused by a key that never expires
-    kPermits,        // of no hold: `name` has another number of permits than is wanted: `reason`
-    kProtocolError,  // of no hold: a connection was ended by what its server sent: `reason`
-    kUnguarded,      // of no hold: the client goes on without a guard: `reason`
-    kUnlabelled,     // of no hold: the client goes on without the key that says who it is: `reason`
-    kNotRenewed,     // of no hold: the client has no newer credentials: `reason`
+    kOverlong,  // another's, that the owner waits for, lasts suspiciously long: see `reason`
+    kForeign,   // the owner was refused by a key that never expires
+    kPermits,   // without a hold: `name` has another number of permits than is wanted: `reason`
+    kProtocolError,  // without a hold: a connection was ended by what its server sent: `reason`
+    kUnguarded,      // without a hold: the client goes on without a guard: `reason`
+    kUnlabelled,     // without a hold: the client goes on without the key that says who it is:
+                     // `reason`
+    kNotRenewed,     // without a hold: the client has no newer credentials: `reason`
     kResolved,       // a command for `name` was sent again, and has its reply: see `server`
-    kClosed,         // of no hold: the client is closed, and has reported its last one
+    kClosed,         // without a hold: the client is closed, and has reported its last one
   };
-  // What has ended a hold that is lost; `reason` says it in words.
+  // The cause of a loss; `reason` says it in words.
   enum class Cause : std::uint8_t {
     kOther,      // also of no loss
     kGone,       // its server no longer has it: it may have been released by force
@@ -41,11 +42,11 @@ struct Event {
   std::string name;
   std::uint64_t owner = 0;
   std::vector<std::uint64_t> listeners{};  // the numbers of those that are notified
-  std::string reason{};                    // of kAbandoned: what has ended, "thread" or "task"
-  std::optional<std::int64_t> token{};     // of a hold that is lost: its newest
-  std::string server{};                    // of kResolved: the address of the one that answered
-  Cause cause = Cause::kOther;             // of a hold that is lost
-  std::string_view kind_word{};            // of the kind of lock, a literal; empty: not known
+  std::string reason{};                    // kAbandoned: what has ended, "thread" or "task"
+  std::optional<std::int64_t> token{};     // a lost hold's newest
+  std::string server{};                    // kResolved: the address of the one that answered
+  Cause cause = Cause::kOther;             // why a hold is lost
+  std::string_view kind_word{};            // the kind of lock, a literal; empty: not known
 };
 
 // Where events go. Called on any thread, with locks held: it only puts the event away.

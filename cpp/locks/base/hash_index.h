@@ -68,7 +68,7 @@ class HashIndex {
 
   // All values, in no order; `see(value)` changes nothing here.
   template <typename See>
-  void each(See&& see) const {
+  void each(const See& see) const {
     for (const Slot& slot : slots_) {
       if (slot.hash != 0) see(slot.value);
     }

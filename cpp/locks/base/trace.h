@@ -25,10 +25,10 @@ struct TraceEntry {
     kSentAgain,   // a command was sent again after its connection had ended
   };
   Step step;
-  std::string_view name;  // of a lock; of kQueued and kMessage: the channel
+  std::string_view name;  // a lock's; kQueued and kMessage: the channel
   Side side = Side::kWhole;
   OwnerNumber owner{0};  // 0: the step has none
-  TimePoint until{};     // of kGranted, kRenewed and kExtended: the end of the hold's validity
+  TimePoint until{};     // kGranted, kRenewed and kExtended: the end of the hold's validity
 };
 
 // Where the entries go.

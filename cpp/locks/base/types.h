@@ -94,7 +94,7 @@ inline std::string owner_field(std::string_view client_id, OwnerNumber owner) {
   return field;
 }
 
-// What a hold is for, as its owner says. Constant, and shared by all that name it.
+// The purpose of a hold, as its owner says. Constant, and shared by all that name it.
 class PurposeText {
  public:
   explicit PurposeText(std::string its_text) : text(std::move(its_text)) {}

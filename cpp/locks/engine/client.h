@@ -25,14 +25,15 @@ struct ClientOptions {
   Millis connect_timeout{5000};
   Millis command_timeout{5000};
   int retries = 10;
-  std::optional<client::PubSub> pubsub;  // of a cluster; unset: depends on its servers
+  std::optional<client::PubSub> pubsub;  // a cluster's; unset: depends on its servers
   bool resp3 = false;
   bool busy_poll = false;  // callers may look for a reply before they sleep, if there are two CPUs
-  client::TrackingMode tracking = client::TrackingMode::kOff;  // of the keys of holds
-  int replicas_to_wait = 0;   // the number of replicas that have to confirm a grant
-  bool asynchronous = false;  // operations are awaited by event loops, not by threads
-  Millis reauthenticate{0};   // how often credentials are renewed; 0: not while connected
-  std::string guard{};        // the path of the guard's executable; empty: no guard
+  client::TrackingMode tracking =
+      client::TrackingMode::kOff;  // whether servers track the keys of holds
+  int replicas_to_wait = 0;        // the number of replicas that have to confirm a grant
+  bool asynchronous = false;       // operations are awaited by event loops, not by threads
+  Millis reauthenticate{0};        // how often credentials are renewed; 0: not while connected
+  std::string guard{};             // the path of the guard's executable; empty: no guard
 };
 
 // A client of one deployment, thread-safe. It connects on first use. In a fork()ed child it starts
@@ -47,7 +48,7 @@ class Client {
   const ClientOptions& options() const { return options_; }
   std::string id() { return context()->client_id; }
 
-  // What all operations of the client share, in this process.
+  // The state that all operations of the client share, in this process.
   std::shared_ptr<const sync::Context> context();
 
   // The context for an operation, with the threads that it depends on: throws LimitReached, with

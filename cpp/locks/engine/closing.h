@@ -55,11 +55,11 @@ class Closing final : public sync::Exchange, public std::enable_shared_from_this
 
   const LockName name_{"close"};
   Options options_;
-  TimePoint settled_by_{};  // of kSettling
+  TimePoint settled_by_{};  // the end of kSettling
   TimePoint until_ HOLDFAST_GUARDED_BY(mutex_) = kNever;
   Stage stage_ HOLDFAST_GUARDED_BY(mutex_) = Stage::kStarting;
   bool awaited_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  std::vector<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);  // of kOver
+  std::vector<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);  // the names that kOver reports
 };
 
 }  // namespace holdfast::engine

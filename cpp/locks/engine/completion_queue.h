@@ -33,7 +33,7 @@ class CompletionQueue final : public sync::Completion,
   // On the loop's thread, in a Scope of loop(), with an id that is not 0: begins an exchange.
   // Returns its outcome if it ends at once; otherwise drain() returns it.
   std::optional<sync::Outcome> begin(sync::Exchange& exchange, std::uint64_t id) {
-    at_once_.reset();  // of an exchange that threw, and was cancelled for that
+    at_once_.reset();  // left by an exchange that threw, and was cancelled for that
     beginning_ = id;
     exchange.finish_to(shared_from_this(), id);
     beginning_ = 0;
@@ -45,7 +45,7 @@ class CompletionQueue final : public sync::Completion,
 
  private:
   const std::shared_ptr<client::EventLoopReader> loop_;
-  const Descriptor wake_;  // of make_wake_up()
+  const Descriptor wake_;  // made by make_wake_up()
   // The loop's thread only.
   std::uint64_t beginning_ = 0;  // inside begin()
   std::optional<sync::Outcome> at_once_;

@@ -27,7 +27,7 @@ class Guarded {
   static void keep_at_exit();
 
   struct Client {
-    std::string path;  // of the guard's executable; empty: no guard is wanted
+    std::string path;  // the guard's executable; empty: no guard is wanted
     std::string id;
   };
   // Null: without a guard.

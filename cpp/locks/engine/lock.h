@@ -123,7 +123,7 @@ class Lock : public Lockable {
 
   // The owner whose acquire has begun to wait last; 0: none so far.
   OwnerNumber waiter() const { return synchronizer_->waiter; }
-  int known_reads(OwnerNumber owner) const;  // of the read side of this name
+  int known_reads(OwnerNumber owner) const;  // holds of the read side of this name
 
   // Suppresses the report of a loss: any; to the owner's next acquire.
   void forget_loss(OwnerNumber owner) const;

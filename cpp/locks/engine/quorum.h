@@ -39,7 +39,7 @@ class Quorum final : public Lockable,
   // loss of one; else by that of the quorum.
   lease::Known known(OwnerNumber owner) const override;
   std::vector<lease::Holder> known_owners() const override;
-  bool foreign() const override;  // of a member
+  bool foreign() const override;  // whether that of a member was
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   std::vector<sync::Exchange::Part> parts() const override;
 
@@ -50,7 +50,7 @@ class Quorum final : public Lockable,
 
   // As QuorumMachine::Options.
   bool pipelined(OwnerNumber owner) const;
-  std::string_view kind() const;               // as Recipe::kind()
+  std::string_view kind() const;               // as Traits::kind
   static constexpr Millis kUsualLease{30000};  // for calls that have none
   sync::QuorumRule rule(Millis lease = kUsualLease) const;
   sync::ExchangePtr ended(const sync::Outcome& outcome) const;  // without a member's part

@@ -20,7 +20,7 @@ class Reauthentication final : public net::Pollable,
   struct Setup {
     net::CredentialSource source;
     Millis period;
-    Millis timeout;  // of one call of the source
+    Millis timeout;  // for one call of the source
   };
 
   Reauthentication(const Clock& clock, net::Loop& loop, Setup setup,
@@ -51,11 +51,11 @@ class Reauthentication final : public net::Pollable,
 
   // The loop's thread only.
   std::shared_ptr<net::CredentialRequest> request_;
-  TimePoint until_ = kNever;  // of the request
+  TimePoint until_ = kNever;  // the end of the request
 
   Mutex mutex_;
   TimePoint next_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // call
-  std::uint64_t round_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // of logins that no server has refused
+  std::uint64_t round_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // counts logins that no server has refused
   bool stopped_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 

@@ -37,7 +37,7 @@ struct AttemptPlan {
 class Attempt {
  public:
   enum class Kind : std::uint8_t {
-    kWhole,   // of a lock: counted (Keeper::is_idle()), and the only one of its owner
+    kWhole,   // a lock: counted (Keeper::is_idle()), and the only one of its owner
     kPart,    // counted only: of a member of a lock of locks, and of what has no owner
     kAround,  // not counted: of a lock of locks, for one of its members
   };
@@ -111,8 +111,8 @@ class Attempt {
   const OwnerNumber owner_;
   const Kind kind_;
   bool under_way_ = false;
-  Holds::Entry* entry_ = nullptr;         // of an exclusive one, while it is under way
-  std::vector<HeldRecords::Id> records_;  // of the holds that it may be granted
+  Holds::Entry* entry_ = nullptr;         // set while an exclusive one is under way
+  std::vector<HeldRecords::Id> records_;  // records of the holds that it may be granted
 };
 
 }  // namespace holdfast::lease

@@ -81,12 +81,12 @@ struct Grant {
   Millis at_least{0};                   // from the first grant on the lock stays closed for so long
   TimePoint at{};                       // when the grant arrived
   bool counted = true;                  // among the figures of the client's locks
-  bool block = false;                   // of a `with` block, whose end releases it
+  bool block = false;                   // the end of a `with` block releases it
   WholeId whole = 0;
   // How many holds, of several permits at once: the owner's is the first one; the owners of the
   // others have the numbers that follow its number.
   std::int64_t amount = 1;
-  const std::string* about = nullptr;  // of the client's key: what it says
+  const std::string* about = nullptr;  // what the client's key says
   const Purpose* purpose = nullptr;    // null: it has none
 };
 
@@ -94,7 +94,7 @@ struct Grant {
 // locks beside that, and neither release ends what the other one's acquire has taken.
 struct Ending {
   enum class How : std::uint8_t {
-    kInnermost,  // of `whole`; if there is none, of all
+    kInnermost,  // that of `whole`; if there is none, of all
     kWhole,      // all of `whole`, of which there may be none
     kAll,
   };
@@ -206,8 +206,8 @@ struct HoldExtras {
   };
 
   std::vector<std::uint64_t> listeners;  // to its loss, each once
-  std::string about;                     // of one that is internal: what its key says; constant
-  std::string reason;                    // of the loss
+  std::string about;                     // what an internal one's key says; constant
+  std::string reason;                    // the reason of the loss
   Purpose purpose;                       // that was said last
   std::unique_ptr<Move> move;            // once a detach was begun: see Releases::begin_detach()
   TimePoint closed_until{};              // the lock, whenever it is released
@@ -330,18 +330,18 @@ class Hold final : public Timer {
   const TimePoint requested;  // the command of that grant was sent
   std::uint64_t serial = 0;
   Levels levels;
-  std::int64_t token = 0;  // of the newest grant that brought one (they are positive)
-  Millis lease{0};         // of the renewed holds
+  std::int64_t token = 0;  // the newest that a grant brought (they are positive)
+  Millis lease{0};         // the lease of the holds that are renewed
   Millis fixed_lease{0};   // the newest one that is not renewed
   TimePoint set_until{};   // the end of the lease that this client's commands have set
   TimePoint next_renewal = kNever;
   TimePoint next_look = kNever;  // a check of a hold that may have changed, or is to be tracked
-  HeldRecords::Id record = 0;    // of it, for a guard
+  HeldRecords::Id record = 0;    // its record for a guard
   Millis sent_lease{0};
   TimePoint set_until_when_sent{};    // `set_until` when it was sent
   std::uint32_t extensions = 0;       // that have begun
-  std::uint32_t sent_extensions = 0;  // those that had begun before what is in flight
-  std::uint32_t group = 0;            // of holds whose renewals are to come together
+  std::uint32_t sent_extensions = 0;  // extensions that had begun before what is in flight
+  std::uint32_t group = 0;            // holds with one number are renewed together
   int blocks = 0;                     // open `with` blocks that began with its grants
   const bool counted;                 // among the figures of the client's locks
   State state = State::kHeld;

@@ -26,7 +26,7 @@ struct Holder {
   std::string ended;  // what has ended, "thread" or "task"; empty: it holds
 };
 
-// What an owner has, wants or releases: of an event.
+// The subject of an event: what an owner has, wants or releases.
 struct Subject {
   const LockName& name;
   OwnerNumber owner;
@@ -66,7 +66,7 @@ class NoticeLimit {
   const Duration pause_;
   Mutex mutex_;
   std::deque<Notice> notices_ HOLDFAST_GUARDED_BY(mutex_);             // the oldest first
-  std::unordered_set<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);  // of these
+  std::unordered_set<std::string> names_ HOLDFAST_GUARDED_BY(mutex_);  // names that were reported
 };
 
 // What one client reports of others' holds and settings, as events, so that many waiters do not
@@ -94,7 +94,7 @@ class Notices {
   NoticeLimit unlabelled_{kNever - TimePoint{}};
 };
 
-// What the holds of one client report: events for their listeners and the log, and the client's
+// The reports of one client's holds: events for their listeners and the log, and the client's
 // figures. Not thread-safe: see Keeper.
 class HoldEvents {
  public:

@@ -24,7 +24,7 @@ inline std::uint64_t hash_of(const LockName& name, OwnerNumber owner) {
   return name.hash() * 31 + static_cast<std::uint64_t>(owner);
 }
 
-// What the owners of one client have to do with its locks: one entry for each name, side and owner,
+// The table of a client's owners and locks: one entry for each name, side and owner,
 // as long as it is acquiring, held, being released, or has an end to report.
 //
 // An entry has at most one hold. It is *current*: held, or lost until the owner's next grant; or it
@@ -66,7 +66,7 @@ class Holds {
   };
   enum class Caller : std::uint8_t {
     kAwaits,    // the answer; if it never got it, the owner's next release reports the end
-    kMayLeave,  // the same until its command is written; the end is posted in any case
+    kMayLeave,  // as kAwaits until its command is written; the end is posted in any case
     kLeft,      // has not waited for the answer: the end is posted, and no release reports it
   };
 
@@ -92,7 +92,7 @@ class Holds {
     ReleaseState release = ReleaseState::kNone;
     Caller caller = Caller::kAwaits;
     Command command;           // null: of a release that is not open
-    std::uint64_t end = 0;     // of an end that is kept: its number
+    std::uint64_t end = 0;     // the number of an end that is kept
     TimePoint until = kNever;  // when the lease is over for certain
 
    private:
@@ -178,7 +178,7 @@ class Holds {
   struct Kept {
     LockName name;
     OwnerNumber owner;
-    std::uint64_t number;  // of the hold, or of the entry's end
+    std::uint64_t number;  // the hold's, or that of the entry's end
   };
 
   using Lists = std::array<Entry*, kLists>;
@@ -199,7 +199,7 @@ class Holds {
   Lists owners_{};
   Lists names_{};
   std::size_t pending_ = 0;
-  std::uint64_t numbers_ = 0;  // of holds and ends
+  std::uint64_t numbers_ = 0;  // numbers holds and ends
   std::uint64_t grants_ = 0;
   std::deque<Kept> kept_;  // what may be lost, refused or released, the oldest first
 };

@@ -34,7 +34,7 @@ struct Known {
   std::optional<std::string> loss{};  // why, of a hold that was lost
   // Where it is held, by the client's clock:
   std::optional<Duration> left{};       // its validity
-  std::optional<std::int64_t> token{};  // of the newest grant that brought one
+  std::optional<std::int64_t> token{};  // the newest that a grant brought
   std::vector<Lease> levels{};          // the leases of the nested holds, the outermost first
 };
 
@@ -162,8 +162,9 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   TimerWheel wheel HOLDFAST_GUARDED_BY(mutex);
   Records records HOLDFAST_GUARDED_BY(mutex);
   LateRenewals late_renewals HOLDFAST_GUARDED_BY(mutex);
-  std::string renewal_failure HOLDFAST_GUARDED_BY(mutex);   // of the last renewal; empty: none
-  TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // of the watchdog
+  std::string renewal_failure
+      HOLDFAST_GUARDED_BY(mutex);  // why the last renewal failed; empty: it did not
+  TimePoint next_step HOLDFAST_GUARDED_BY(mutex) = kNever;  // the watchdog's
   std::size_t acquisitions HOLDFAST_GUARDED_BY(mutex) = 0;  // under way, that are counted
   // Servers say when the keys of a hold change: one that lasts for a moment is looked at, from then
   // on.

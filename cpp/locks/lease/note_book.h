@@ -19,7 +19,7 @@ namespace holdfast::lease {
 
 class Watchdog;
 
-// What the client's key says of an owner of a name: since when it holds it, or waits for it, and
+// The entry of an owner of a name in the client's key: since when it holds it, or waits for it, and
 // for what.
 struct Note {
   LockName name;
@@ -39,17 +39,17 @@ class NoteRequest final : public client::Request {
  public:
   using Notes = std::vector<Note>;
   enum class Verb : std::uint8_t {
-    kSay,    // of owners that are about to acquire
-    kWrite,  // of holds
+    kSay,    // notes of owners that are about to acquire
+    kWrite,  // notes of holds
     kRemove,
   };
   struct Writing {
     Verb verb = Verb::kRemove;
     Millis lease{0};                 // that the key lives for, at least
-    std::string about{};             // of kSay: see lua/client/say.lua
-    bool by_text = false;            // of kSay: the server may not know the script
-    bool lives = false;              // of kSay: see there
-    std::optional<Millis> within{};  // of kWrite: see NoteBook; nothing: as it is
+    std::string about{};             // kSay: see lua/client/say.lua
+    bool by_text = false;            // kSay: the server may not know the script
+    bool lives = false;              // kSay: see there
+    std::optional<Millis> within{};  // kWrite: see NoteBook; nothing: as it is
   };
 
   NoteRequest(std::weak_ptr<Watchdog> watchdog, HoldPtr key, Notes all, Writing how,
@@ -168,7 +168,7 @@ class NoteBook {
   std::size_t left_out_ = 0;
   bool key_written_ = false;  // it says what is so of kWithin
   bool script_unknown_ = true;
-  NoteRequest::Notes unsaid_;  // of owners that may have got their grants since
+  NoteRequest::Notes unsaid_;  // notes of owners that may have got their grants since
 };
 
 }  // namespace holdfast::lease

@@ -18,7 +18,7 @@ class Notes {
   struct Setup {
     std::string about;  // what the client says of itself
     Millis lease;
-    const Renewal* renewal;  // of the key
+    const Renewal* renewal;  // renews the key
     Millis command_timeout;
     bool all;  // as of NoteBook
   };

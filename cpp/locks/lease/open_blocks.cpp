@@ -31,7 +31,7 @@ std::optional<std::string> OpenBlocks::end(const LockName& name, OwnerNumber own
     reason = newest.reason;
     if (--newest.blocks == 0) found->losses.pop_back();
   }
-  // Forgets what has neither.
+  // Forgets names without a released block and without a loss.
   const auto of = owners_.find(owner);
   OfOwner& names = of->second;
   const auto is_over = [](const OfName& each) { return each.released == 0 && each.losses.empty(); };

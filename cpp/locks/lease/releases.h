@@ -14,7 +14,7 @@ namespace holdfast::lease {
 
 class Keeper;
 
-// What a release has to do, as far as the client knows.
+// A release's work, as far as the client knows.
 struct ReleasePlan {
   enum class Kind {
     kNotOwned,  // the caller holds nothing
@@ -27,21 +27,21 @@ struct ReleasePlan {
   Kind kind = Kind::kNotOwned;
   int remaining = 0;
   int ended = 0;             // how many holds end by it
-  std::string reason;        // of kLost
-  bool held_again = false;   // of kLost: the owner has got the lock since, whatever of it is left
+  std::string reason;        // kLost: why
+  bool held_again = false;   // kLost: the owner has got the lock since, whatever of it is left
   TimePoint trusted{};       // until when the hold may be believed to be there
   bool repeated = false;     // an earlier release of this hold may have been executed
   std::string other{};       // the field that the hold may have instead of its owner's; else empty
-  TimePoint until = kNever;  // of kFinal: when the lease is over for certain
+  TimePoint until = kNever;  // kFinal: when the lease is over for certain
   TimePoint closed_until{};  // the lock stays closed until then
   Millis closed_for(TimePoint now) const;  // the time from now on; 0: it is freed at once
   // With kFinal: the command that acts for the entry. Its answer counts as long as it does.
   const client::Request* command = nullptr;
-  HoldPtr hold{};  // of kPartial, and of kFinal once its caller has left: see Releases::defer()
+  HoldPtr hold{};  // kPartial, and kFinal once its caller has left: see Releases::defer()
   bool deferred() const { return kind == Kind::kFinal && hold; }
 };
 
-// What a caller gives to the beginning of a release.
+// A caller's arguments to the beginning of a release.
 struct ReleaseStart {
   Holds::Command command{};  // that is about to be sent for a last one
   Holds::Caller caller = Holds::Caller::kAwaits;

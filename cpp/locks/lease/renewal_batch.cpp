@@ -56,7 +56,7 @@ resp::ReplyKinds HoldRequest::encode(std::string& out, bool by_text) const {
   script::Writer writer(out, by_text);
   const std::shared_ptr<Watchdog> to = watchdog_.lock();
   if (!to || !hold_->sending.write()) {
-    hold_->renewal->renew(writer, {}, hold_->sent_lease);  // of nothing
+    hold_->renewal->renew(writer, {}, hold_->sent_lease);  // renews nothing
   } else {
     hold_->renewal->check(writer, hold_->name, owner_field(to->client_id(), hold_->owner));
   }

@@ -112,7 +112,7 @@ class Watchdog final : public net::Pollable {
   std::multimap<TimePoint, std::weak_ptr<const RenewalBatch>> submitted_
       HOLDFAST_GUARDED_BY(keeper_.mutex);
   std::size_t most_keys_ HOLDFAST_GUARDED_BY(keeper_.mutex) =
-      RenewalBatch::kMostKeys;  // of a batch
+      RenewalBatch::kMostKeys;  // in a batch
   // A proxy takes keys of one slot only, and this client does not know the slots.
   TimePoint alone_until_ HOLDFAST_GUARDED_BY(keeper_.mutex) = TimePoint{};
   SharedAtomic<bool> paused_{false};

@@ -27,7 +27,7 @@ enum class Waiting {
   kBackOff,   // not at all: each polls. Other kinds may subscribe to the channel, as kInTurn
 };
 
-class NextWaiter;  // of the layer above: locks/sync/operation/hold_release.h
+class NextWaiter;  // defined in the layer above: locks/sync/operation/hold_release.h
 
 // A waiter of this client for a channel. Called on any thread, without the registry's lock.
 class Waiter {

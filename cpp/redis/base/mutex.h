@@ -147,7 +147,7 @@ class Parker {
   static constexpr std::size_t kWords = 32;
   static std::array<FutexWord, kWords> words_;  // each grows before a wake-up
 
-  const std::uint32_t number_;  // of all Parkers
+  const std::uint32_t number_;  // counted over all Parkers
   const std::size_t word_;
   const std::uint32_t bit_;
   SharedAtomic<std::uint32_t> state_{kAwake};

@@ -60,7 +60,7 @@ bool interpreter_held();
 // Calls `body` without that lock.
 void without_interpreter(const std::function<void()>& body);
 
-// What to do about an error of a system call that a limit of the process or the machine explains,
+// The advice for an error of a system call that a limit of the process or the machine explains,
 // such as "raise `ulimit -n`"; empty for other errors. `error`: its errno. EAGAIN is taken for a
 // refused thread or process.
 std::string limit_hint(int error);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a client reports to its application beside replies: its figures, and events.
+// A client's reports to its application beside replies: its figures, and events.
 
 #include <array>
 #include <atomic>
@@ -21,7 +21,7 @@ class Stats {
  public:
   enum class Counter : std::uint8_t {
     kAcquired,   // grants, nested ones included
-    kContended,  // of these, those that had to wait
+    kContended,  // acquisitions that had to wait
     kTimedOut,   // acquisitions that ended without a grant because another owner held the lock
     kCancelled,  // acquisitions that their caller cancelled
     kFailed,     // acquisitions that ended with an error
@@ -33,7 +33,7 @@ class Stats {
     kReconnects,       // connections established again
     kProtocolErrors,   // connections ended by bytes that cannot be replies to what was sent
     kBusyPolls,        // readings that looked for the reply before they slept
-    kBusyPollsRight,   // of these, those that found it
+    kBusyPollsRight,   // looks that found the reply
     kHeld,             // holds now; nested ones count once
     kWaiting,          // acquisitions that wait now
     kTaken,            // permits without owners, acquired and not released by this client

@@ -102,7 +102,8 @@ class Connection final : public net::Pollable, public std::enable_shared_from_th
   // one.
   Status resubmit(InFlightRequest unanswered);
 
-  // Any thread: sends what a SendBatch has put off; what a Scope of `loop` has, if that one reads.
+  // Any thread: sends what a SendBatch has put off; with `loop`, what its Scope has gathered, if
+  // that loop still reads.
   void send_now(const EventLoopReader* loop = nullptr);
 
   // Any thread: hands over all unanswered requests that are no longer `mine`. To be

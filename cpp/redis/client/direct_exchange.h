@@ -81,13 +81,13 @@ class DirectExchange {
   std::optional<WriteTurn> write_turn_;
   net::Transport* stream_ = nullptr;  // closes only by the thread with the ReadTurn
   TimePoint begun_{};
-  std::uint64_t number_ = 0;                             // of the stream
-  resp::ReplyKinds expected_ = resp::ReplyKinds::any();  // of the reply to the command
+  std::uint64_t number_ = 0;                             // the stream's
+  resp::ReplyKinds expected_ = resp::ReplyKinds::any();  // the reply's kinds
   std::size_t unread_ = 0;  // replies that come before it, that of what went ahead among them
   SendBuffer::Written written_{};
   net::Io got_ = net::Io::kDone;  // by the last reading
-  Status failure_;                // of kFailed
-  std::size_t size_ = 0;          // of what was read
+  Status failure_;                // why, with kFailed
+  std::size_t size_ = 0;          // bytes that were read
   std::array<char, 512> bytes_;   // written before it is read
 };
 

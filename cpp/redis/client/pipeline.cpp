@@ -36,7 +36,7 @@ void Pipeline::find_reader(Parker* preferred) {
   if (relocation.move) drive();
   if (line.empty()) return;
   if (setup.driver == Driver::kLoop) {
-    if (election.asks_for_step()) drive();
+    if (election.ask_for_step()) drive();
     return;
   }
   if (!election.vacant()) return;

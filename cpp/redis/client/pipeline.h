@@ -89,9 +89,9 @@ bool hung_up(const net::Transport& stream);
 
 class Connection;
 
-// What the threads of a Connection share under its lock: the requests in line, the writing half of
-// the stream, who reads it, and what the reader is to do. The parts of the connection get it as an
-// argument.
+// The state that the threads of a Connection share under its lock: the requests in line, the
+// writing half of the stream, who reads it, and what the reader is to do. The parts of the
+// connection get it as an argument.
 class Pipeline {
  public:
   Pipeline(const Clock& time, net::Loop& engine, ConnectionSetup options, Connection& connection);
@@ -175,7 +175,7 @@ class Pipeline {
   // The server has shown that another may have its place, and has accepted nothing since: replies
   // are looked at by the StreamReader, and may have to wait.
   bool doubted HOLDFAST_GUARDED_BY(mutex) = false;
-  Role role HOLDFAST_GUARDED_BY(mutex) = Role::kUnknown;  // of the stream's server, said last
+  Role role HOLDFAST_GUARDED_BY(mutex) = Role::kUnknown;  // what the stream's server said last
   Status closed HOLDFAST_GUARDED_BY(mutex);
 
  private:

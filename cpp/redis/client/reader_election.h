@@ -60,7 +60,7 @@ class ReaderElection {
     kNone,
     kThread,     // one that waits; another thread is woken by its Parker
     kLoop,       // the engine's
-    kEventLoop,  // of the application, by a right from the engine's loop
+    kEventLoop,  // the application's, by a right from the engine's loop
   };
 
   // The steps that the owner is to take, in this order.
@@ -74,7 +74,7 @@ class ReaderElection {
   struct Place {
     Parker* parker;
     const ServeControl* control;
-    const std::string* channel = nullptr;  // of a Subscriber
+    const std::string* channel = nullptr;  // a Subscriber's
     SharedAtomic<bool> linked{false};  // false again: it may leave, and is not looked at any more
     std::list<Place*>::iterator at{};
   };
@@ -158,7 +158,8 @@ class ReaderElection {
     driven_ = false;
   }
   // Whether the loop is to be asked for a step: it has begun the one that it was asked for last.
-  bool asks_for_step() { return !std::exchange(driven_, true); }
+  // From now on it counts as asked.
+  bool ask_for_step() { return !std::exchange(driven_, true); }
 
   void let_event_loop_read() { reader_ = Reader::kEventLoop; }
   Action reclaim();
@@ -177,8 +178,8 @@ class ReaderElection {
   Reader reader_;
   const bool replaces_loop_;
   bool driven_ = false;
-  Parker* reading_ = nullptr;  // of kThread
-  Parker* called_ = nullptr;   // of the thread that was woken to read, until it is awake
+  Parker* reading_ = nullptr;  // the thread of kThread
+  Parker* called_ = nullptr;   // the thread that was woken to read, until it is awake
   int contended_ = 0;          // requests that contended() is true for
   std::list<Place*> parked_;
   TimePoint unread_until_ = kNever;

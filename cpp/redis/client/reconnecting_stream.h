@@ -41,7 +41,7 @@ class StreamWitness {
   virtual void left() = 0;
 };
 
-// What an attempt to connect needs first, and what other threads may have to supply: where a server
+// The needs of an attempt to connect, which other threads may have to supply: where a server
 // that was announced is reachable, and the credentials. One thread at a time.
 //
 // A server is known by the address that a server has announced everywhere else: two of them may be
@@ -71,7 +71,7 @@ class Preliminaries {
 // How to reach one server, and for how long. A server that answers for a *service* has to be a
 // primary: it is asked for its role when it is greeted, and left when it answers READONLY.
 struct StreamOptions {
-  net::Address address;  // of an announced server, where it is reachable
+  net::Address address;  // where an announced server is reachable
   net::TlsOptions tls;
   net::Credentials credentials;
   int database = 0;
@@ -98,7 +98,7 @@ struct StreamOptions {
   // The signs that a server which has to be the primary is not: it is asked for its role when it
   // is greeted, if the user may do that. Null: the server was named for itself.
   std::shared_ptr<StaleSigns> signs{};
-  bool asks_role = false;  // it is, too, for another reason
+  bool asks_role = false;  // the greeting asks for the role, also without signs
   // The addresses that names have led to; shared by the client's streams.
   std::shared_ptr<net::AddressMemory> addresses = std::make_shared<net::AddressMemory>();
 };
@@ -147,7 +147,7 @@ class ReconnectingStream {
 
   // Writes what the stream takes of these bytes, and removes it there. True: it waits for room for
   // more. That it has failed shows as a failure to read, after what the server may have said last.
-  // Ready only.
+  // Ready, or in its greeting.
   bool write(std::string& bytes);
 
   // As read(), for bytes that the driver has read from transport() by itself.
@@ -226,8 +226,8 @@ class ReconnectingStream {
   StreamOptions options_;
   Open open_;
   State state_ = State::kIdle;
-  Preliminaries preliminaries_;   // of kAsking
-  net::Credentials credentials_;  // of this attempt
+  Preliminaries preliminaries_;   // what kAsking waits for
+  net::Credentials credentials_;  // this attempt's
   std::shared_ptr<net::Transport> transport_;
   std::unique_ptr<resp::Reader> reader_;
   Greeting greeting_;
@@ -240,7 +240,7 @@ class ReconnectingStream {
   Status failure_;
   int failures_ = 0;
   std::uint64_t failed_attempts_ = 0;
-  TimePoint backoff_end_ = kNever;  // of the back-off that hurry() has cut short
+  TimePoint backoff_end_ = kNever;  // the end of the back-off that hurry() has cut short
   // Where TLS is wanted and the server says nothing: whether it would answer in plain text.
   TimePoint silent_until_ = kNever;
   std::unique_ptr<net::PlainTextProbe> probe_;

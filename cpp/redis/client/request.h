@@ -22,7 +22,7 @@ namespace holdfast::client {
 struct Sent {
   TimePoint last{};  // the moment before the sending that was answered
   int times = 0;
-  std::uint64_t stream = 0;  // of that sending; equal numbers: the same stream
+  std::uint64_t stream = 0;  // the last sending's; equal numbers: the same stream
   // Whether the server says when what the command has read changes.
   Tracked tracked = Tracked::kNothing;
   bool repeated = false;  // an earlier sending may have had an effect, and its reply was lost

@@ -150,9 +150,9 @@ class RequestQueue {
   struct Entry {
     InFlightRequest what;  // without a request: given up, but its reply is still to come
     int extra = 0;         // replies that come before its own
-    bool written = false;  // of those on the wire: as far as the stream has taken it
-    resp::ReplyKinds replies = resp::ReplyKinds::any();  // of those on the wire
-    int failures_before = 0;                             // of failures_, when it came
+    bool written = false;  // on the wire: the stream has taken it
+    resp::ReplyKinds replies = resp::ReplyKinds::any();  // what those on the wire may get
+    int failures_before = 0;                             // failures_ when it came
   };
 
   void forget_unwanted(std::size_t from, std::size_t to);

@@ -72,14 +72,14 @@ class StreamReader {
   // The server's address, as far as it is known; by the thread with the turn.
   const net::Address& address() const { return link_.options().address; }
 
-  // What a thread has read by itself from the stream, past the replies that it has taken, and how
+  // A thread's reading from the stream, past the replies that it has taken, and how
   // that ended. `current`: it is the present stream still.
   struct DirectInput {
     bool current = false;
     const char* bytes = nullptr;
     std::size_t size = 0;
-    net::Io io = net::Io::kDone;  // of the last reading
-    Status failure{};             // of kFailed
+    net::Io io = net::Io::kDone;  // the last reading's
+    Status failure{};             // why, with kFailed
   };
   // Passes it on as if advance() had read it.
   void take_input(Pipeline& pipe, const ReadTurn& turn, DirectInput input)
@@ -134,8 +134,8 @@ class StreamReader {
   const ConnectionSetup& setup_;
   ReconnectingStream link_;
   std::vector<resp::Reply> replies_;   // that were read, and are not taken yet
-  std::optional<HeldBack> held_back_;  // of replies_, all
-  std::size_t passing_ = 0;            // of replies_, the first: they have waited
+  std::optional<HeldBack> held_back_;  // all of replies_
+  std::size_t passing_ = 0;            // the first of replies_, which have waited
   // The key of the request whose reply was such a sign; empty: because the server is a replica.
   std::string refused_;
   Completions due_;

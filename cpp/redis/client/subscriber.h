@@ -102,7 +102,7 @@ class Subscriber final : public net::Pollable, public std::enable_shared_from_th
   net::Loop& loop_;
   const std::weak_ptr<Sink> sink_;
 
-  Mutex turn_;  // of the thread that uses the stream; taken before all others
+  Mutex turn_;  // held by the thread that uses the stream; taken before all others
   SubscriptionStream stream_ HOLDFAST_GUARDED_BY(turn_);
 
   Mutex mutex_;

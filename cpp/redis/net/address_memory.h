@@ -13,11 +13,11 @@ namespace holdfast::net {
 
 bool same_address(const SocketAddress& a, const SocketAddress& b);
 
-// What the connections of a client have found out about the addresses of each name ("host:port").
+// The knowledge of a client's connections about the addresses of each name ("host:port").
 // Thread-safe.
 class AddressMemory {
  public:
-  // What `name` has been resolved to, in the order to try: the address that was reached last, those
+  // The addresses of `name`, in the order to try: the address that was reached last, those
   // of which nothing is known, as the resolver has them, and those that have proved stale, the
   // latest at the end.
   std::vector<SocketAddress> sorted(const std::string& name, std::vector<SocketAddress> resolved)

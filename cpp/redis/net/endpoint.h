@@ -19,7 +19,7 @@ namespace holdfast::net {
 struct Address {
   std::string host;  // a name or an IP literal without brackets; empty for a unix socket
   std::uint16_t port = 6379;
-  std::string path;  // of a unix socket
+  std::string path;  // a unix socket's
   // Another server has named it, not the user: it may be reachable elsewhere, as an AddressMap
   // says.
   bool announced = false;
@@ -121,7 +121,7 @@ struct Endpoint {
   int database = 0;
   Credentials credentials;
   CredentialSource credential_source;  // if set, `credentials` are not used
-  Credentials sentinel_credentials;    // of the sentinels, whose users are separate
+  Credentials sentinel_credentials;    // the sentinels', whose users are separate
   TlsOptions tls;
   // The arguments of an AddressMap; both empty: servers are reachable where they are announced.
   AddressTable address_table;

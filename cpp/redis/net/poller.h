@@ -22,7 +22,7 @@ class Poller {
     friend class Poller;
     int fd = -1;
     std::uint32_t events = 0;
-    std::uint64_t serial = 0;  // of the Descriptor; 0: a foreign descriptor
+    std::uint64_t serial = 0;  // the Descriptor's; 0: a foreign descriptor
     std::uint64_t token = 0;   // its id in the kernel's events
   };
 
@@ -62,7 +62,7 @@ class Poller {
 #else
   Descriptor queue_;
 #endif
-  std::uint64_t last_token_ = 1;  // those below are of the wake-up and the alarm
+  std::uint64_t last_token_ = 1;  // lower ones are the wake-up's and the alarm's
   std::unordered_map<std::uint64_t, Watch*> by_token_;
   std::unordered_map<int, Watch*> by_fd_;  // the one whose events the kernel reports for a number
 };

@@ -55,10 +55,10 @@ class SocketTransport final : public Transport {
   std::shared_ptr<Resolution> resolution_;  // until it has answered
   const std::shared_ptr<AddressMemory> memory_;
   std::vector<SocketAddress> addresses_;
-  std::size_t next_ = 0;       // of addresses_
+  std::size_t next_ = 0;       // the next of addresses_
   TimePoint next_at_{};        // when it is tried though an earlier attempt goes on
   std::vector<Attempt> race_;  // in the order of their beginning
-  int error_ = 0;              // of the last that failed
+  int error_ = 0;              // why the last attempt failed
   Descriptor socket_;
   bool connected_ = false;
 };

@@ -32,7 +32,7 @@ struct PlainReply {
   std::optional<std::int64_t> integer;
   std::optional<std::uint8_t> text_size{};  // without this and `integer`: nil
   std::array<char, kLongestText> text_bytes{};
-  std::optional<std::int64_t> second{};  // of an array of two, after `integer`
+  std::optional<std::int64_t> second{};  // the second of an array of two, after `integer`
 
   constexpr ReplyKind kind() const {
     if (second) return ReplyKind::kArray;
@@ -121,7 +121,7 @@ class Reader {
   redisReader* reader_;
   bool reads_ = false;          // the reader has bytes of a reply that is not complete, or of more
   std::string bytes_;           // fed, and not passed to the reader
-  std::size_t begin_ = 0;       // of what is left of them
+  std::size_t begin_ = 0;       // where the rest of them begins
   std::size_t incomplete_ = 0;  // bytes fed since the last complete reply
 };
 
@@ -140,7 +140,7 @@ class ReplyKinds {
     kFew,     // two numbers, or three
     kPlaces,  // some of the numbers from 1 to the count, in order
     kEach,    // as many numbers as the count, none below 0
-    kAny,     // of anything
+    kAny,     // anything
     kShaped,  // see ArrayShape
   };
   enum class Text : std::uint8_t {
@@ -219,13 +219,13 @@ class ReplyKinds {
   bool allow_array(std::size_t size, const Element& element, const Whole& whole) const;
   bool allow_shaped(const Reply& reply) const;
   bool allow_size(std::size_t size) const;
-  bool fits(const PlainReply& reply) const;  // of a text or an array
+  bool fits(const PlainReply& reply) const;  // whether a text or an array does
 
   std::uint8_t bits_;
   Text text_ = Text::kAny;
   Array array_ = Array::kAny;
   std::uint32_t count_ = 0;
-  const ArrayShape* shape_ = nullptr;  // of kShaped
+  const ArrayShape* shape_ = nullptr;  // kShaped's
   std::int64_t least_ = kLeast;
   std::int64_t most_ = kMost;
 };

@@ -71,7 +71,7 @@ class ClusterNodes {
   // How the subscribers of servers subscribe that become known from now on; else kClassic.
   void set_mode(client::PubSub mode) { mode_ = mode; }
 
-  // What a server has said of the cluster: which servers have slots, and their replicas. One that
+  // A server's view of the cluster: which servers have slots, and their replicas. One that
   // has lost its last slots is left. One that never had any stays: it may be about to get some.
   void keep(std::set<ServerNumber> primaries, std::vector<net::Address> replicas);
   // The servers that may be queried for the slots: the known ones, the replicas, and those of the
@@ -89,7 +89,7 @@ class ClusterNodes {
   client::PubSub mode_ = client::PubSub::kClassic;
   ServerNumber numbers_ = 0;
   std::unordered_map<ServerNumber, std::shared_ptr<ClusterNode>> nodes_;
-  std::set<ServerNumber> primaries_;  // of slots, by what was said last
+  std::set<ServerNumber> primaries_;  // servers of slots, by what was said last
   std::vector<net::Address> replicas_;
 };
 

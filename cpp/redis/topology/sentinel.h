@@ -25,7 +25,7 @@ class SentinelWatch final : public net::Pollable,
                             public std::enable_shared_from_this<SentinelWatch> {
  public:
   struct Setup {
-    client::StreamOptions link;  // of each sentinel, except for its address
+    client::StreamOptions link;  // each sentinel's, except for its address
     std::string service;
     std::vector<net::Address> sentinels;
     std::optional<net::Address> primary{};    // known already

@@ -30,7 +30,7 @@ struct Redirection {
   };
   Kind kind = Kind::kNone;
   Slot slot = 0;
-  net::Address address{};  // of kMoved and kAsk
+  net::Address address{};  // where kMoved and kAsk lead
 };
 Redirection redirection(std::string_view error, const net::Address& queried);
 
@@ -56,6 +56,7 @@ class SlotsQuery final : public std::enable_shared_from_this<SlotsQuery> {
   // Called once, on any thread, without locks held.
   using Callback = std::function<void(const Report&)>;
 
+  // `link`: without retries, as it queries one server once.
   SlotsQuery(const Clock& clock, net::Loop& loop, const client::StreamOptions& link,
              Callback on_report);
 
@@ -162,7 +163,7 @@ class SlotsRefresh : TopologyRefresh {
   net::Loop& loop_;
   const client::StreamOptions link_;
   std::uint64_t round_ = 0;
-  std::vector<net::Address> servers_;  // of this round
+  std::vector<net::Address> servers_;  // the servers of this round
   Queries queries_;
   Status failure_;
   std::uint64_t failed_in_ = 0;  // the round of failure_

@@ -38,14 +38,15 @@ struct Loops {
 // The settings of a topology, for any deployment.
 struct Setup {
   net::Endpoint endpoint;
-  client::StreamOptions link;  // of each server that answers for keys; its address is the first one
+  client::StreamOptions link;  // each server's that answers for keys; its address is the first one
   client::Connection::Driver driver = client::Connection::Driver::kCallers;
   std::weak_ptr<client::Subscriber::Sink> sink{};
   std::function<void()> on_lost{};  // a connection broke: holds must be verified
   // Unset: of a cluster it depends on the servers; else it is kClassic.
   std::optional<client::PubSub> pubsub{};
-  client::TrackingMode tracking = client::TrackingMode::kOff;   // of what renewals read
-  std::function<void(const client::KeyChanges&)> on_changes{};  // of that
+  client::TrackingMode tracking =
+      client::TrackingMode::kOff;  // whether servers track the keys that renewals read
+  std::function<void(const client::KeyChanges&)> on_changes{};  // called with changes of those
   // A connection for renewals that is silent for longer is given up while there is time for
   // another; at most link.command_timeout.
   Millis renewal_timeout = Millis::max();

@@ -86,10 +86,10 @@ class Acquire final : public Operation {
 
   AcquireRequest request_ HOLDFAST_GUARDED_BY(mutex_);
   lease::Attempt attempt_ HOLDFAST_GUARDED_BY(mutex_);
-  lease::AttemptPlan plan_ HOLDFAST_GUARDED_BY(mutex_);  // of the first attempt
+  lease::AttemptPlan plan_ HOLDFAST_GUARDED_BY(mutex_);  // the first attempt's
   bool given_back_ HOLDFAST_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<Replies> reply_ HOLDFAST_GUARDED_BY(mutex_);  // of a caller with terms
-  int count_ = 1;                                               // of the attempt that is sent
+  std::unique_ptr<Replies> reply_ HOLDFAST_GUARDED_BY(mutex_);  // kept for a caller with terms
+  int count_ = 1;  // the count of the attempt that is sent
   // With the newest sending, as StepOptions::setup. Guarded by the connection's lock until the
   // reply has come.
   mutable std::int64_t sent_setup_ = -1;

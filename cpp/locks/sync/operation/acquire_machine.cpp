@@ -244,7 +244,7 @@ void AcquireMachine::time_is_up(TimePoint now, const Status& late) {
   }
   if (trying) return driver_.sleep_until(contended_ ? options_.deadline : kNever);
   if (now >= retry_at_) return attempt();
-  if (now >= stand_back_.until()) stand_back_.end();
+  stand_back_.end_by(now);
   sleep_unless_signalled();
 }
 

@@ -67,14 +67,14 @@ class AcquireMachine {
     Millis refusal_budget{5000};  // how long a server may refuse to work without a deadline
     bool in_line = false;  // a refused attempt gets a place in the server's queue, to be given back
     std::optional<BackoffSequence> backoff{};  // between attempts, for kinds without messages
-    std::uint64_t seed = 0;                    // of StandBack
+    std::uint64_t seed = 0;                    // StandBack's
     bool confirms = false;                     // a grant counts once replicas have confirmed it
-    Millis lease{0};                           // of the new hold; 0: no hold
+    Millis lease{0};                           // the new hold's; 0: no hold
     bool has_permits = false;                  // several owners may hold it at a time
     bool yields = false;                       // it queues up behind earlier waiters
     bool sets_up = false;          // what the server has lost, the next attempt sets up again
     bool undone_for_good = false;  // after giving back, the next attempt is a new request
-    TimePoint connect_deadline = kNever;  // of attempts before the deadline counts
+    TimePoint connect_deadline = kNever;  // an attempt fails that is not sent by then
     TimePoint latest = kNever;  // the end in any case, also of a confirmation (CallersTime)
   };
 
@@ -87,10 +87,10 @@ class AcquireMachine {
   // The answer to an attempt.
   struct Response {
     Answer answer{};
-    TimePoint trusted_until = kNever;  // of a grant
+    TimePoint trusted_until = kNever;  // a grant's
     TimePoint sent{};                  // the epoch: an offer that may not have been sent
     std::int64_t others = 0;           // the other clients that wait, as far as is known
-    bool to_offer = false;  // of an offer: it does not show whether an earlier attempt was granted
+    bool to_offer = false;  // an offer: it does not show whether an earlier attempt was granted
   };
   // An attempt that may be sent.
   struct Begun {
@@ -112,7 +112,7 @@ class AcquireMachine {
     TimePoint retry_at = kNever;  // when the next waiter is to try again, if known
   };
 
-  // What a machine has done, in order, while it handles an event: no further event may come from
+  // The calls of a machine, in order, while it handles an event: no further event may come from
   // here. A failure of one of these ends the acquisition.
   class Driver {
    public:
@@ -214,7 +214,7 @@ class AcquireMachine {
   bool unsettled_ = false;
   bool given_back_ = false;              // the grant, after the end
   bool reported_ = false;                // Driver::report(), which comes once
-  Verdict verdict_ = Verdict::kGranted;  // of the end
+  Verdict verdict_ = Verdict::kGranted;  // how it ends
   int count_ = 0;                        // the holds with the grant; 0 before the first attempt
   TimePoint retry_at_ = kNever;
   StandBack stand_back_;

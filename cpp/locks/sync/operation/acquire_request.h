@@ -38,14 +38,14 @@ struct AcquireArguments {
   // The lock made of locks that it is for: only that one's grant is counted, and the member's own
   // options are ignored. 0: for none.
   lease::WholeId whole = 0;
-  bool block = false;  // of a `with` block, whose end releases it
+  bool block = false;  // the end of a `with` block releases it
   // The time of all exchanges of a call that has several; unset: its own, from its beginning on.
   std::optional<CallersTime> callers_time{};
   // How long to wait for a server that refuses connections; unset: that of CallersTime.
   std::optional<TimePoint> connect_deadline{};
-  TimePoint latest = kNever;  // of a member: the latest moment of its caller
+  TimePoint latest = kNever;  // a member's: the latest moment of its caller
   Purpose purpose{};  // what it is for, for those who look at its holds; null: nothing is said
-  // Of a kind that is built on another one: its caller gets the server's reply as it is, of a grant
+  // A kind that is built on another one: its caller gets the server's reply as it is, of a grant
   // or an objection. Else null.
   std::shared_ptr<const Terms> terms{};
   // How many permits, all or none: the owner is the first one's; the numbers of the others follow.

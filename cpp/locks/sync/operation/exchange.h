@@ -43,7 +43,7 @@ class Interrupt {
 // The caller that waits for an exchange: a thread in wait(), a completion, or no caller (any more).
 struct Caller {
   Parker* thread = nullptr;  // which leaves only after finish()
-  Parker* reader = nullptr;  // of the thread that reads for this exchange among others
+  Parker* reader = nullptr;  // the thread that reads for this exchange among others
   std::shared_ptr<Completion> completion{};
   std::uint64_t id = 0;
   bool interrupted = false;  // that thread may run a signal handler, which may wait, too
@@ -106,7 +106,7 @@ class Exchange : public Timed {
   struct Replies {
     std::vector<std::optional<resp::Reply>> all;
     bool one = false;
-    std::vector<bool> scored{};  // of those in `all`: members with scores, in RESP3 as pairs
+    std::vector<bool> scored{};  // which of `all` are members with scores, in RESP3 as pairs
   };
   virtual const Replies* replies() const { return nullptr; }
 
@@ -123,7 +123,7 @@ class Exchange : public Timed {
   struct Part {
     std::string client_id;
     std::string name;
-    std::string title;  // of a member of a lock made of several, as messages have it; else empty
+    std::string title;  // a member's of a lock made of several, as messages have it; else empty
   };
   virtual std::vector<Part> parts() const {
     return {{context_->client_id, std::string(name().bytes()), {}}};
@@ -151,7 +151,7 @@ class Exchange : public Timed {
   const std::optional<Outcome>& outcome() const HOLDFAST_REQUIRES(mutex_) { return outcome_; }
   static void wake(Parker* parker);
 
-  client::ServeControl& control() { return control_; }  // of that thread, or of the reader
+  client::ServeControl& control() { return control_; }  // that thread's, or the reader's
   const std::shared_ptr<const Context>& shared_context() const { return context_; }
   TimePoint now() const { return context_->clock.now(); }
 

@@ -199,10 +199,10 @@ void HoldRelease::time_is_up(TimePoint now) {
   wait::Calls calls;
   {
     const MutexLock lock(mutex_);
-    const bool left = life_ == Life::kLeft;
+    const bool awaited = life_ == Life::kAwaited;
     defer_if_written(writing_ == Writing::kDone);
     // Where its caller leaves only now, its answer is still to come.
-    calls = left ? take_calls() : std::exchange(calls_, {});
+    calls = awaited ? std::exchange(calls_, {}) : take_calls();
   }
   calls.run();
 }

@@ -35,10 +35,10 @@ bool Keeping::keep() {
   return kept_ = true;
 }
 
-bool Keeping::use(bool now) {
+bool Keeping::use(bool begins) {
   if (inherited()) return true;
   const MutexLock lock(all_.mutex_);
-  in_use_ = now;
+  in_use_ = begins;
   return !closed_;
 }
 

@@ -25,7 +25,7 @@ class Keepings {
   Keeping* first_ HOLDFAST_GUARDED_BY(mutex_) = nullptr;
 };
 
-// What an acquisition grants, while the call that it is a part of goes on: exists before the
+// The grant of an acquisition, while the call that it is a part of goes on: exists before the
 // acquisition is sent, and gives the grant back, without a wait, at the end of its context, with
 // its last reference, or when the client is closed. pass_on(): the context ends well, and the call
 // that made it keeps the grant; keep(): the last thing that such a call does. So a caller that is
@@ -51,8 +51,9 @@ class Keeping {
   void pass_on() { passed_on_ = true; }
   // False: the client is being closed, and the grant was given back.
   bool keep();
-  // False: closed() by then.
-  bool use(bool now);
+  // The grant is used, by a step of the call, until its end. False at a beginning: closed() by
+  // then.
+  bool use(bool begins);
   bool kept() const { return kept_; }
   bool closed() const;
   // At the end of the context.

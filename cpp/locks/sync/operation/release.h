@@ -106,7 +106,7 @@ class StepRelease final : public Release {
     Answered answered{};
     // How long after it may have been executed it may be repeated; 0: always.
     Millis memory{0};
-    Millis lease{0};  // of what is given back; 0: none
+    Millis lease{0};  // the lease of what is given back; 0: none
   };
   StepRelease(std::shared_ptr<const Context> context, const LockName& name, OwnerNumber owner,
               Command command);

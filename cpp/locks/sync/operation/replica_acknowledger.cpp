@@ -120,7 +120,7 @@ class ReplicaAcknowledger::Wait final : public client::Request {
     owner_->answered(*this, reply, sent);
   }
 
-  const ConnectionPtr connection;  // of the round; null: of a single write
+  const ConnectionPtr connection;  // the round's; null: a single write's
   const std::vector<WritePtr> writes;
   Millis wait_time{1};
 

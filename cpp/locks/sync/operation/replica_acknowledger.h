@@ -35,7 +35,7 @@ struct UnconfirmedGrant {
   const TakingRecipe* recipe;
   std::string owner;  // its field
   Millis lease;
-  TimePoint latest;  // of its caller (CallersTime)
+  TimePoint latest;  // its caller's (CallersTime)
 };
 // Any thread, once for each confirm() and each probe(), without locks held.
 using Confirmed = std::function<void(Acknowledgement)>;

@@ -12,9 +12,9 @@ namespace holdfast::sync {
 
 // A ticket: the data by which another process attaches a detached hold. Times are milliseconds.
 struct Ticket {
-  std::string kind;   // as Recipe::ticket_kind()
+  std::string kind;   // as Traits::ticket
   std::string field;  // "<UUID>:<ticket_number()>", which holds the lock until it is attached
-  std::optional<std::int64_t> token;  // of a fenced lock's grant
+  std::optional<std::int64_t> token;  // a fenced lock's
   Millis lease{0};                    // from the moment of the detaching
   Millis minimum{0};  // what remains of the minimum hold time at that moment; 0: none
   std::string name;   // the key, any bytes, not empty

@@ -77,7 +77,7 @@ class Composite : public Exchange,
     ExchangePtr operation;
     bool served_by_loop = false;  // to the loop, which reads for it
   };
-  struct Arrival {  // of a member's outcome
+  struct Arrival {  // a member's outcome has come
     std::uint64_t id;
     Outcome outcome;
   };

@@ -65,7 +65,7 @@ void FanOutCall::go_further() {
     if (now() >= end_) leave_missing();
   }
   if (missing_ == 0) {
-    begun_.clear();  // of a member that hangs the operation has a reference to this
+    begun_.clear();  // the operation of a member that hangs has a reference to this
     return finish(plan_.combine(answers_));
   }
   if (missing_ > plan_.rule.spare()) {

@@ -51,10 +51,10 @@ class FanOutCall final : public Composite {
   Plan plan_;
   Answers answers_;
   std::vector<Begun> begun_;
-  std::size_t missing_ = 0;  // of those: they are awaited
-  TimePoint end_ = kNever;   // of the caller's time
+  std::size_t missing_ = 0;  // members that are awaited
+  TimePoint end_ = kNever;   // the end of the caller's time
   bool last_step_ = false;
-  bool limited_ = false;  // those that are missing have a member's time
+  bool limited_ = false;  // missing members have a member's time
 };
 
 // The outcomes of all members as the outcome of the whole.

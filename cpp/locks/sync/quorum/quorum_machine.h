@@ -36,13 +36,13 @@ class QuorumMachine {
     TimePoint connect_deadline = kNever;  // how long, if servers refuse connections
     TimePoint latest = kNever;            // the end in any case (CallersTime)
     std::vector<bool> votes;  // whether a grant of this member counts: a nested hold needs an outer
-    std::uint32_t seed = 1;   // of the back-offs
+    std::uint32_t seed = 1;   // the back-offs'
   };
 
   struct Input {
     enum class Kind {
       kStart,
-      kAnswer,  // of `member`: `verdict`, `why`
+      kAnswer,  // `member` has answered: `verdict`, `why`
       kTime,    // `until` of the last action has come
       kCancel,
     };
@@ -50,7 +50,7 @@ class QuorumMachine {
     std::size_t member = 0;
     Verdict verdict = Verdict::kGranted;
     Status why{};
-    std::vector<TimePoint> trusted{};  // of kAnswer: the end of each member's validity, if held;
+    std::vector<TimePoint> trusted{};  // kAnswer: the end of each member's validity, if held;
                                        // empty where all are required and others have to answer
   };
 

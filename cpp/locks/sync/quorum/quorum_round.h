@@ -40,7 +40,7 @@ QuorumRule multi_lock_rule(std::size_t members, Millis lease);
 // of the lease to answer in, so that servers that hang cost little of what is granted.
 QuorumRule red_lock_rule(std::size_t members, Millis lease);
 
-// What the members of a lock made of locks have answered in one round of its acquisition, and what
+// The answers of the members of a lock made of locks in one round of its acquisition, and what
 // they are still to be asked. A machine without I/O and without a clock.
 class QuorumRound {
  public:

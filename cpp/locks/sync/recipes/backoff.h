@@ -86,6 +86,9 @@ class StandBack {
         Duration(static_cast<Duration::rep>(static_cast<double>(longest.count()) * jitter_.next()));
   }
   void end() { until_ = kNever; }
+  void end_by(TimePoint now) {
+    if (now >= until_) end();
+  }
   bool under_way() const { return until_ != kNever; }
   TimePoint until() const { return until_; }  // kNever: it is not under way
 

@@ -14,7 +14,7 @@ namespace holdfast::sync {
 // A step on a counter.
 struct CounterStep {
   std::string_view word;
-  Row row;                 // of a Step whose owner is the request's slot
+  Row row;                 // the owner of its Step is the request's slot
   bool completed = false;  // even if its caller no longer waits: it releases something
 
   // The step's effect on the permits of the client, for its figures.

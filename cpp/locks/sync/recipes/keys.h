@@ -45,11 +45,11 @@ inline constexpr Key kLatchChannel{"redisson_countdownlatch__channel__", {}, tru
 inline constexpr Key kSidesChannel{"redisson_rwlock:"};
 // Without a prefix: the beginning of the timeout keys of a name's read holds.
 inline constexpr Key kBraced{};
-inline constexpr Key kTokenCounter{"redisson_lock_token:"};  // of a fenced lock: its last token
+inline constexpr Key kTokenCounter{"redisson_lock_token:"};  // a fenced lock's last token
 inline constexpr Key kFairQueue{"redisson_lock_queue:"};
 inline constexpr Key kFairTimeouts{"redisson_lock_timeout:"};
 inline constexpr Key kPermitTimeouts{{}, ":timeout"};
-inline constexpr Key kSlots{"holdfast_slots:"};  // of each slot its last permit and its token
+inline constexpr Key kSlots{"holdfast_slots:"};  // each slot's last permit and its token
 // The state of what is built on a lock or beside one: a hash with its revision, and the channel of
 // its changes.
 inline constexpr Key kState{"holdfast_state:"};

@@ -47,7 +47,7 @@ struct LockKind {
   std::string_view word;
   const LockRecipe& (*recipe)();
   Side side = Side::kWhole;
-  bool part = false;  // of what is built on it, as which programs know it
+  bool part = false;  // programs know it as what is built on it
 };
 inline constexpr std::array kLockKinds{
     LockKind{"lock", &lock_recipe},

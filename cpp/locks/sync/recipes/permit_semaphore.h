@@ -17,7 +17,7 @@ struct PermitKind {
   std::string_view word;
   const HoldRecipe& renewed;
   const TakingRecipe& leased;
-  Row release;  // of permits by their ids; the reply is that of Steps::release
+  Row release;  // releases permits by their ids; the reply is that of Steps::release
 };
 const PermitKind& permit_kind();
 // The permits of the parties that wait at a barrier: their release also ends their wait, and their

@@ -29,12 +29,12 @@ struct Answer {
     kObjected,  // its terms are not the server's
   };
   Kind kind = Kind::kGranted;
-  Millis ttl{0};  // of a grant: when the next waiter is to try again; 0: after the lease
+  Millis ttl{0};  // a grant: when the next waiter is to try again; 0: after the lease
   std::optional<std::int64_t>
       value{};        // the value of a grant (token); of a refusal: the number of free permits
   bool more = false;  // granted, with permits left for the next waiter
   std::optional<std::int64_t> other{};  // the number of permits, if not AcquireOptions::setup
-  bool foreign = false;  // of a refusal: the key never expires, so another program wrote it
+  bool foreign = false;  // a refusal: the key never expires, so another program wrote it
 };
 
 // The refusal of a lock whose key has that TTL.
@@ -47,9 +47,9 @@ inline Answer held(Millis ttl) {
 // Further options of an acquisition, for the kinds that have them.
 struct AcquireOptions {
   Millis queue_timeout{0};  // how long the server keeps its place in the queue; 0: takes none
-  Backoff backoff{};        // of polling waiters (Waiting::kBackOff)
+  Backoff backoff{};        // polling waiters' (Waiting::kBackOff)
   Millis at_least{0};       // minimum hold time from the first grant
-  Purpose purpose{};        // of acquires that have none
+  Purpose purpose{};        // for acquires that have none
 };
 
 using wait::Waiting;
@@ -64,7 +64,7 @@ struct Steps {
   // Replies n >= 1: free now, and n - 1 subscribers received the message; 0: holds are left; nil:
   // the owner's field does not exist.
   Row release{};
-  Row release_either{};  // the same of a last hold that may be under Step::other by now
+  Row release_either{};  // releases a last hold that may be under Step::other by now
   Row retain{};          // the same, and the lock stays closed for Step::stays
   // Writes the grant of the owner once more, for replicas to confirm; never restores it. Of
   // holds: see lease::Renewal, as of the next two.

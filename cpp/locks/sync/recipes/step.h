@@ -16,7 +16,7 @@
 
 namespace holdfast::sync {
 
-// What a caller says in an acquire of a kind that is built on another one, in the order of the
+// A caller's terms in an acquire of a kind that is built on another one, in the order of the
 // script's arguments.
 using Terms = std::array<std::string, 3>;
 
@@ -24,7 +24,7 @@ using Terms = std::array<std::string, 3>;
 struct StepOptions {
   Millis queue_timeout{0};     // how long the server keeps its place in the queue; 0: takes none
   Millis memory{0};            // how long the server remembers its request
-  std::int64_t amount = 1;     // of permits
+  std::int64_t amount = 1;     // how many permits
   std::int64_t request = 1;    // the number of the request; its slot is the owner
   std::int64_t setup = -1;     // the permits to set up where there is no counter; -1: none
   std::string_view permits{};  // ids of permits, as one text

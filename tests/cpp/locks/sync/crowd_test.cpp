@@ -137,8 +137,7 @@ class Crowd {
     const Client& client = clients_[i];
     if (client.signalled && !client.stand_back.under_way()) return attempt(i, true);
     sleep(i, client.stand_back.until(), [this, i] {
-      StandBack& stand_back = clients_[i].stand_back;
-      if (now_ >= stand_back.until()) stand_back.end();
+      clients_[i].stand_back.end_by(now_);
       wait(i);
     });
   }
