@@ -88,7 +88,7 @@ void Observation::end(sync::Exchange& exchange, const sync::Outcome& outcome) {
   const FramesAside aside;
   const sync::Exchange::About about = exchange.about();
   const py::bytes name(exchange.name().bytes());
-  const std::string& client = exchange.context().client_id;
+  const std::string client = exchange.context().client_id;
   using sync::Verdict;
   // A release that is done, or goes on without its caller: the hold has ended for it.
   const bool ended = outcome.verdict == Verdict::kGranted ||
