@@ -429,7 +429,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/*",
         "lasting-refusal blocked-handler",
         first=1254,
-        lines=1329,
+        lines=1332,
         added=(
             "replies reach Python with their shapes checked; every kind takes a `label`; "
             "a loss tells a task of trio, too, who has released the lock by force; "

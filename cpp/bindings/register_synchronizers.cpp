@@ -105,11 +105,7 @@ py::list known_owners(const Lockable& self) {
   return owners;
 }
 
-void add_to(py::module_& module) {
-  using engine::Lock;
-  py::class_<Lockable, std::shared_ptr<Lockable>> lockable(module, "Lockable");
-  add_acquire<false>(lockable, "acquire");
-  add_acquire<true>(lockable, "begin_block");
+void add_releases(py::class_<Lockable, std::shared_ptr<Lockable>>& lockable) {
   using Mode = Lockable::ReleaseMode;
   lockable
       .def("release", [](const Lockable& self, OwnerNumber owner,
@@ -118,10 +114,18 @@ void add_to(py::module_& module) {
            [](const Lockable& self, OwnerNumber owner, bool deferred) {
              return self.release(owner, Mode{false, deferred, true});
            })
-      .def("release_deferred",
-           [](const Lockable& self, OwnerNumber owner) {
-             return self.release(owner, Mode{false, true});
-           })
+      .def("release_deferred", [](const Lockable& self, OwnerNumber owner) {
+        return self.release(owner, Mode{false, true});
+      });
+}
+
+void add_to(py::module_& module) {
+  using engine::Lock;
+  py::class_<Lockable, std::shared_ptr<Lockable>> lockable(module, "Lockable");
+  add_acquire<false>(lockable, "acquire");
+  add_acquire<true>(lockable, "begin_block");
+  add_releases(lockable);
+  lockable
       // A lease that is set while an attempt is under way would not be known to its grant.
       .def("extend",
            [](const Lockable& self, OwnerNumber owner, Millis lease) {

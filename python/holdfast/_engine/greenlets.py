@@ -39,7 +39,7 @@ class Bridge:
         self.epoch = _core.epoch()
         self._queue = _core.TaskQueue(hub)
         self._waiting: dict[Any, Waiter[Any]] = {}
-        self._watcher = hub.loop.io(self._queue.fileno(), READABLE)
+        self._watcher: Any = hub.loop.io(self._queue.fileno(), READABLE)
 
     def wait(self, exchange: _core.Exchange[Any]) -> Any:
         """Switch to the hub until the operation is over; returns its answer or raises its error.

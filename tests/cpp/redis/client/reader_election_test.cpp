@@ -154,10 +154,10 @@ TEST_F(ReaderElectionTest, AnOrderReachesTheReader) {
 }
 
 TEST_F(ReaderElectionTest, AStepIsAskedForOnceUntilItBegins) {
-  EXPECT_TRUE(election.asks_for_step());
-  EXPECT_FALSE(election.asks_for_step());
+  EXPECT_TRUE(election.ask_for_step());
+  EXPECT_FALSE(election.ask_for_step());
   election.begin_step();
-  EXPECT_TRUE(election.asks_for_step());
+  EXPECT_TRUE(election.ask_for_step());
 }
 
 TEST_F(ReaderElectionTest, AnEndedStreamLeavesItVacant) {
