@@ -209,7 +209,7 @@ PROMISES: tuple[Promise, ...] = (
         "redis/topology/server_links.* redis/topology/topology.*",
         "connection-reset hidden-failover",
         first=212,
-        lines=236,
+        lines=237,
         added="`READONLY` from `ping()`, and one look for all connections to a server",
     ),
     Promise(
@@ -283,7 +283,7 @@ PROMISES: tuple[Promise, ...] = (
         "locks/sync/recipes/backoff.h",
         "lost-subscription lost-message many-waiters expired-wait",
         first=1349,
-        lines=1255,
+        lines=1256,
         added=(
             "waiters for permits set up what the server has lost, and small crowds wait less; "
             "a grant that has waited is noted with its beginning; close() ends the waits for a "
@@ -301,7 +301,7 @@ PROMISES: tuple[Promise, ...] = (
         "interrupted-acquire lost-reply expired-on-arrival grant-at-close nothing-listens "
         "expired-wait",
         first=1124,
-        lines=1269,
+        lines=1270,
         added=(
             "`wait=0` is a try everywhere, and steps of all kinds have their caller's time; "
             "`close()` gives back what a call of several steps has been granted; "
@@ -368,7 +368,7 @@ PROMISES: tuple[Promise, ...] = (
         "forgotten-client forked-process interpreter-exit pending-at-close grant-at-close "
         "process-limits",
         first=1017,
-        lines=970,
+        lines=971,
     ),
     Promise(
         "A killed process's locks are free in milliseconds: the client's half",
@@ -382,7 +382,7 @@ PROMISES: tuple[Promise, ...] = (
         "guard/*",
         "killed-process missing-guard",
         first=1342,
-        lines=1420,
+        lines=1421,
         added=(
             "it releases no lock of `run` while a descendant works, and ends a hold "
             "only where the server says so"
@@ -405,7 +405,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/awaitable.* bindings/task_*",
         "interrupted-acquire interrupted-release blocked-loop due-cancellation idle-loop",
         first=870,
-        lines=953,
+        lines=952,
         added=(
             "a child of `fork()` that ends takes nothing of its parent's tasks; a task looks for "
             "its reply where its loop would only sleep; the queue is that of all event loops; an "

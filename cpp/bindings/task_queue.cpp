@@ -275,7 +275,7 @@ py::list TaskQueue::results_of(const Ended& ended) {
       error.discard_as_unraisable("observing the end of an operation");
       PyErr_SetInterrupt();
     }
-    PythonOutcome result;
+    PythonOutcome result{py::none(), {}};
     try {
       result = to_python(*awaitable.operation, *awaitable.outcome);
     } catch (py::error_already_set& error) {  // no memory, or an interrupt: that caller's alone
@@ -325,14 +325,13 @@ void switch_to(const py::list& results, PyObject* waiting) {
   static KeptObject method;
   std::optional<py::error_already_set> raised;
   for (const py::handle& each : results) {
-    PyObject* const pending = PyTuple_GET_ITEM(each.ptr(), 0);
-    const auto waiter =
-        py::reinterpret_borrow<py::object>(PyDict_GetItemWithError(waiting, pending));
-    if (!waiter || PyDict_DelItem(waiting, pending) != 0) {  // it no longer waits
-      PyErr_Clear();
+    const auto answer = py::reinterpret_steal<py::object>(PyTuple_GetSlice(each.ptr(), 1, 3));
+    if (!answer) {  // no memory
+      raised.emplace();
       continue;
     }
-    const auto answer = py::reinterpret_steal<py::object>(PyTuple_GetSlice(each.ptr(), 1, 3));
+    const py::object waiter = take_item(waiting, PyTuple_GET_ITEM(each.ptr(), 0));
+    if (!waiter) continue;  // it no longer waits
     const std::array<PyObject*, 2> given{waiter.ptr(), answer.ptr()};
     const auto done = py::reinterpret_steal<py::object>(PyObject_VectorcallMethod(
         method.interned("switch").ptr(), given.data(), given.size(), nullptr));

@@ -15,8 +15,9 @@ struct Settings {
   // Without functions of Python: the newest credentials and addresses they have given instead. Of a
   // cluster the servers that the client is connected to come first, the newest first.
   net::Endpoint endpoint;
-  std::string publish;                  // the command by which scripts publish
-  std::optional<net::Address> primary;  // a service's latest that the client was connected to
+  std::string publish;  // the command by which scripts publish
+  std::optional<net::Address>
+      primary;  // for a service: the latest that the client was connected to
   // The client's connections for calls, as their servers know them (CLIENT INFO).
   std::vector<std::string> connections{};
 };

@@ -27,7 +27,7 @@ class Lockable {
   virtual ~Lockable() = default;
 
   virtual sync::ExchangePtr acquire(const AcquireArguments& arguments) const = 0;
-  // Of one hold, unless it is of `all`.
+  // Releases one hold, unless `all`.
   struct ReleaseMode {
     bool all = false;
     // For kinds that support it: the caller of a last release does not wait for the answer.

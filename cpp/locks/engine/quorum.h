@@ -39,7 +39,7 @@ class Quorum final : public Lockable,
   // loss of one; else by that of the quorum.
   lease::Known known(OwnerNumber owner) const override;
   std::vector<lease::Holder> known_owners() const override;
-  bool foreign() const override;  // whether that of a member was
+  bool foreign() const override;  // whether a member's last refusal was
   void forget_listener(OwnerNumber owner, std::uint64_t listener) const override;
   std::vector<sync::Exchange::Part> parts() const override;
 
@@ -54,7 +54,7 @@ class Quorum final : public Lockable,
   static constexpr Millis kUsualLease{30000};  // for calls that have none
   sync::QuorumRule rule(Millis lease = kUsualLease) const;
   sync::ExchangePtr ended(const sync::Outcome& outcome) const;  // without a member's part
-  // `what`: the release of a member.
+  // `order`: the release of a member.
   sync::ExchangePtr release_members(const sync::HoldRelease::Order& order) const;
   // Ends what the members still have of an earlier hold of this lock, without a caller.
   void release_rest(OwnerNumber owner) const;

@@ -51,11 +51,12 @@ class Reauthentication final : public net::Pollable,
 
   // The loop's thread only.
   std::shared_ptr<net::CredentialRequest> request_;
-  TimePoint until_ = kNever;  // the end of the request
+  TimePoint until_ = kNever;  // when the request is given up
 
   Mutex mutex_;
   TimePoint next_ HOLDFAST_GUARDED_BY(mutex_) = kNever;  // call
-  std::uint64_t round_ HOLDFAST_GUARDED_BY(mutex_) = 0;  // counts logins that no server has refused
+  std::uint64_t round_ HOLDFAST_GUARDED_BY(mutex_) =
+      0;  // the newest login's number; a refusal ends it
   bool stopped_ HOLDFAST_GUARDED_BY(mutex_) = false;
 };
 

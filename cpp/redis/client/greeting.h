@@ -68,7 +68,7 @@ class Greeting {
 
   int missing_ = 0;         // replies
   int after_hello_ = -1;    // replies that come behind the one to HELLO
-  int optional_ = 0;        // the last of them, which may be errors
+  int optional_ = 0;        // how many of the last replies may be errors
   bool says_role_ = false;  // the first of those is the one to ROLE
   enum class Asks : std::uint8_t { kHello, kRole, kNothing };
   Asks asks_ = Asks::kHello;  // for the role; the next one when a server refuses it

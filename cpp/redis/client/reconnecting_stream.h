@@ -71,7 +71,7 @@ class Preliminaries {
 // How to reach one server, and for how long. A server that answers for a *service* has to be a
 // primary: it is asked for its role when it is greeted, and left when it answers READONLY.
 struct StreamOptions {
-  net::Address address;  // where an announced server is reachable
+  net::Address address;  // for an announced server: where it is reachable
   net::TlsOptions tls;
   net::Credentials credentials;
   int database = 0;

@@ -151,7 +151,7 @@ class RequestQueue {
     InFlightRequest what;  // without a request: given up, but its reply is still to come
     int extra = 0;         // replies that come before its own
     bool written = false;  // on the wire: the stream has taken it
-    resp::ReplyKinds replies = resp::ReplyKinds::any();  // what those on the wire may get
+    resp::ReplyKinds replies = resp::ReplyKinds::any();  // on the wire: what it may get
     int failures_before = 0;                             // failures_ when it came
   };
 

@@ -108,8 +108,8 @@ class SendBuffer {
   bool failed_ = false;
   std::shared_ptr<net::Transport> stream_;
   std::string out_;      // encoded, not yet written
-  std::string writing_;  // the thread's that has the turn
-  std::string direct_;   // that thread's, too
+  std::string writing_;  // belongs to the thread that has the turn
+  std::string direct_;   // so does this
 };
 
 }  // namespace holdfast::client

@@ -134,8 +134,8 @@ class StreamReader {
   const ConnectionSetup& setup_;
   ReconnectingStream link_;
   std::vector<resp::Reply> replies_;   // that were read, and are not taken yet
-  std::optional<HeldBack> held_back_;  // all of replies_
-  std::size_t passing_ = 0;            // the first of replies_, which have waited
+  std::optional<HeldBack> held_back_;  // set: all of replies_ are held back
+  std::size_t passing_ = 0;            // how many of replies_ have waited, and pass now
   // The key of the request whose reply was such a sign; empty: because the server is a replica.
   std::string refused_;
   Completions due_;

@@ -62,7 +62,7 @@ class Poller {
 #else
   Descriptor queue_;
 #endif
-  std::uint64_t last_token_ = 1;  // lower ones are the wake-up's and the alarm's
+  std::uint64_t last_token_ = 1;  // 0 and 1 are the wake-up's and the alarm's
   std::unordered_map<std::uint64_t, Watch*> by_token_;
   std::unordered_map<int, Watch*> by_fd_;  // the one whose events the kernel reports for a number
 };

@@ -225,7 +225,7 @@ class ReplyKinds {
   Text text_ = Text::kAny;
   Array array_ = Array::kAny;
   std::uint32_t count_ = 0;
-  const ArrayShape* shape_ = nullptr;  // kShaped's
+  const ArrayShape* shape_ = nullptr;  // with kShaped
   std::int64_t least_ = kLeast;
   std::int64_t most_ = kMost;
 };

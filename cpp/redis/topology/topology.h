@@ -38,7 +38,8 @@ struct Loops {
 // The settings of a topology, for any deployment.
 struct Setup {
   net::Endpoint endpoint;
-  client::StreamOptions link;  // each server's that answers for keys; its address is the first one
+  client::StreamOptions
+      link;  // for each server that answers for keys; its address is the first one
   client::Connection::Driver driver = client::Connection::Driver::kCallers;
   std::weak_ptr<client::Subscriber::Sink> sink{};
   std::function<void()> on_lost{};  // a connection broke: holds must be verified

@@ -155,7 +155,7 @@ class BaseSlot:
     def lost(self) -> bool:
         """Whether the slot is known to be gone, and has not been released; no command is sent.
 
-        By the local clock at the end of its lease; in a child of ``fork()`` it is.
+        At the end of its lease it is, by the local clock; in a child of ``fork()`` always.
         """
         if self._epoch != epoch_now():
             return True

@@ -78,7 +78,9 @@ class Semaphore(BaseSemaphore, TaskPermits, Block):
     __slots__ = ("_entered",)
 
     def _bind_core(self) -> None:
-        self._entered: Entered[bool] = Entered(self._client)
+        #: The process, and how many blocks it has entered and not left: a child of fork() must not
+        #: release what its parent has taken.
+        self._entered = (0, 0)
 
     async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
         granted: bool = await request(self._client, self._core.acquire(permits, blocking, seconds))
@@ -92,12 +94,16 @@ class Semaphore(BaseSemaphore, TaskPermits, Block):
     async def __aenter__(self) -> Self:
         if not await request(self._client, self._core.acquire(1, True, self._wait)):
             raise await self._timed_out()
-        self._entered.add(True)
+        epoch, blocks = self._entered
+        now = _core.epoch()
+        self._entered = (now, blocks + 1 if epoch == now else 1)
         return self
 
     async def _at_end(self) -> None:
-        if self._entered.take() is None:
+        epoch, blocks = self._entered
+        if epoch != _core.epoch() or blocks == 0:
             raise self._not_entered()
+        self._entered = (epoch, blocks - 1)
         await self.release()
 
     # Made by tools/tasks.py
@@ -256,9 +262,10 @@ class Entered(Generic[T]):
 
     def take(self) -> T | None:
         """The current task's latest, else the oldest; ``None``: there is none."""
-        epoch, task = _core.epoch(), self._client._loops.current_task()
-        # A child of fork() must not release what its parent has taken.
+        epoch = _core.epoch()
+        # A child of fork() must not release what its parent has taken, and may have no task.
         while all_ := [each for each in list(self._taken) if each[0] == epoch]:
+            task = self._client._loops.current_task()
             mine = [each for each in all_ if each[1] is task] or all_[:1]
             with suppress(ValueError):  # a task of another thread has taken it
                 self._taken.remove(mine[-1])

@@ -27,7 +27,7 @@ from celery import Task, current_app, current_task, signals
 from celery.backends.base import DisabledBackend
 from celery.exceptions import Ignore, ImproperlyConfigured, Reject, Retry
 from celery.local import Proxy
-from celery.states import READY_STATES, RETRY
+from celery.states import READY_STATES
 from celery.utils.log import get_task_logger
 
 from holdfast import (
@@ -495,13 +495,14 @@ def _seconds_until(eta: str | None) -> float:
 
 
 @signals.task_postrun.connect(weak=False, dispatch_uid="holdfast.contrib.celery")
-def _after_run(task: Any = None, state: str | None = None, **_: Any) -> None:
+def _after_run(task: Any = None, retval: Any = None, **_: Any) -> None:
     """At the end of a task: release its hold."""
     hold = _hold_of(task)
     if hold is None:
         return
     task.request.holdfast_hold = None
-    if task.request.is_eager and state == RETRY:  # it runs next, and no message is sent
+    goes_on = isinstance(retval, Retry) and retval.sig is not None
+    if task.request.is_eager and goes_on:  # it runs next, and no message is sent
         _retried.__dict__.setdefault("holds", {})[task.request.id] = hold
         return
     try:

@@ -109,8 +109,9 @@ def _tried(
     yield scripts
     messages = check_messages(client, other, name, deployment)
     yield messages
-    if "unknown" in {scripts.level, messages.level}:  # it was locked meanwhile
-        obstacle = _untried("rights", scripts.found)
+    locked = [each for each in (scripts, messages) if each.level == "unknown"]
+    if locked:  # meanwhile
+        obstacle = _untried("rights", locked[0].found)
     yield from _rights(deployment, name, kinds) if obstacle is None else [obstacle]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import holdfast.asyncio
+from holdfast import _core
 from tests.contract.process.conftest import NAME, NewLoop, Run, holds
 from tests.support.servers import Server
 from tests.support.waiting import BOUND, Stopwatch, eventually
@@ -180,3 +181,19 @@ def test_debug_mode_names_the_task_whose_step_is_slow(
         asyncio.run(main(), debug=True)
     told = [record.getMessage() for record in caplog.records]
     assert [text for text in told if "<Task" in text and "took" in text]
+
+
+@pytest.mark.flavours("sync")
+def test_an_error_while_a_result_is_made_loses_no_other_result(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a loop that is not asyncio's: Ctrl-C comes while the error of a release is made."""
+
+    def interrupted(*_: object) -> Any:
+        raise KeyboardInterrupt
+
+    queue = _core.TaskQueue(client)
+    for name in ("a", "b"):  # not held: they end at once
+        queue.start(client.lock(name)._core.release(_core.next_owner(), False))
+    monkeypatch.setattr("holdfast._engine.errors.NotOwnedError", interrupted)
+    assert [type(error) for _, _, error in queue.drain()] == [KeyboardInterrupt] * 2

@@ -30,6 +30,7 @@ PACKAGE = str(Path(holdfast.__file__).parent)
 BLOCKS: dict[str, Callable[[Any], Any]] = {
     "lock": lambda client: client.lock(NAME),
     "lock with on_lost": lambda client: client.lock(NAME, cancel_on_lost=True, on_lost=repr),
+    "semaphore": lambda client: client.semaphore(NAME, permits=3),
     "permit semaphore": lambda client: client.permit_semaphore(NAME, permits=3),
     "slots": lambda client: client.slots(NAME, 3),
     "leader": lambda client: client.leader(NAME),

@@ -74,7 +74,8 @@ class AcquireMachine {
     bool yields = false;                       // it queues up behind earlier waiters
     bool sets_up = false;          // what the server has lost, the next attempt sets up again
     bool undone_for_good = false;  // after giving back, the next attempt is a new request
-    TimePoint connect_deadline = kNever;  // an attempt fails that is not sent by then
+    TimePoint connect_deadline =
+        kNever;  // until when refused connections are tried again, before the deadline counts
     TimePoint latest = kNever;  // the end in any case, also of a confirmation (CallersTime)
   };
 

@@ -45,8 +45,8 @@ struct AcquireArguments {
   std::optional<TimePoint> connect_deadline{};
   TimePoint latest = kNever;  // a member's: the latest moment of its caller
   Purpose purpose{};  // what it is for, for those who look at its holds; null: nothing is said
-  // A kind that is built on another one: its caller gets the server's reply as it is, of a grant
-  // or an objection. Else null.
+  // For a kind that is built on another one: its caller gets the server's reply as it is, of a
+  // grant or an objection. Else null.
   std::shared_ptr<const Terms> terms{};
   // How many permits, all or none: the owner is the first one's; the numbers of the others follow.
   std::int64_t amount = 1;

@@ -34,7 +34,8 @@ struct Context {
   const bool busy_poll = false;  // callers may look for a reply before they sleep
   const std::shared_ptr<RequestSlots> slots = std::make_shared<RequestSlots>();
   const std::shared_ptr<Keepings> keepings = new_keepings();
-  const std::uint64_t epoch = fork_epoch();  // that of the process that made the client
+  const std::uint64_t epoch =
+      fork_epoch();  // of the process that made this: see Exchange::inherited()
 
   // Writes a command of this client for the current topology. `by_text`: scripts with their text.
   script::Writer writer(std::string& out, bool by_text = false) const {

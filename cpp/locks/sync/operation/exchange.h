@@ -123,7 +123,7 @@ class Exchange : public Timed {
   struct Part {
     std::string client_id;
     std::string name;
-    std::string title;  // a member's of a lock made of several, as messages have it; else empty
+    std::string title;  // for a member of a lock made of several, as messages have it; else empty
   };
   virtual std::vector<Part> parts() const {
     return {{context_->client_id, std::string(name().bytes()), {}}};

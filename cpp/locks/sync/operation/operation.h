@@ -78,7 +78,7 @@ class Operation : public Exchange,
     const std::string* channel = nullptr;
     bool excludes = false;
   };
-  Listening listening_ HOLDFAST_GUARDED_BY(mutex_);  // the thread's in wait()
+  Listening listening_ HOLDFAST_GUARDED_BY(mutex_);  // for the thread in wait()
 };
 using OperationPtr = std::shared_ptr<Operation>;
 

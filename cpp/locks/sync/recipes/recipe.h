@@ -29,12 +29,12 @@ struct Answer {
     kObjected,  // its terms are not the server's
   };
   Kind kind = Kind::kGranted;
-  Millis ttl{0};  // a grant: when the next waiter is to try again; 0: after the lease
+  Millis ttl{0};  // with a grant: when the next waiter is to try again; 0: after the lease
   std::optional<std::int64_t>
       value{};        // the value of a grant (token); of a refusal: the number of free permits
   bool more = false;  // granted, with permits left for the next waiter
   std::optional<std::int64_t> other{};  // the number of permits, if not AcquireOptions::setup
-  bool foreign = false;  // a refusal: the key never expires, so another program wrote it
+  bool foreign = false;  // with a refusal: the key never expires, so another program wrote it
 };
 
 // The refusal of a lock whose key has that TTL.
