@@ -80,7 +80,7 @@ class Semaphore(BaseSemaphore, TaskPermits, Block):
     def _bind_core(self) -> None:
         #: The process, and how many blocks it has entered and not left: a child of fork() must not
         #: release what its parent has taken.
-        self._entered = (0, 0)
+        self._entered: tuple[int, int] = (0, 0)
 
     async def _acquire(self, permits: int, blocking: bool, seconds: float) -> bool:
         granted: bool = await request(self._client, self._core.acquire(permits, blocking, seconds))
