@@ -405,7 +405,7 @@ PROMISES: tuple[Promise, ...] = (
         "bindings/awaitable.* bindings/task_*",
         "interrupted-acquire interrupted-release blocked-loop due-cancellation idle-loop",
         first=870,
-        lines=952,
+        lines=950,
         added=(
             "a child of `fork()` that ends takes nothing of its parent's tasks; a task looks for "
             "its reply where its loop would only sleep; the queue is that of all event loops; an "

@@ -323,21 +323,20 @@ TaskQueue* queue_of(PyObject* self) {
 // Scope of drain(), as each greenlet has the stack for itself.
 void switch_to(const py::list& results, PyObject* waiting) {
   static KeptObject method;
-  std::optional<py::error_already_set> raised;
   for (const py::handle& each : results) {
     const auto answer = py::reinterpret_steal<py::object>(PyTuple_GetSlice(each.ptr(), 1, 3));
-    if (!answer) {  // no memory
-      raised.emplace();
-      continue;
-    }
+    if (!answer) throw py::error_already_set();  // no memory
     const py::object waiter = take_item(waiting, PyTuple_GET_ITEM(each.ptr(), 0));
     if (!waiter) continue;  // it no longer waits
     const std::array<PyObject*, 2> given{waiter.ptr(), answer.ptr()};
     const auto done = py::reinterpret_steal<py::object>(PyObject_VectorcallMethod(
         method.interned("switch").ptr(), given.data(), given.size(), nullptr));
-    if (!done) raised.emplace();
+    if (done) continue;
+    // Of the switch itself, as where a second interrupt comes while a greenlet's is reported.
+    const bool interrupt = PyErr_ExceptionMatches(PyExc_Exception) == 0;
+    PyErr_WriteUnraisable(waiter.ptr());
+    if (interrupt) PyErr_SetInterrupt();
   }
-  if (raised) throw py::error_already_set(std::move(*raised));
 }
 
 PyObject* drain_queue(PyObject* self, PyObject* const* arguments, Py_ssize_t count) {
